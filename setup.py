@@ -1,0 +1,61 @@
+"""Packaging. Dataflow's --setup_file needs this to be a real setup.py."""
+
+from pathlib import Path
+
+from setuptools import setup
+
+HERE = Path(__file__).parent
+
+TENSORFLOW = [
+    "tensorflow>=2.19,<3",
+    "tensorflow-transform>=1.17,<2",
+    "keras>=3.8,<4",
+    "keras-hub>=0.20,<1",
+    "jax>=0.5",
+    "safetensors>=0.4",
+]
+DEV = [
+    "hypothesis>=6.100",
+    "mypy>=1.11",
+    "pytest>=8",
+    "ruff>=0.6",
+    "types-PyYAML",
+    "types-psutil",
+]
+
+setup(
+    name="maskmill",
+    version="0.1.0",
+    description="Wikipedia dumps and text corpora to masked-language-model pre-training data, on Apache Beam",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8") if (HERE / "README.md").exists() else "",
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE", "NOTICE"],
+    python_requires=">=3.11,<3.14",
+    packages=["pipelines", "transforms", "transforms.kernels", "training"],
+    package_data={"transforms": ["data/*", "data/*/*", "data/*/*/*"]},
+    install_requires=[
+        "apache-beam[gcp]>=2.65,<3",
+        "google-cloud-storage>=2.18",
+        "nltk>=3.9",
+        "numba>=0.61",
+        "numpy>=1.26",
+        "psutil>=5.9",
+        "pyarrow>=16",
+        "pyyaml>=6",
+    ],
+    extras_require={
+        "tensorflow": TENSORFLOW,
+        "dev": DEV,
+        "all": TENSORFLOW + DEV,
+    },
+    entry_points={"console_scripts": ["maskmill = pipelines.cli:main"]},
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)

@@ -1,0 +1,1 @@
+"""One module per step of the data path: plain functions first, then the PTransform that wires them."""

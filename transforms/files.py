@@ -1,0 +1,347 @@
+"""Files wherever they are: local paths with the standard library, everything else through Beam's filesystems.
+
+A finished file appears under its final name only when it is complete. Locally it is written under a temporary
+name that carries a unique attempt id, fsynced and renamed; on an object store the final object is written
+directly, because there an object appears only when its upload is complete. Beam is imported only for paths
+that are not local.
+"""
+
+import contextlib
+import dataclasses
+import fnmatch
+import glob
+import gzip
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, cast
+
+from transforms.errors import RunFailedError, UnusableInputError
+
+TEMPORARY_SUFFIX = ".maskmill-tmp"
+_COPY_BYTES = 4 << 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, order=True)
+class FileInfo:
+    """A file that exists: its path and its size in bytes."""
+
+    path: str
+    size: int
+
+
+def is_local(path: str) -> bool:
+    """Whether `path` is on this machine's file system, as opposed to gs:// and the like."""
+    return "://" not in path
+
+
+def _beam() -> Any:
+    from apache_beam.io.filesystem import CompressionTypes
+    from apache_beam.io.filesystems import FileSystems
+
+    return FileSystems, CompressionTypes.UNCOMPRESSED
+
+
+def join(directory: str, name: str) -> str:
+    """Joins a directory, local or not, and a name below it."""
+    return f"{directory.rstrip('/')}/{name}" if directory != "/" else f"/{name}"
+
+
+def base_name(path: str) -> str:
+    """The last component of a path, local or not."""
+    return path.rstrip("/").rsplit("/", 1)[-1]
+
+
+def parent(path: str) -> str:
+    """The directory of a path, local or not."""
+    if is_local(path):
+        return os.path.dirname(path) or "."
+    return path.rstrip("/").rsplit("/", 1)[0]
+
+
+def match(patterns: str | Sequence[str]) -> list[FileInfo]:
+    """Returns the files that comma-separated globs name, each once, in the order given, sorted within a glob.
+
+    Raises:
+      UnusableInputError: a pattern matches no file.
+    """
+    if isinstance(patterns, str):
+        patterns = patterns.split(",")
+    found: dict[str, FileInfo] = {}
+    for pattern in (p.strip() for p in patterns):
+        if not pattern:
+            continue
+        files = _match_one(pattern)
+        if not files:
+            what = "matches no file" if any(c in pattern for c in "*?[") else "does not exist"
+            raise UnusableInputError(f"{pattern}: this input {what}; check the path.")
+        for file in files:
+            found.setdefault(file.path, file)
+    if not found:
+        raise UnusableInputError("No input was named: give a path, a glob or a comma list of them.")
+    return list(found.values())
+
+
+def _match_one(pattern: str) -> list[FileInfo]:
+    if is_local(pattern):
+        pattern = os.path.expanduser(pattern)
+        paths = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
+        return [FileInfo(path=p, size=os.path.getsize(p)) for p in paths if os.path.isfile(p)]
+    systems, _ = _beam()
+    with _explained(pattern):
+        metadata = systems.match([pattern])[0].metadata_list
+    return sorted(FileInfo(path=m.path, size=m.size_in_bytes) for m in metadata if not m.path.endswith("/"))
+
+
+def exists(path: str) -> bool:
+    """Whether a file exists under this exact name."""
+    if is_local(path):
+        return os.path.exists(path)
+    systems, _ = _beam()
+    with _explained(path):
+        return bool(systems.exists(path))
+
+
+def size(path: str) -> int:
+    """The size of a file in bytes."""
+    if is_local(path):
+        return os.path.getsize(path)
+    return match([path])[0].size
+
+
+def open_input(path: str) -> BinaryIO:
+    """Opens a file for reading raw bytes (nothing is unpacked); the object can seek.
+
+    Raises:
+      UnusableInputError: the file cannot be opened.
+    """
+    try:
+        if is_local(path):
+            return open(os.path.expanduser(path), "rb")
+        systems, uncompressed = _beam()
+        with _explained(path):
+            return cast(BinaryIO, systems.open(path, compression_type=uncompressed))
+    except FileNotFoundError:
+        raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
+    except (PermissionError, IsADirectoryError) as error:
+        raise UnusableInputError(f"{path}: this input cannot be read ({error.strerror}).") from None
+
+
+def read_bytes(path: str) -> bytes:
+    """The whole content of a (small) file."""
+    with open_input(path) as file:
+        return file.read()
+
+
+def read_range(path: str, start: int, end: int) -> bytes:
+    """Bytes [start, end) of a file; fewer where the file ends before."""
+    with open_input(path) as file:
+        file.seek(start)
+        return file.read(end - start)
+
+
+def sha256_of(path: str) -> str:
+    """The sha256 of a file's content, in hexadecimal."""
+    digest = hashlib.sha256()
+    with open_input(path) as file:
+        while block := file.read(_COPY_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def make_directory(path: str) -> None:
+    """Creates a local directory and its parents; object stores have none."""
+    if is_local(path):
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise UnusableInputError(f"{path}: this directory cannot be made ({error.strerror}).") from None
+
+
+def list_directory(directory: str, pattern: str = "*") -> list[str]:
+    """Paths of the files in a directory (not below it) whose names fit a glob, sorted."""
+    if is_local(directory):
+        if not os.path.isdir(directory):
+            return []
+        names = sorted(e.name for e in os.scandir(directory) if e.is_file())
+        return [join(directory, n) for n in names if fnmatch.fnmatchcase(n, pattern)]
+    return [f.path for f in _match_one(join(directory, pattern)) if parent(f.path) == directory.rstrip("/")]
+
+
+def delete(paths: Sequence[str]) -> None:
+    """Deletes files; one that is gone already is no error."""
+    if not paths:
+        return
+    if is_local(paths[0]):
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+        return
+    systems, _ = _beam()
+    with _explained(paths[0]):
+        systems.delete(list(paths))
+
+
+def delete_tree(directory: str) -> None:
+    """Deletes a directory with all below it; one that is gone already is no error."""
+    if is_local(directory):
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(directory)
+        return
+    delete([f.path for f in _match_one(join(directory, "**"))])
+
+
+class OutputFile:
+    """A file being written: bytes go in, size and sha256 come out once it is finished."""
+
+    def __init__(self, path: str, raw: BinaryIO, *, checksum: bool, packed: bool) -> None:
+        self.path = path
+        self.size = 0
+        self._raw = raw
+        self._digest = hashlib.sha256() if checksum else None
+        # mtime=0 and no name: the same content gives the same bytes.
+        self._packer = (
+            gzip.GzipFile(filename="", mode="wb", fileobj=cast(Any, _Tee(self)), mtime=0, compresslevel=6)
+            if packed
+            else None
+        )
+
+    def write(self, block: bytes | bytearray | memoryview) -> None:
+        """Appends bytes (before packing, where the file is packed)."""
+        if self._packer is not None:
+            self._packer.write(block)
+        else:
+            self._write_raw(block)
+
+    def _write_raw(self, block: bytes | bytearray | memoryview) -> None:
+        self._raw.write(block)
+        self.size += len(block)
+        if self._digest is not None:
+            self._digest.update(block)
+
+    def finish(self) -> None:
+        """Writes what a packer still holds."""
+        if self._packer is not None:
+            self._packer.close()
+
+    @property
+    def sha256(self) -> str:
+        """Of the bytes on disk, in hexadecimal."""
+        if self._digest is None:
+            raise ValueError(f"{self.path} is written without a checksum")
+        return self._digest.hexdigest()
+
+
+class _Tee:
+    """What gzip writes to: hands its bytes to the output file."""
+
+    def __init__(self, output: OutputFile) -> None:
+        self._output = output
+
+    def write(self, block: bytes) -> int:
+        self._output._write_raw(block)
+        return len(block)
+
+    def flush(self) -> None:
+        """gzip flushes when it closes; there is nothing to do."""
+
+
+@contextlib.contextmanager
+def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Iterator[OutputFile]:
+    """Writes a file that appears under `path` only when the block ends without an exception.
+
+    Args:
+      path: final name, local or not. The directory is made where it is missing.
+      checksum: whether to compute the sha256 while writing.
+      packed: gzip the content; the same content gives the same bytes.
+
+    Raises:
+      RunFailedError: the file cannot be written (disk full, no permission, no such bucket).
+    """
+    if is_local(path):
+        with _new_local_file(path, checksum, packed) as output:
+            yield output
+        return
+    systems, uncompressed = _beam()
+    with _explained(path):
+        raw = systems.create(path, compression_type=uncompressed)
+        output = OutputFile(path, raw, checksum=checksum, packed=packed)
+        try:
+            yield output
+            output.finish()
+        except BaseException:
+            _abandon_upload(raw)
+            raise
+        raw.close()
+
+
+def _abandon_upload(raw: Any) -> None:
+    """Ends an upload without making its object visible: google-cloud-storage's writer uploads on close."""
+    inner = getattr(raw, "raw", raw)
+    for writer in (raw, inner):
+        terminate = getattr(writer, "terminate", None)
+        if terminate is not None:
+            terminate()
+            return
+    # A writer without `terminate` is left unclosed: a resumable upload that is never finalised makes no object.
+
+
+@contextlib.contextmanager
+def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputFile]:
+    make_directory(parent(path))
+    temporary = f"{path}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+    try:
+        with open(temporary, "xb", buffering=0) as raw:
+            output = OutputFile(path, cast(BinaryIO, _Whole(raw)), checksum=checksum, packed=packed)
+            yield output
+            output.finish()
+            os.fsync(raw.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RunFailedError(
+            f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name."
+        ) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+class _Whole:
+    """A raw file whose write takes everything or raises: an unbuffered write may take only a part."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def write(self, block: bytes | bytearray | memoryview) -> int:
+        rest = memoryview(block).cast("B")
+        total = len(rest)
+        while len(rest):
+            rest = rest[self._raw.write(rest) :]
+        return total
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Writes a small file whole, atomically."""
+    with new_file(path, checksum=False) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turns what a remote file system raises into one sentence."""
+    try:
+        yield
+    except (UnusableInputError, RunFailedError, FileNotFoundError):
+        raise
+    except Exception as error:
+        name = type(error).__name__
+        text = str(error).splitlines()[0] if str(error) else name
+        if name in ("NotFound", "BucketNotFound") or "404" in text:
+            raise UnusableInputError(f"{path}: there is no such bucket or object.") from error
+        if name in ("Forbidden", "Unauthorized") or "403" in text or "401" in text:
+            raise UnusableInputError(f"{path}: access is refused; check the credentials ({text}).") from error
+        if name in ("BeamIOError", "ValueError", "ImportError"):
+            raise UnusableInputError(f"{path}: {text}") from error
+        raise
