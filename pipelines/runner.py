@@ -1,0 +1,201 @@
+"""Runs a stage's Beam graph: the local runner by default, any other by its name, with one sentence for a failure."""
+
+import contextlib
+import dataclasses
+import logging
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TextIO
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PipelineOptions,
+    StandardOptions,
+    _BeamArgumentParser,
+)
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+from transforms import completions, files
+from transforms.errors import RunFailedError, UnusableInputError
+
+LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
+
+# Below this much input a second process costs more (2 s to start) than it saves.
+_WORTH_PROCESSES = 24 << 20
+
+
+def beam_flags() -> dict[str, bool]:
+    """Beam's own flags, each with whether it takes a value."""
+    parser = _BeamArgumentParser(add_help=False)
+    for options_class in PipelineOptions.__subclasses__():
+        options_class._add_argparse_args(parser)
+    return {s[2:]: a.nargs != 0 for a in parser._actions for s in a.option_strings if s.startswith("--")}
+
+
+def pipeline_options(beam_arguments: Sequence[str], *, input_bytes: int) -> PipelineOptions:
+    """Beam's options from the flags that are Beam's, with our defaults for the local runner.
+
+    Args:
+      beam_arguments: flags that `options.parse` left for Beam.
+      input_bytes: how much there is to read; small jobs stay in this process.
+    """
+    options = PipelineOptions(list(beam_arguments))
+    given = {a.partition("=")[0] for a in beam_arguments}
+    if is_local(options) and "--direct_running_mode" not in given:
+        direct = options.view_as(DirectOptions)
+        if "--direct_num_workers" not in given:
+            workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            direct.direct_num_workers = workers if input_bytes >= _WORTH_PROCESSES else 1
+        direct.direct_running_mode = "in_memory" if direct.direct_num_workers == 1 else "multi_processing"
+    return options
+
+
+def is_local(options: PipelineOptions) -> bool:
+    """Whether these options mean the local runner."""
+    return options.view_as(StandardOptions).runner in LOCAL_RUNNERS
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stage:
+    """What the progress display looks for: finished pieces of a kind under an output directory."""
+
+    label: str
+    output: str
+    kind: str
+
+
+def run(
+    build_graph: Callable[[beam.Pipeline], Any],
+    options: PipelineOptions,
+    stages: Sequence[Stage] = (),
+) -> None:
+    """Builds the graph and runs it to its end.
+
+    Raises:
+      UnusableInputError, RunFailedError: what a step raised, whichever process it ran in; anything else that
+        went wrong is a RunFailedError with the cause attached.
+    """
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    runner: Any = FnApiRunner() if is_local(options) else None
+    watched = Progress(stages) if stages and all(files.is_local(s.output) for s in stages) else None
+    with _one_sentence(), watched or contextlib.nullcontext():
+        pipeline = beam.Pipeline(runner=runner, options=options)
+        build_graph(pipeline)
+        result = pipeline.run()
+        state = result.wait_until_finish()
+        if state not in (None, "DONE"):
+            raise RunFailedError(f"The pipeline ended in state {state}; see the runner's log.")
+
+
+_STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
+_WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
+
+
+@contextlib.contextmanager
+def _one_sentence() -> Iterator[None]:
+    """Brings a step's own error back out of what a runner makes of it (an exception, or a traceback in a text)."""
+    try:
+        yield
+    except (UnusableInputError, RunFailedError) as error:
+        raise type(error)(_WHILE_RUNNING.sub("", str(error))) from error
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:
+        found = _STEP_ERROR.findall(str(error))
+        if found:
+            name, message = found[-1]
+            kind = UnusableInputError if name == "UnusableInputError" else RunFailedError
+            raise kind(_WHILE_RUNNING.sub("", message).replace("\\n", "")) from error
+        raise RunFailedError(f"The run failed: {_last_line(error)}") from error
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1] if lines else 'no message'}"
+
+
+class Progress:
+    """Shows how far the stages are: pieces done, MB/s, time left. One moving line on a terminal, else log lines."""
+
+    def __init__(self, stages: Sequence[Stage], stream: TextIO | None = None) -> None:
+        self._stages = stages
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
+        self._every = 0.5 if self._terminal else 15.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
+        self._began = time.time()
+        self._first_seen: dict[str, float] = {}
+        self._shown = ""
+
+    def __enter__(self) -> "Progress":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._show()
+        if self._terminal and self._shown:
+            self._stream.write("\n")
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._every):
+            self._show()
+
+    def _show(self) -> None:
+        text = " · ".join(t for t in map(self._stage_text, self._stages) if t)
+        if not text or text == self._shown:
+            return
+        if self._terminal:
+            self._stream.write("\r\x1b[K" + text)
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+        self._shown = text
+
+    def _stage_text(self, stage: Stage) -> str:
+        plan = completions.load(stage.output, "plan", stage.kind)
+        if plan is None or not plan["pieces"]:
+            return ""
+        directory = completions.work_path(stage.output, stage.kind, "")
+        done = sum(1 for _ in _records_since(directory, self._began))
+        if not done:
+            return ""
+        total, megabytes = plan["pieces"], plan["bytes"] / 1e6
+        begun = self._first_seen.setdefault(stage.kind, time.time() - 1)
+        elapsed = time.time() - begun
+        share = min(1.0, done / total)
+        text = f"{stage.label} {min(done, total)}/{total}"
+        if done < total:
+            left = elapsed / share - elapsed
+            text += f", {megabytes * share / elapsed:.1f} MB/s, {_duration(left)} left"
+        return text
+
+
+def _records_since(directory: str, began: float) -> Iterator[str]:
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
+        for entry in entries:
+            # A record can go while we look: the closing step sweeps what no longer fits.
+            with contextlib.suppress(FileNotFoundError):
+                if entry.name.endswith(".json") and entry.stat().st_mtime >= began - 1:
+                    yield entry.name
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def print_counts(title: str, counts: Mapping[str, int], stream: TextIO | None = None) -> None:
+    """One line of a closing summary: `title  a 1, b 2`."""
+    shown = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts.items() if value)
+    print(f"  {title:<12} {shown or 'nothing'}", file=stream or sys.stdout)
