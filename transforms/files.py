@@ -8,10 +8,12 @@ that are not local.
 
 import contextlib
 import dataclasses
+import fcntl
 import fnmatch
 import glob
 import gzip
 import hashlib
+import io
 import os
 import secrets
 import shutil
@@ -193,6 +195,16 @@ def delete_tree(directory: str) -> None:
     delete([f.path for f in _match_one(join(directory, "**"))])
 
 
+def delete_abandoned(directory: str) -> None:
+    """Deletes temporary files in a directory whose writer is gone; those being written now stay."""
+    if not is_local(directory):
+        return  # object stores show no unfinished object
+    for path in list_directory(directory, f"*{TEMPORARY_SUFFIX}"):
+        with contextlib.suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+
+
 class OutputFile:
     """A file being written: bytes go in, size and sha256 come out once it is finished."""
 
@@ -291,21 +303,34 @@ def _abandon_upload(raw: Any) -> None:
 @contextlib.contextmanager
 def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputFile]:
     make_directory(parent(path))
-    temporary = f"{path}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+    temporary, raw = "", None
     try:
-        with open(temporary, "xb", buffering=0) as raw:
-            output = OutputFile(path, cast(BinaryIO, _Whole(raw)), checksum=checksum, packed=packed)
-            yield output
-            output.finish()
-            os.fsync(raw.fileno())
+        temporary, raw = _locked_temporary(path)
+        output = OutputFile(path, cast(BinaryIO, _Whole(raw)), checksum=checksum, packed=packed)
+        yield output
+        output.finish()
+        os.fsync(raw.fileno())
         os.replace(temporary, path)
     except OSError as error:
         raise RunFailedError(
             f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name."
         ) from error
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        if raw is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raw.close()
+
+
+def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
+    """A new temporary file beside `path`, locked: the lock says that its writer lives, however that ends."""
+    while True:
+        temporary = f"{path}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+        raw = io.FileIO(temporary, "x")
+        fcntl.flock(raw, fcntl.LOCK_EX)
+        if os.fstat(raw.fileno()).st_nlink:
+            return temporary, raw
+        raw.close()  # a sweep took it between its creation and its lock
 
 
 class _Whole:
