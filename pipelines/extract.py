@@ -1,0 +1,278 @@
+"""extract: a dump or another corpus → text shards, the eval set and manifest.json."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import apache_beam as beam
+
+from pipelines import runner
+from pipelines.options import option
+from transforms import completions, dump, extraction, files, manifest, mlperf_shards, text_shards
+from transforms.errors import UnusableInputError
+from transforms.extraction import ExtractDocuments, ExtractionOptions, Fragment, InputFile, UnitBatch
+from transforms.mlperf_shards import CleanedFile, CleanRawFiles, GatherParts, MlperfOptions
+from transforms.text_shards import AssembleTextShards, GroupAll, PlanTextShards, SplitOptions, TextShard
+
+OUTPUT_PATTERNS = ("part-*-of-*", "eval.txt", "eval-*-of-*.txt")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExtractOptions:
+    """The options of `maskmill extract`. What is None is decided by --compat."""
+
+    input: tuple[str, ...] = option(help="dump or corpus: paths, globs, comma lists")
+    output: str = option(help="directory of the text shards")
+    compat: Literal["none", "mlperf", "google"] = option("none", help="whose text shards to reproduce")
+    extractor: Literal["maskmill", "wikiextractor"] | None = option(
+        None, help="how wikitext becomes text; null: wikiextractor with mlperf, else maskmill"
+    )
+    input_format: Literal["auto", "mediawiki", "wikiextractor", "text", "jsonl", "parquet"] = option(
+        "auto", help="what the input is; auto looks at its first bytes and its name"
+    )
+    text_documents: Literal["file", "blank_line"] = option(
+        "blank_line", help="plain text: one document a file, or documents separated by blank lines"
+    )
+    text_column: str = option("text", help="JSON lines and Parquet: the column of the text")
+    id_column: str | None = option(None, help="JSON lines and Parquet: a column of stable ids; null: a hash of the text")
+    language: str = option("english", help="language of the Punkt parameters that split sentences")
+    namespaces: tuple[int, ...] = option((0,), help="numbers of the wiki's namespaces to take")
+    keep_redirects: bool = option(False, help="keep redirect pages")
+    keep_disambiguation: bool = option(False, help="keep disambiguation pages")
+    keep_titles: bool = option(False, help="begin each document with its title as a sentence")
+    headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
+    lists: Literal["keep", "drop"] = option("keep", help="items of lists")
+    dump_date: str | None = option(
+        None, help="date that clock words in pages give, as 2020-01-31; null: from the dump's name or its pages"
+    )
+    num_eval_articles: int | None = option(None, help="hold out exactly so many articles (mlperf: 10000 unless given)")
+    eval_fraction: float | None = option(None, help="hold out this share of the articles, the same ones at each rebuild")
+    shard_size_mb: float | None = option(
+        None, help="text of a shard in MB of 1024*1024 bytes; null: 27, with mlperf 26.92 of raw input"
+    )
+    max_documents: int | None = option(None, help="take only the first N documents, for a quick trial")
+    random_seed: int = option(12345, help="seed of the eval set")
+
+    def __post_init__(self) -> None:
+        if self.max_documents is not None and self.max_documents < 1:
+            raise UnusableInputError(f"--max_documents must be 1 or more, not {self.max_documents}.")
+        if self.compat == "mlperf":
+            if self.eval_fraction is not None:
+                raise UnusableInputError("--eval_fraction is not the reference's; with --compat mlperf give a number.")
+            if self.extractor == "maskmill":
+                raise UnusableInputError("--compat mlperf reproduces WikiExtractor's text; leave --extractor out.")
+            if self.input_format not in ("auto", "mediawiki", "wikiextractor"):
+                raise UnusableInputError("--compat mlperf takes a dump or WikiExtractor's files as input.")
+            self.mlperf()
+        else:
+            self.split()
+
+    def mlperf(self) -> MlperfOptions:
+        """The reference chain's parameters."""
+        return MlperfOptions(
+            num_eval_articles=10000 if self.num_eval_articles is None else self.num_eval_articles,
+            shard_size_mb=self.shard_size_mb or 26.92,
+            seed=self.random_seed,
+            language=self.language,
+        )
+
+    def split(self) -> SplitOptions:
+        """Shard size and eval membership of the default mode."""
+        return SplitOptions(
+            shard_size_mb=27.0 if self.shard_size_mb is None else self.shard_size_mb,
+            num_eval_articles=self.num_eval_articles,
+            eval_fraction=self.eval_fraction,
+        )
+
+    def extraction(self) -> ExtractionOptions:
+        """What decides a document's text."""
+        mlperf = self.compat == "mlperf"
+        return ExtractionOptions(
+            extractor=self.extractor or ("wikiextractor" if mlperf else "maskmill"),
+            language=self.language,
+            namespaces=self.namespaces,
+            keep_redirects=self.keep_redirects,
+            keep_disambiguation=self.keep_disambiguation,
+            keep_titles=self.keep_titles,
+            headings=self.headings,
+            lists=self.lists,
+            seed=self.random_seed,
+            doc_blocks=mlperf,
+            reading=dump.ReadOptions(
+                text_documents=self.text_documents, text_column=self.text_column, id_column=self.id_column
+            ),
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """What shapes the data, for the manifest: every option but the place of the output."""
+        values = manifest.as_dict(self)
+        del values["output"]
+        return values
+
+
+def digest_input(numbered: tuple[int, files.FileInfo], dump_date: str | None) -> tuple[int, InputFile]:
+    """Adds an input's checksum and date to its place in the order of the inputs."""
+    number, file = numbered
+    date = dump_date or dump.dump_date(file.path) or ""
+    return number, InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date)
+
+
+def plan_batches(numbered: Sequence[tuple[int, InputFile]], options: ExtractOptions) -> list[UnitBatch]:
+    """Cuts the inputs into units. With --max_documents one batch takes them in order until it has enough."""
+    batches: list[UnitBatch] = []
+    inputs = [file for _, file in sorted(numbered, key=lambda pair: pair[0])]
+    for file in inputs:
+        units = dump.plan_units([files.FileInfo(path=file.path, size=file.size)], input_format=options.input_format)
+        cut = [tuple(units)] if options.max_documents is not None else [(unit,) for unit in units]
+        for some in cut:
+            batches.append(UnitBatch(number=len(batches), file=file, units=some, limit=options.max_documents))
+    size = sum(f.size for f in inputs)
+    completions.store(options.output, "plan", extraction.KIND, {"pieces": len(batches), "bytes": size})
+    return batches
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExtractCorpus(beam.PTransform):
+    """The whole stage.
+
+    Input: the pipeline's begin. Output: TextShard, the description of each shard written, of training and eval.
+    """
+
+    options: ExtractOptions
+    from_doc_files: bool
+
+    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection:
+        options = self.options
+        inputs = (
+            begin
+            | "Patterns" >> beam.Create([options.input])
+            | "Match" >> beam.FlatMap(lambda patterns: enumerate(files.match(patterns)))
+            | "SpreadInputs" >> beam.Reshuffle()
+            | "Digest" >> beam.Map(digest_input, options.dump_date)  # (number, InputFile)
+            | "AllInputs" >> GroupAll()
+        )
+        if options.compat == "mlperf":
+            shards, finished = self._mlperf(inputs)
+        else:
+            fragments = self._fragments(inputs)
+            shards = (
+                fragments
+                | "PlanTextShards" >> PlanTextShards(split=options.split(), output=options.output)
+                | "AssembleTextShards" >> AssembleTextShards(extraction=options.extraction(), output=options.output)
+            )
+            finished = [shards, fragments]
+        _ = finished | beam.Flatten() | "AllFinished" >> GroupAll() | "Close" >> beam.Map(close_extract, options)
+        return shards
+
+    def _fragments(self, inputs: beam.PCollection) -> beam.PCollection:
+        return (
+            inputs
+            | "PlanBatches" >> beam.FlatMap(plan_batches, self.options)  # UnitBatch
+            | "ExtractDocuments"
+            >> ExtractDocuments(options=self.options.extraction(), output=self.options.output)  # Fragment
+        )
+
+    def _mlperf(self, inputs: beam.PCollection) -> tuple[beam.PCollection, list[beam.PCollection]]:
+        options = self.options
+        finished = []
+        if self.from_doc_files:
+            raw_files = inputs | "RawFiles" >> beam.FlatMap(
+                lambda numbered: mlperf_shards.raw_files_of_inputs([file for _, file in numbered])
+            )
+        else:
+            fragments = self._fragments(inputs)
+            finished.append(fragments)
+            raw_files = (
+                fragments
+                | "AllFragments" >> GroupAll()
+                | "PackRawFiles" >> beam.FlatMap(mlperf_shards.raw_files_of_fragments, options.output)
+            )
+        cleaned = raw_files | "CleanRawFiles" >> CleanRawFiles(
+            options=options.mlperf(), extraction=options.extraction(), output=options.output
+        )
+        shards = cleaned | "GatherParts" >> GatherParts(
+            options=options.mlperf(), extraction=options.extraction(), output=options.output
+        )
+        return shards, [*finished, cleaned, shards]
+
+
+def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], options: ExtractOptions) -> None:
+    """Writes eval.md5 and the manifest once all shards are there, and sweeps what is left over."""
+    output = options.output
+    shards = sorted((e for e in elements if isinstance(e, TextShard)), key=lambda s: (s.kind != "train", s.number))
+    fragments = sorted((e for e in elements if isinstance(e, Fragment)), key=lambda f: f.batch.number)
+    cleaned = sorted((e for e in elements if isinstance(e, CleanedFile)), key=lambda c: c.raw.number)
+    text_shards.write_eval_md5(shards, output)
+    inputs = {f.batch.file.path: f.batch.file for f in fragments}
+    inputs |= {c.raw.file.path: c.raw.file for c in cleaned if c.raw.file is not None}
+    counts = {"extract": text_shards.sum_counts(f.counts for f in fragments)}
+    counts |= {"clean": text_shards.sum_counts(c.counts for c in cleaned)}
+    for kind in ("train", "eval"):
+        mine = [s for s in shards if s.kind == kind]
+        totals = {name: sum(getattr(s, name) for s in mine) for name in ("documents", "sentences", "size")}
+        counts[kind] = {"shards": len(mine)} | {("bytes" if n == "size" else n): v for n, v in totals.items()}
+    manifest.write_manifest(
+        output,
+        stage="extract",
+        parameters=options.parameters(),
+        inputs=[{"path": f.path, "bytes": f.size, "sha256": f.sha256} for f in inputs.values()],
+        shards=[_shard_entry(s) for s in shards],
+        counts={step: values for step, values in counts.items() if values},
+        rejected=[r for f in fragments for r in extraction.read_rejected(output, f)],
+    )
+    manifest.sweep(
+        output,
+        keep=[files.base_name(s.path) for s in shards],
+        patterns=OUTPUT_PATTERNS,
+        records={
+            extraction.KIND: [f.key for f in fragments],
+            mlperf_shards.KIND: [c.key for c in cleaned],
+            text_shards.KIND: [s.key for s in shards],
+        },
+    )
+    extraction.drop_texts(output, fragments)
+    mlperf_shards.drop_texts(output, cleaned)
+
+
+def _shard_entry(shard: TextShard) -> dict[str, Any]:
+    return {
+        "name": files.base_name(shard.path),
+        "kind": shard.kind,
+        "bytes": shard.size,
+        "sha256": shard.sha256,
+        "documents": shard.documents,
+        "sentences": shard.sentences,
+        "inputs": dict(shard.inputs),
+    }
+
+
+def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
+    """Checks inputs and output and returns the stage with the bytes it is to read.
+
+    Raises:
+      UnusableInputError: an input is missing or is nothing that can be read, or the output belongs to something else.
+    """
+    found = files.match(options.input)
+    from_doc_files = dump.detect_format(found[0].path, options.input_format) == "wikiextractor"
+    if options.compat == "mlperf" and from_doc_files and options.max_documents is not None:
+        raise UnusableInputError("--max_documents does not go with WikiExtractor files and --compat mlperf.")
+    dump.plan_units(found, input_format=options.input_format)
+    manifest.check_writable(options.output)
+    manifest.prepare_output(options.output, "extract", options.parameters())
+    return ExtractCorpus(options=options, from_doc_files=from_doc_files), sum(f.size for f in found)
+
+
+def stages(output: str) -> list[runner.Stage]:
+    """What the progress display follows."""
+    return [
+        runner.Stage(label="extract", output=output, kind=extraction.KIND),
+        runner.Stage(label="text shards", output=output, kind=text_shards.KIND),
+    ]
+
+
+def run(options: ExtractOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Runs the stage to its end and returns its manifest."""
+    stage, input_bytes = make_stage(options)
+    beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes)
+    runner.run(lambda p: p | "Extract" >> stage, beam_options, stages(options.output))
+    return manifest.read_manifest(options.output)
