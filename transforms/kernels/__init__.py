@@ -1,12 +1,182 @@
 """Compiled kernels. `from transforms.kernels import kernel` decorates a function that numba compiles.
 
-Kernels take and return NumPy arrays and scalars, never Python objects; they release the GIL, and their
-machine code is cached on disk so that a second process does not compile again.
+Kernels take and return NumPy arrays and scalars, never Python objects; they release the GIL. Their machine code is
+kept on disk, so that a second process does not compile again. A module of this package may define `warm_up()`, which
+calls each of its entry kernels once on tiny arrays of the types that callers use; `python -m transforms.kernels` runs
+them all, which is how an image is pre-warmed.
+
+Where the machine code is kept: in `$NUMBA_CACHE_DIR` where that is set; else beside the sources, in the user's cache
+directory, or in the temporary directory. It is read from any of them and written to the first that can be written, so
+a read-only install without a home directory works, pre-warmed or not. It fits the kind of CPU that made it: pin
+`NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES` when an image is made and when it runs, to use it on other kinds.
 """
 
+import functools
+import hashlib
+import importlib
+import importlib.util
+import logging
+import os
+import pkgutil
+import re
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
 import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+
+_HERE = Path(__file__).resolve().parent
+_log = logging.getLogger(__name__)
 
 
-def kernel(function):  # type: ignore[no-untyped-def]
-    """Compiles `function` with numba on first call: no Python objects, GIL released, cached on disk."""
-    return numba.njit(cache=True, nogil=True)(function)
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` with numba on first call: no Python objects, GIL released, machine code kept on disk.
+
+    Division by zero follows NumPy's rules; nothing checks array bounds.
+    """
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher._cache = _KernelCache(function)
+    return dispatcher
+
+
+def warm() -> list[str]:
+    """Compiles every kernel of this package (or loads it, where it is cached); returns the modules' names."""
+    names = sorted(m.name for m in pkgutil.iter_modules([str(_HERE)]) if not m.name.startswith("_"))
+    warmed = []
+    for name in names:
+        module = importlib.import_module(f"{__name__}.{name}")
+        if hasattr(module, "warm_up"):
+            module.warm_up()
+            warmed.append(name)
+    return warmed
+
+
+@functools.cache
+def cache_directories() -> tuple[Path, ...]:
+    """The directories that machine code is looked for in, and written to, in this order."""
+    # Read once a process: where code is cached is no option of any step.
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    install = hashlib.sha256(str(_HERE).encode()).hexdigest()[:12]
+    if given:
+        return (Path(given) / f"maskmill-{install}",)
+    directories = [_HERE / "__pycache__"]
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    if os.path.isabs(home):
+        directories.append(Path(home) / f"maskmill-{install}")
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    directories.append(Path(tempfile.gettempdir()) / f"maskmill-{user}-{install}")
+    return tuple(directories)
+
+
+def _is_trusted(directory: Path) -> bool:
+    """Whether code from a directory may be run: in a shared temporary directory anyone can make one."""
+    if directory.parent != Path(tempfile.gettempdir()):
+        return True
+    try:
+        status = directory.lstat()
+    except FileNotFoundError:
+        return True
+    mine = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return stat.S_ISDIR(status.st_mode) and mine and not status.st_mode & 0o022
+
+
+@functools.cache
+def _source_closure(module: str) -> frozenset[str]:
+    """A module of ours and all of ours that it imports, found in their source text."""
+    found = {module}
+    todo = [module]
+    while todo:
+        spec = importlib.util.find_spec(todo.pop())
+        if spec is None or spec.origin is None:
+            continue
+        for match in re.finditer(rb"^(?:from|import) (transforms[\w.]*)", Path(spec.origin).read_bytes(), re.M):
+            name = match[1].decode()
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return frozenset(found)
+
+
+@functools.cache
+def _source_stamp(module: str) -> str:
+    """A hash of all source that a module's machine code is made of: numba itself looks only at the one file."""
+    digest = hashlib.sha256()
+    for name in sorted(_source_closure(module)):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            digest.update(name.encode() + b"\n" + Path(spec.origin).read_bytes())
+    return digest.hexdigest()
+
+
+class _Locator(_CacheLocator):
+    """Tells numba how the cached code of a function is named; where it lies is up to _KernelCache."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._py_file = function.__code__.co_filename
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_Locator":
+        return cls(py_func)
+
+    def get_cache_path(self) -> str:
+        return str(cache_directories()[0])
+
+    def get_source_stamp(self) -> str:
+        return _source_stamp(self._function.__module__)
+
+    def get_disambiguator(self) -> str:
+        return "kernel"
+
+
+class _KernelCacheImpl(CompileResultCacheImpl):
+    _locator_classes: ClassVar[list[Any]] = [_Locator]
+
+
+class _KernelCache(FunctionCache):
+    """numba's cache, over several directories of which some can only be read."""
+
+    _impl_class = _KernelCacheImpl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._files = {
+            directory: IndexDataCacheFile(
+                cache_path=str(directory), filename_base=self._impl.filename_base, source_stamp=stamp
+            )
+            for directory in cache_directories()
+        }
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        key = self._index_key(sig, target_context.codegen())
+        for directory, file in self._files.items():
+            if not _is_trusted(directory):
+                continue
+            try:
+                data = file.load(key)
+            except OSError as error:
+                _log.debug("%s: the kernels' cache cannot be read (%s)", directory, error)
+                continue
+            if data is not None:
+                return self._impl.rebuild(target_context, data)
+        return None
+
+    def _save_overload(self, sig: Any, data: Any) -> None:
+        if not self._impl.check_cachable(data):
+            return
+        key = self._index_key(sig, data.codegen)
+        reduced = self._impl.reduce(data)
+        for directory, file in self._files.items():
+            try:
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if _is_trusted(directory):
+                    file.save(key, reduced)
+                    return
+            except OSError as error:
+                # A cache that cannot be written costs the next process its compile time, nothing else.
+                _log.debug("%s: the kernels' cache cannot be written (%s)", directory, error)
+        _log.warning("No directory can keep compiled kernels: each process compiles anew. Set NUMBA_CACHE_DIR.")
