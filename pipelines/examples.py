@@ -2,73 +2,30 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import apache_beam as beam
 
 from pipelines import runner
-from pipelines.options import option
+from pipelines.masking import masking_options
+from pipelines.stage_options import ExamplesOptions, parameters
 from transforms import completions, example_shards, files, manifest, text_shards
 from transforms.example_shards import ExampleShard, ExamplesSetup, WriteExamples, describe_text_shard
-from transforms.pretraining_examples import MaskingOptions
 from transforms.text_shards import GroupAll
 from transforms.vocabulary import load_vocabulary
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MaskingFlags:
-    """The reference's own options, shared by `examples` and `create-pretraining-data`."""
-
-    vocab_file: str = option(help="WordPiece vocabulary, one piece a line")
-    do_lower_case: bool = option(True, help="lower-case the text: True for uncased models")
-    do_whole_word_mask: bool = option(False, help="mask all pieces of a word together")
-    max_seq_length: int = option(128, help="longest sequence, in tokens")
-    max_predictions_per_seq: int = option(20, help="most masked positions of a sequence")
-    random_seed: int = option(12345, help="seed of all random decisions")
-    dupe_factor: int = option(10, help="how often each document is used, with other masks each time")
-    masked_lm_prob: float = option(0.15, help="share of the tokens to predict")
-    short_seq_prob: float = option(0.1, help="share of the sequences that are made shorter than the longest")
-
-    def masking(self, compat: str) -> MaskingOptions:
-        """The step's options: the Unicode tables and the rule for duplicate vocabulary entries follow `compat`."""
-        names = [f.name for f in dataclasses.fields(MaskingFlags) if f.name != "vocab_file"]
-        return MaskingOptions(
-            **{n: getattr(self, n) for n in names},
-            unicode="15.1.0" if compat == "none" else "11.0.0",
-            duplicate_pieces="last" if compat == "google" else "first",
-        )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExamplesOptions(MaskingFlags):
-    """The options of `maskmill examples`."""
-
-    input: tuple[str, ...] = option(help="text shards: paths, globs, comma lists; or the directory that extract made")
-    output: str = option(help="directory of the example shards")
-    compat: Literal["none", "mlperf", "google"] = option(
-        "none", help="whose records to reproduce; none: a seed of its own for each shard, current Unicode tables"
+def examples_setup(options: ExamplesOptions) -> ExamplesSetup:
+    """What decides the shards' examples; reads the vocabulary to check it."""
+    masking = masking_options(options, options.compat)
+    load_vocabulary(options.vocab_file, masking.duplicate_pieces)
+    return ExamplesSetup(
+        vocab_file=options.vocab_file,
+        vocab_sha256=files.sha256_of(options.vocab_file),
+        masking=masking,
+        one_seed=options.compat != "none",
+        packed=options.packed,
     )
-    packed: bool = option(False, help="gzip the TFRecords (they then have no index)")
-
-    def __post_init__(self) -> None:
-        self.masking(self.compat)
-
-    def setup(self) -> ExamplesSetup:
-        """What decides the shards' examples; reads the vocabulary to check it."""
-        load_vocabulary(self.vocab_file)
-        return ExamplesSetup(
-            vocab_file=self.vocab_file,
-            vocab_sha256=files.sha256_of(self.vocab_file),
-            masking=self.masking(self.compat),
-            one_seed=self.compat != "none",
-            packed=self.packed,
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        """What shapes the data, for the manifest."""
-        values = manifest.as_dict(self)
-        del values["output"]
-        return values
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,13 +55,11 @@ def close_examples(shards: Sequence[ExampleShard], options: ExamplesOptions, set
             counts[kind] = {"shards": len(mine)} | totals | {"bytes": sum(s.size for s in mine)}
     texts = {path: sha256 for s in ordered for path, sha256 in s.inputs.items()}
     inputs = [{"path": path, "bytes": files.size(path), "sha256": sha256} for path, sha256 in texts.items()]
-    inputs.append(
-        {"path": setup.vocab_file, "bytes": files.size(setup.vocab_file), "sha256": setup.vocab_sha256}
-    )
+    inputs.append({"path": setup.vocab_file, "bytes": files.size(setup.vocab_file), "sha256": setup.vocab_sha256})
     manifest.write_manifest(
         options.output,
         stage="examples",
-        parameters=options.parameters() | {"unicode": setup.masking.unicode},
+        parameters=parameters(options) | {"unicode": setup.masking.unicode},
         inputs=inputs,
         shards=[_entry(s, setup) for s in ordered],
         counts=counts,
@@ -149,9 +104,9 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
 
 def prepare(options: ExamplesOptions) -> ExamplesSetup:
     """Checks the vocabulary and claims the output."""
-    setup = options.setup()
+    setup = examples_setup(options)
     manifest.check_writable(options.output)
-    manifest.prepare_output(options.output, "examples", options.parameters())
+    manifest.prepare_output(options.output, "examples", parameters(options))
     return setup
 
 

@@ -2,112 +2,62 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import apache_beam as beam
 
 from pipelines import runner
-from pipelines.options import option
+from pipelines.stage_options import ExtractOptions, parameters
 from transforms import completions, dump, extraction, files, manifest, mlperf_shards, text_shards
 from transforms.errors import UnusableInputError
 from transforms.extraction import ExtractDocuments, ExtractionOptions, Fragment, InputFile, UnitBatch
 from transforms.mlperf_shards import CleanedFile, CleanRawFiles, GatherParts, MlperfOptions
 from transforms.text_shards import AssembleTextShards, GroupAll, PlanTextShards, SplitOptions, TextShard
 
+# Held out where neither a number nor a share is given: at the size of the English Wikipedia, 35,000 articles.
+DEFAULT_EVAL_FRACTION = 0.005
+
 OUTPUT_PATTERNS = ("part-*-of-*", "eval.txt", "eval-*-of-*.txt")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExtractOptions:
-    """The options of `maskmill extract`. What is None is decided by --compat."""
-
-    input: tuple[str, ...] = option(help="dump or corpus: paths, globs, comma lists")
-    output: str = option(help="directory of the text shards")
-    compat: Literal["none", "mlperf", "google"] = option("none", help="whose text shards to reproduce")
-    extractor: Literal["maskmill", "wikiextractor"] | None = option(
-        None, help="how wikitext becomes text; null: wikiextractor with mlperf, else maskmill"
+def mlperf_options(options: ExtractOptions) -> MlperfOptions:
+    """The reference chain's parameters."""
+    return MlperfOptions(
+        num_eval_articles=10000 if options.num_eval_articles is None else options.num_eval_articles,
+        shard_size_mb=26.92 if options.shard_size_mb is None else options.shard_size_mb,
+        seed=options.random_seed,
+        language=options.language,
     )
-    input_format: Literal["auto", "mediawiki", "wikiextractor", "text", "jsonl", "parquet"] = option(
-        "auto", help="what the input is; auto looks at its first bytes and its name"
+
+
+def split_options(options: ExtractOptions) -> SplitOptions:
+    """Shard size and eval membership of the default mode."""
+    neither = options.num_eval_articles is None and options.eval_fraction is None
+    return SplitOptions(
+        shard_size_mb=27.0 if options.shard_size_mb is None else options.shard_size_mb,
+        num_eval_articles=options.num_eval_articles,
+        eval_fraction=DEFAULT_EVAL_FRACTION if neither else options.eval_fraction,
     )
-    text_documents: Literal["file", "blank_line"] = option(
-        "blank_line", help="plain text: one document a file, or documents separated by blank lines"
+
+
+def extraction_options(options: ExtractOptions) -> ExtractionOptions:
+    """What decides a document's text."""
+    mlperf = options.compat == "mlperf"
+    return ExtractionOptions(
+        extractor=options.extractor or ("wikiextractor" if mlperf else "maskmill"),
+        language=options.language,
+        namespaces=options.namespaces,
+        keep_redirects=options.keep_redirects,
+        keep_disambiguation=options.keep_disambiguation,
+        keep_titles=options.keep_titles,
+        headings=options.headings,
+        lists=options.lists,
+        seed=options.random_seed,
+        doc_blocks=mlperf,
+        reading=dump.ReadOptions(
+            text_documents=options.text_documents, text_column=options.text_column, id_column=options.id_column
+        ),
     )
-    text_column: str = option("text", help="JSON lines and Parquet: the column of the text")
-    id_column: str | None = option(None, help="JSON lines and Parquet: a column of stable ids; null: a hash of the text")
-    language: str = option("english", help="language of the Punkt parameters that split sentences")
-    namespaces: tuple[int, ...] = option((0,), help="numbers of the wiki's namespaces to take")
-    keep_redirects: bool = option(False, help="keep redirect pages")
-    keep_disambiguation: bool = option(False, help="keep disambiguation pages")
-    keep_titles: bool = option(False, help="begin each document with its title as a sentence")
-    headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
-    lists: Literal["keep", "drop"] = option("keep", help="items of lists")
-    dump_date: str | None = option(
-        None, help="date that clock words in pages give, as 2020-01-31; null: from the dump's name or its pages"
-    )
-    num_eval_articles: int | None = option(None, help="hold out exactly so many articles (mlperf: 10000 unless given)")
-    eval_fraction: float | None = option(None, help="hold out this share of the articles, the same ones at each rebuild")
-    shard_size_mb: float | None = option(
-        None, help="text of a shard in MB of 1024*1024 bytes; null: 27, with mlperf 26.92 of raw input"
-    )
-    max_documents: int | None = option(None, help="take only the first N documents, for a quick trial")
-    random_seed: int = option(12345, help="seed of the eval set")
-
-    def __post_init__(self) -> None:
-        if self.max_documents is not None and self.max_documents < 1:
-            raise UnusableInputError(f"--max_documents must be 1 or more, not {self.max_documents}.")
-        if self.compat == "mlperf":
-            if self.eval_fraction is not None:
-                raise UnusableInputError("--eval_fraction is not the reference's; with --compat mlperf give a number.")
-            if self.extractor == "maskmill":
-                raise UnusableInputError("--compat mlperf reproduces WikiExtractor's text; leave --extractor out.")
-            if self.input_format not in ("auto", "mediawiki", "wikiextractor"):
-                raise UnusableInputError("--compat mlperf takes a dump or WikiExtractor's files as input.")
-            self.mlperf()
-        else:
-            self.split()
-
-    def mlperf(self) -> MlperfOptions:
-        """The reference chain's parameters."""
-        return MlperfOptions(
-            num_eval_articles=10000 if self.num_eval_articles is None else self.num_eval_articles,
-            shard_size_mb=self.shard_size_mb or 26.92,
-            seed=self.random_seed,
-            language=self.language,
-        )
-
-    def split(self) -> SplitOptions:
-        """Shard size and eval membership of the default mode."""
-        return SplitOptions(
-            shard_size_mb=27.0 if self.shard_size_mb is None else self.shard_size_mb,
-            num_eval_articles=self.num_eval_articles,
-            eval_fraction=self.eval_fraction,
-        )
-
-    def extraction(self) -> ExtractionOptions:
-        """What decides a document's text."""
-        mlperf = self.compat == "mlperf"
-        return ExtractionOptions(
-            extractor=self.extractor or ("wikiextractor" if mlperf else "maskmill"),
-            language=self.language,
-            namespaces=self.namespaces,
-            keep_redirects=self.keep_redirects,
-            keep_disambiguation=self.keep_disambiguation,
-            keep_titles=self.keep_titles,
-            headings=self.headings,
-            lists=self.lists,
-            seed=self.random_seed,
-            doc_blocks=mlperf,
-            reading=dump.ReadOptions(
-                text_documents=self.text_documents, text_column=self.text_column, id_column=self.id_column
-            ),
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        """What shapes the data, for the manifest: every option but the place of the output."""
-        values = manifest.as_dict(self)
-        del values["output"]
-        return values
 
 
 def digest_input(numbered: tuple[int, files.FileInfo], dump_date: str | None) -> tuple[int, InputFile]:
@@ -157,8 +107,9 @@ class ExtractCorpus(beam.PTransform):
             fragments = self._fragments(inputs)
             shards = (
                 fragments
-                | "PlanTextShards" >> PlanTextShards(split=options.split(), output=options.output)
-                | "AssembleTextShards" >> AssembleTextShards(extraction=options.extraction(), output=options.output)
+                | "PlanTextShards" >> PlanTextShards(split=split_options(options), output=options.output)
+                | "AssembleTextShards"
+                >> AssembleTextShards(extraction=extraction_options(options), output=options.output)
             )
             finished = [shards, fragments]
         _ = finished | beam.Flatten() | "AllFinished" >> GroupAll() | "Close" >> beam.Map(close_extract, options)
@@ -169,7 +120,7 @@ class ExtractCorpus(beam.PTransform):
             inputs
             | "PlanBatches" >> beam.FlatMap(plan_batches, self.options)  # UnitBatch
             | "ExtractDocuments"
-            >> ExtractDocuments(options=self.options.extraction(), output=self.options.output)  # Fragment
+            >> ExtractDocuments(options=extraction_options(self.options), output=self.options.output)  # Fragment
         )
 
     def _mlperf(self, inputs: beam.PCollection) -> tuple[beam.PCollection, list[beam.PCollection]]:
@@ -188,10 +139,10 @@ class ExtractCorpus(beam.PTransform):
                 | "PackRawFiles" >> beam.FlatMap(mlperf_shards.raw_files_of_fragments, options.output)
             )
         cleaned = raw_files | "CleanRawFiles" >> CleanRawFiles(
-            options=options.mlperf(), extraction=options.extraction(), output=options.output
+            options=mlperf_options(options), extraction=extraction_options(options), output=options.output
         )
         shards = cleaned | "GatherParts" >> GatherParts(
-            options=options.mlperf(), extraction=options.extraction(), output=options.output
+            options=mlperf_options(options), extraction=extraction_options(options), output=options.output
         )
         return shards, [*finished, cleaned, shards]
 
@@ -214,7 +165,7 @@ def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], option
     manifest.write_manifest(
         output,
         stage="extract",
-        parameters=options.parameters(),
+        parameters=parameters(options),
         inputs=[{"path": f.path, "bytes": f.size, "sha256": f.sha256} for f in inputs.values()],
         shards=[_shard_entry(s) for s in shards],
         counts={step: values for step, values in counts.items() if values},
@@ -252,13 +203,17 @@ def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
     Raises:
       UnusableInputError: an input is missing or is nothing that can be read, or the output belongs to something else.
     """
+    if options.compat == "mlperf":
+        mlperf_options(options)
+    else:
+        split_options(options)
     found = files.match(options.input)
     from_doc_files = dump.detect_format(found[0].path, options.input_format) == "wikiextractor"
     if options.compat == "mlperf" and from_doc_files and options.max_documents is not None:
         raise UnusableInputError("--max_documents does not go with WikiExtractor files and --compat mlperf.")
     dump.plan_units(found, input_format=options.input_format)
     manifest.check_writable(options.output)
-    manifest.prepare_output(options.output, "extract", options.parameters())
+    manifest.prepare_output(options.output, "extract", parameters(options))
     return ExtractCorpus(options=options, from_doc_files=from_doc_files), sum(f.size for f in found)
 
 

@@ -7,6 +7,7 @@ absl's: `--x 3`, `--x=3`, `--flag`, `--flag=True`, `--noflag`; a flag is never a
 import argparse
 import dataclasses
 import difflib
+import functools
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -77,17 +78,18 @@ def add_flags(parser: argparse.ArgumentParser, options_class: type, *, skip: Ite
             continue
         required = field.default is dataclasses.MISSING
         text = field.metadata["help"].replace("%", "%%")
-        if not required and field.default not in (None, (), ""):
+        if required:
+            text += " (required)"
+        elif field.default not in (None, (), ""):
             shown = ",".join(map(str, field.default)) if kind.is_list else field.default
             text += f" (default: {shown})"
         arguments: dict[str, Any] = {
             "dest": name,
-            "required": required,
             "default": argparse.SUPPRESS,
             "help": text,
         }
         if kind.is_list:
-            arguments |= {"type": _split, "metavar": "A,B"}
+            arguments |= {"type": functools.partial(_split, kind.type), "metavar": "A,B"}
         elif kind.type is bool:
             arguments |= {"type": parse_boolean, "metavar": "BOOL"}
         else:
@@ -97,13 +99,23 @@ def add_flags(parser: argparse.ArgumentParser, options_class: type, *, skip: Ite
         parser.add_argument(f"--{name}", **arguments)
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+def _split(element: type, text: str) -> tuple[Any, ...]:
+    try:
+        return tuple(element(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a comma list of {element.__name__} values") from None
 
 
 def from_flags(options_class: type[T], namespace: argparse.Namespace, **fixed: Any) -> T:
-    """Makes the options from what argparse read; their own checks raise UnusableInputError."""
+    """Makes the options from what argparse read.
+
+    Raises:
+      UnusableInputError: a required flag is missing, or what the options' own checks refuse.
+    """
     given = {n: getattr(namespace, n) for n in field_names(options_class) if hasattr(namespace, n)}
+    for name, (field, _) in _kinds(options_class).items():
+        if field.default is dataclasses.MISSING and name not in given and name not in fixed:
+            raise UnusableInputError(f"--{name} is missing: {field.metadata['help']}.")
     return options_class(**(given | fixed))
 
 
@@ -139,7 +151,7 @@ def _typed(value: Any, kind: _Kind, where: str) -> Any:
         return None
     if kind.is_list:
         if isinstance(value, str):
-            return _split(value)
+            value = [part.strip() for part in value.split(",") if part.strip()]
         if not isinstance(value, list):
             raise UnusableInputError(f"{where} must be a list, not {_shown(value)}.")
         one = dataclasses.replace(kind, is_list=False)
@@ -194,7 +206,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def absl_forms(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list[str]:
-    """Rewrites absl's forms into argparse's: `--flag` → `--flag=true`, `--noflag` → `--flag=false`, `-x=3` → `--x=3`."""
+    """Rewrites absl's forms into argparse's: `--flag` to `--flag=true`, `--noflag` to `--flag=false`, `-x=3` to `--x=3`."""
     names = {s[2:]: a for a in parser._actions for s in a.option_strings if s.startswith("--")}
     booleans = {n for n, a in names.items() if a.type is parse_boolean}
     out = []

@@ -49,9 +49,7 @@ def pipeline_options(beam_arguments: Sequence[str], *, input_bytes: int) -> Pipe
     if is_local(options) and "--direct_running_mode" not in given:
         direct = options.view_as(DirectOptions)
         if "--direct_num_workers" not in given:
-            workers = (
-                len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            )
+            workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
             direct.direct_num_workers = workers if input_bytes >= _WORTH_PROCESSES else 1
         direct.direct_running_mode = "in_memory" if direct.direct_num_workers == 1 else "multi_processing"
     return options

@@ -1,0 +1,172 @@
+"""The `maskmill` command. A subcommand's module, and Beam with it, is imported only when it runs."""
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pipelines
+import transforms
+from pipelines import build_options, options, stage_options
+from transforms.errors import RunFailedError, UnusableInputError
+
+_HERE = Path(__file__).resolve().parent.parent
+
+DONE, FAILED, UNUSABLE = 0, 1, 2
+
+
+@dataclasses.dataclass(frozen=True)
+class _Command:
+    """A subcommand: its line in --help, what it adds to its parser, what runs it, whether Beam's flags go through."""
+
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, list[str]], None]
+    beam: bool = False
+
+
+def _add(options_class: type) -> Callable[[argparse.ArgumentParser], None]:
+    return lambda parser: options.add_flags(parser, options_class)
+
+
+def _extract(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
+    chosen = options.from_flags(stage_options.ExtractOptions, namespace)
+    from pipelines import extract
+
+    _report(chosen.output, extract.run(chosen, beam_arguments))
+
+
+def _examples(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
+    chosen = options.from_flags(stage_options.ExamplesOptions, namespace)
+    from pipelines import examples
+
+    _report(chosen.output, examples.run(chosen, beam_arguments))
+
+
+def _create_pretraining_data(namespace: argparse.Namespace, _: list[str]) -> None:
+    chosen = options.from_flags(stage_options.CreatePretrainingDataOptions, namespace)
+    from pipelines import pretraining_data
+
+    pretraining_data.run(chosen)
+
+
+def _pick_eval(namespace: argparse.Namespace, _: list[str]) -> None:
+    chosen = options.from_flags(stage_options.PickEvalOptions, namespace)
+    from pipelines import eval_set
+
+    eval_set.run(chosen)
+
+
+def _add_index(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="TFRecord files (globs and comma lists too)")
+    parser.add_argument("--output", default=argparse.SUPPRESS, help="name of the index; only for a single file")
+
+
+def _index(namespace: argparse.Namespace, _: list[str]) -> None:
+    from pipelines import eval_set
+
+    eval_set.index(namespace.files, getattr(namespace, "output", None))
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", nargs="?", metavar="CONFIG.yaml", help="the build; --print_config shows one")
+    parser.add_argument("--print_config", action="store_true", help="print every default with a comment, and stop")
+
+
+def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
+    if namespace.print_config:
+        print(build_options.print_config())
+        return
+    if namespace.config is None:
+        raise UnusableInputError("build: name a CONFIG.yaml; `maskmill build --print_config` prints one to start from.")
+    chosen = build_options.read_build(namespace.config)
+    from pipelines import build
+
+    for name, made in build.run(chosen, beam_arguments).items():
+        _report(f"{chosen.output}/{'text' if name == 'extract' else name}", made)
+
+
+def _report(output: str, manifest: Mapping[str, Any]) -> None:
+    print(f"{manifest['stage']}: {output}")
+    for step, counts in manifest["counts"].items():
+        shown = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts.items())
+        print(f"  {step:<8} {shown}")
+    rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
+    if rejected:
+        print(f"  {rejected:,} documents were set aside; {output}/rejected.jsonl names each with its reason.")
+
+
+COMMANDS: Mapping[str, _Command] = {
+    "build": _Command("run all stages from one YAML file", _add_build, _build, beam=True),
+    "extract": _Command(
+        "dump or corpus → text shards and eval set", _add(stage_options.ExtractOptions), _extract, True
+    ),
+    "examples": _Command(
+        "text shards → masked TFRecord shards", _add(stage_options.ExamplesOptions), _examples, beam=True
+    ),
+    "create-pretraining-data": _Command(
+        "drop-in for create_pretraining_data.py",
+        _add(stage_options.CreatePretrainingDataOptions),
+        _create_pretraining_data,
+    ),
+    "pick-eval": _Command("pick eval examples at even distance", _add(stage_options.PickEvalOptions), _pick_eval),
+    "index": _Command("write DALI's index of TFRecord files", _add_index, _index),
+}
+
+
+def _foreign_packages() -> str | None:
+    for package in (pipelines, transforms):
+        place = Path(str(package.__file__)).resolve().parent.parent
+        if place != _HERE:
+            return f"{package.__name__} is imported from {place}, not from maskmill in {_HERE}"
+    return None
+
+
+def _usage() -> str:
+    lines = ["usage: maskmill COMMAND [--flag VALUE …]", "", "Turns a Wikipedia dump, or any text corpus, into masked-"]
+    lines[-1] += "language-model pre-training data."
+    lines += ["", "commands:"]
+    lines += [f"  {name:<24} {command.help}" for name, command in COMMANDS.items()]
+    lines += ["", "maskmill COMMAND --help lists a command's flags. Beam's own flags (--runner, …) go through."]
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line; returns its exit code: 0 done, 1 the run failed, 2 the command or its input is unusable."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_usage())
+        return DONE if arguments else UNUSABLE
+    name, rest = arguments[0], arguments[1:]
+    try:
+        if foreign := _foreign_packages():
+            raise UnusableInputError(f"Another package has the name of one of maskmill's: {foreign}.")
+        if name not in COMMANDS:
+            raise UnusableInputError(f"{name}: there is no such command{options.nearest(name, COMMANDS)}.")
+        command = COMMANDS[name]
+        parser = argparse.ArgumentParser(prog=f"maskmill {name}", description=command.help, allow_abbrev=False)
+        command.add_arguments(parser)
+        namespace, beam_arguments = options.parse(parser, rest, _beam_flags if command.beam else None)
+        command.run(namespace, beam_arguments)
+    except UnusableInputError as error:
+        print(f"maskmill {name}: {error}", file=sys.stderr)
+        return UNUSABLE
+    except RunFailedError as error:
+        print(f"maskmill {name}: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print(f"maskmill {name}: interrupted; the same command goes on where this one stopped.", file=sys.stderr)
+        return FAILED
+    return DONE
+
+
+def _beam_flags() -> Mapping[str, bool]:
+    from pipelines import runner
+
+    return runner.beam_flags()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
