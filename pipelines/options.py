@@ -206,7 +206,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def absl_forms(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list[str]:
-    """Rewrites absl's forms into argparse's: `--flag` to `--flag=true`, `--noflag` to `--flag=false`, `-x=3` to `--x=3`."""
+    """Rewrites absl's forms into argparse's: `--f` to `--f=true`, `--nof` to `--f=false`, `-x=3` to `--x=3`."""
     names = {s[2:]: a for a in parser._actions for s in a.option_strings if s.startswith("--")}
     booleans = {n for n, a in names.items() if a.type is parse_boolean}
     out = []
