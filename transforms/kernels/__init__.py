@@ -23,7 +23,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
@@ -133,7 +133,7 @@ class _Locator(_CacheLocator):
 
 
 class _KernelCacheImpl(CompileResultCacheImpl):
-    _locator_classes: ClassVar[list[Any]] = [_Locator]
+    _locator_classes: list[Any] = [_Locator]  # noqa: RUF012 (as the base class declares it)
 
 
 class _KernelCache(FunctionCache):
