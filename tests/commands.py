@@ -1,0 +1,42 @@
+"""Runs whole commands for the tests, in this process or in one of their own."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import DATA, ROOT
+
+DUMP = DATA / "dump" / "enwiki-sample-multistream.xml.bz2"
+VOCAB = DATA / "vocab.txt"
+
+IN_MEMORY = ("--direct_num_workers=1",)
+TWO_PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+
+
+def maskmill(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs `maskmill` in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def digests(directory: Path, *, manifests: bool = True) -> dict[str, str]:
+    """The sha256 of every output file below a directory, working files left out."""
+    found = {}
+    for path in sorted(directory.rglob("*")):
+        relative = path.relative_to(directory)
+        if path.is_file() and ".maskmill" not in relative.parts and (manifests or path.name != "manifest.json"):
+            found[str(relative)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def leftovers(directory: Path) -> list[str]:
+    """Temporary files that a command left behind."""
+    return [str(p) for p in directory.rglob("*.maskmill-tmp")]

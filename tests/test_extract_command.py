@@ -1,0 +1,316 @@
+"""maskmill extract: gold, containers, workers, bad input."""
+
+import bz2
+import gzip
+import hashlib
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+from commands import DUMP, IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
+
+from pipelines import cli
+
+
+@pytest.fixture(scope="module")
+def dump_xml() -> bytes:
+    return bz2.decompress(DUMP.read_bytes())
+
+
+def extract(input_path: object, output: Path, *flags: str) -> int:
+    return cli.main(["extract", f"--input={input_path}", f"--output={output}", *IN_MEMORY, *flags])
+
+
+# ---- MLPerf's gold
+
+
+@pytest.fixture
+def wiki_files(data: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "AA"
+    folder.mkdir()
+    for packed in sorted((data / "gold" / "wikiextractor").glob("wiki_0?.gz")):
+        (folder / packed.stem).write_bytes(gzip.decompress(packed.read_bytes()))
+    return folder
+
+
+@pytest.mark.parametrize("workers", [IN_MEMORY, TWO_PROCESSES])
+def test_mlperf_shards_are_the_references(
+    wiki_files: Path, data: Path, tmp_path: Path, workers: tuple[str, ...]
+) -> None:
+    output = tmp_path / "out"
+    flags = ["--compat=mlperf", "--num_eval_articles=7", "--shard_size_mb=1.5", *workers]
+    assert cli.main(["extract", f"--input={wiki_files}/wiki_??", f"--output={output}", *flags]) == 0
+    expected = dict(reversed(line.split()) for line in (data / "gold/cleanup/results.md5").read_text().splitlines())
+    assert {name: hashlib.md5((output / name).read_bytes()).hexdigest() for name in expected} == expected
+    assert sorted(p.name for p in output.iterdir()) == sorted([*expected, ".maskmill", "manifest.json"])
+
+
+# ---- the same bytes
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    output = tmp_path_factory.mktemp("expected") / "text"
+    assert extract(DUMP, output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
+    found = digests(output, manifests=False)
+    assert {"eval.txt", "eval.md5", "part-00000-of-00005"} <= set(found)
+    return found
+
+
+def single_stream(xml: bytes) -> bytes:
+    return bz2.compress(xml)
+
+
+def parallel_streams(xml: bytes) -> bytes:
+    """As pbzip2 packs: a stream every so many bytes, pages crossing from one to the next."""
+    return b"".join(bz2.compress(xml[i : i + 700_001]) for i in range(0, len(xml), 700_001))
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("plain.xml", bytes),
+        ("single.xml.bz2", single_stream),
+        ("pbzip2.xml.bz2", parallel_streams),
+        ("packed.xml.xz", lzma.compress),
+        ("packed.xml.gz", gzip.compress),
+    ],
+)
+def test_every_container_gives_the_same_bytes(
+    name: str, pack: object, dump_xml: bytes, expected: dict[str, str], tmp_path: Path
+) -> None:
+    # The date of a dump comes from its name or its pages; both are the same here.
+    (tmp_path / name).write_bytes(pack(dump_xml))  # type: ignore[operator]
+    output = tmp_path / "text"
+    assert extract(tmp_path / name, output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
+    assert digests(output, manifests=False) == expected
+
+
+def test_an_index_beside_the_dump_changes_nothing(expected: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "lonely.xml.bz2").write_bytes(DUMP.read_bytes())
+    output = tmp_path / "text"
+    assert extract(tmp_path / "lonely.xml.bz2", output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
+    assert digests(output, manifests=False) == expected
+
+
+def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
+    output = tmp_path / "text"
+    done = maskmill(
+        "extract", f"--input={DUMP}", f"--output={output}", "--num_eval_articles=7", "--shard_size_mb=0.5",
+        *TWO_PROCESSES,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    assert digests(output, manifests=False) == expected
+    assert leftovers(output) == []
+
+
+def test_eval_articles_are_not_in_the_training_text(tmp_path: Path) -> None:
+    output = tmp_path / "text"
+    assert extract(DUMP, output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
+    held_out = [a for a in (output / "eval.txt").read_bytes().split(b"\n\n") if a]
+    training = [a for p in sorted(output.glob("part-*")) for a in p.read_bytes().split(b"\n\n") if a]
+    hashes = (output / "eval.md5").read_text().split()
+    assert hashes == [hashlib.md5(a).hexdigest() for a in held_out]
+    assert len(held_out) == 7
+    assert not set(held_out) & set(training)
+    manifest = json.loads((output / "manifest.json").read_text())
+    assert manifest["counts"]["train"]["documents"] == len(training)
+    assert manifest["counts"]["extract"]["read"] == 206
+    counts = manifest["counts"]["extract"]
+    assert counts["read"] == sum(v for k, v in counts.items() if k != "read")
+
+
+def test_a_small_shard_size_cuts_the_eval_text_too(tmp_path: Path) -> None:
+    output = tmp_path / "text"
+    assert extract(DUMP, output, "--num_eval_articles=20", "--shard_size_mb=0.2") == 0
+    shards = sorted(p.name for p in output.glob("eval-*"))
+    assert shards[0].endswith(f"-of-{len(shards):05d}.txt")
+    assert len(shards) > 1
+    assert not (output / "eval.txt").exists()
+    assert len((output / "eval.md5").read_text().split()) == 20
+
+
+def test_a_trial_takes_the_first_documents(tmp_path: Path) -> None:
+    assert extract(DUMP, tmp_path / "some", "--max_documents=5", "--eval_fraction=0") == 0
+    assert extract(DUMP, tmp_path / "all", "--eval_fraction=0") == 0
+    some = (tmp_path / "some" / "part-00000-of-00001").read_bytes()
+    assert some.count(b"\n\n") == 5
+    assert (tmp_path / "all" / "part-00000-of-00001").read_bytes().startswith(some)
+
+
+def test_titles_come_first_where_they_are_kept(tmp_path: Path) -> None:
+    assert extract(DUMP, tmp_path / "text", "--max_documents=1", "--eval_fraction=0", "--keep_titles") == 0
+    assert (tmp_path / "text" / "part-00000-of-00001").read_bytes().startswith(b"Anarchism\n")
+
+
+# ---- other corpora
+
+
+def text_of(output: Path) -> str:
+    return (output / "part-00000-of-00001").read_text()
+
+
+SENTENCES = "One sentence here.\nAnd a second one.\n\nAnother document.\n\n"
+
+
+def test_plain_text_by_blank_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("One sentence here. And a second one.\n\n\nAnother document.\n")
+    assert extract(tmp_path / "a.txt", tmp_path / "text", "--eval_fraction=0") == 0
+    assert text_of(tmp_path / "text") == SENTENCES
+
+
+def test_plain_text_a_document_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("One sentence here.\n\nAnd a second one.")
+    (tmp_path / "b.txt").write_text("Another document.\n")
+    flags = ("--eval_fraction=0", "--text_documents=file", "--input_format=text")
+    assert extract(tmp_path / "?.txt", tmp_path / "text", *flags) == 0
+    assert text_of(tmp_path / "text") == SENTENCES
+
+
+def test_json_lines_set_bad_ones_aside(tmp_path: Path) -> None:
+    lines = ['{"body": "One sentence here. And a second one."}', "{broken", '{"body": "Another document."}', "{}"]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    assert extract(tmp_path / "a.jsonl", tmp_path / "text", "--eval_fraction=0", "--text_column=body") == 0
+    assert text_of(tmp_path / "text") == SENTENCES
+    manifest = json.loads((tmp_path / "text" / "manifest.json").read_text())
+    assert manifest["counts"]["extract"]["rejected"] == 2
+    assert len((tmp_path / "text" / "rejected.jsonl").read_text().splitlines()) == 2
+
+
+def test_parquet_takes_a_column(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"body": ["One sentence here. And a second one.", "Another document."]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert extract(tmp_path / "a.parquet", tmp_path / "text", "--eval_fraction=0", "--text_column=body") == 0
+    assert text_of(tmp_path / "text") == SENTENCES
+
+
+def test_wikiextractor_files_in_the_default_mode(wiki_files: Path, tmp_path: Path) -> None:
+    assert extract(f"{wiki_files}/wiki_0?", tmp_path / "text", "--eval_fraction=0") == 0
+    manifest = json.loads((tmp_path / "text" / "manifest.json").read_text())
+    assert manifest["counts"]["train"]["documents"] == 106
+    assert text_of(tmp_path / "text").startswith("Anarchism is a political philosophy")
+
+
+# ---- bad input: one sentence, an exit code, nothing under a final name
+
+
+def outcome(capsys: pytest.CaptureFixture[str], output: Path, *arguments: object) -> tuple[int, str]:
+    code = cli.main(["extract", *map(str, arguments), f"--output={output}", *IN_MEMORY])
+    message = capsys.readouterr().err.strip()
+    assert message.count("\n") == 0, message
+    assert "Traceback" not in message
+    assert not [p for p in output.glob("*") if p.name.startswith(("part-", "eval", "manifest"))]
+    assert leftovers(output) == []
+    return code, message
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "message"),
+    [
+        (b"", 2, "is empty"),
+        (b"<html><body>no dump</body></html>", 2, ""),
+        (b"\xff\xfe<\x00m\x00e\x00d\x00i\x00a\x00", 2, "UTF-16"),
+    ],
+)
+def test_what_is_no_dump_is_unusable(
+    content: bytes, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dump.xml").write_bytes(content)
+    got = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/dump.xml", "--input_format=mediawiki")
+    assert got[0] == code
+    assert message in got[1]
+    assert "dump.xml" in got[1]
+
+
+def test_a_missing_input_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcome(capsys, tmp_path / "out", "--input=/no/such.xml")[0] == 2
+    code, message = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/no*.xml")
+    assert (code, "matches no file" in message) == (2, True)
+
+
+def test_a_truncated_bz2_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], dump_xml: bytes) -> None:
+    (tmp_path / "cut.xml.bz2").write_bytes(bz2.compress(dump_xml)[:1_000_000])
+    code, message = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/cut.xml.bz2")
+    assert code in (1, 2)
+    assert "cut.xml.bz2" in message
+
+
+def test_a_damaged_block_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], dump_xml: bytes) -> None:
+    packed = bytearray(bz2.compress(dump_xml))
+    packed[700_000] ^= 0xFF
+    (tmp_path / "damaged.xml.bz2").write_bytes(packed)
+    code, message = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/damaged.xml.bz2")
+    assert code == 1
+    assert "damaged.xml.bz2" in message
+
+
+def test_xml_cut_in_the_middle_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], dump_xml: bytes) -> None:
+    (tmp_path / "cut.xml").write_bytes(dump_xml[:3_000_000])
+    code, message = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/cut.xml")
+    assert code in (1, 2)
+    assert "cut.xml" in message
+
+
+def test_a_bad_page_is_set_aside(tmp_path: Path, dump_xml: bytes) -> None:
+    assert dump_xml.count(b"<title>Autism</title>") == 1
+    start = dump_xml.index(b"<title>Autism</title>")
+    text = dump_xml.index(b"autism", start)
+    bad = dump_xml[:text] + b"\xff\xfe" + dump_xml[text:]
+    (tmp_path / "dump.xml").write_bytes(bad)
+    assert extract(tmp_path / "dump.xml", tmp_path / "text", "--eval_fraction=0") == 0
+    rejected = [json.loads(x) for x in (tmp_path / "text" / "rejected.jsonl").read_text().splitlines()]
+    assert [(r["title"], "UTF-8" in r["reason"]) for r in rejected] == [("Autism", True)]
+    counts = json.loads((tmp_path / "text" / "manifest.json").read_text())["counts"]["extract"]
+    assert counts["rejected"] == 1
+    assert counts["read"] == 206
+
+
+def test_no_article_left_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, message = outcome(capsys, tmp_path / "out", f"--input={DUMP}", "--namespaces=3")
+    assert code == 2
+    assert "No article is left" in message
+    assert "other namespaces 206" in message
+
+
+def test_more_eval_articles_than_there_are_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, message = outcome(capsys, tmp_path / "out", f"--input={DUMP}", "--num_eval_articles=1000")
+    assert (code, "--num_eval_articles 1000 is more than" in message) == (2, True)
+
+
+def test_an_unknown_language_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, message = outcome(capsys, tmp_path / "out", f"--input={DUMP}", "--language=klingon")
+    assert (code, "punkt" in message) == (2, True)
+
+
+def test_a_directory_of_other_parameters_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "text"
+    assert extract(DUMP, output, "--max_documents=3", "--eval_fraction=0") == 0
+    before = digests(output)
+    capsys.readouterr()
+    assert extract(DUMP, output, "--max_documents=4", "--eval_fraction=0") == 2
+    assert "made with other parameters (max_documents=3, now 4)" in capsys.readouterr().err
+    assert digests(output) == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--compat=mlperf", "--eval_fraction=0.1"), "--eval_fraction is not the reference's"),
+        (("--compat=mlperf", "--extractor=maskmill"), "reproduces WikiExtractor's text"),
+        (("--max_documents=0",), "--max_documents must be 1 or more"),
+        (("--shard_size_mb=0",), "--shard_size_mb must be positive"),
+        (("--eval_fraction=0.1", "--num_eval_articles=3"), "exclude each other"),
+        (("--shard_sise_mb=3",), "did you mean --shard_size_mb"),
+        (("--direct_num_wrokers=3",), "did you mean --direct_num_workers"),
+    ],
+)
+def test_unusable_flags(
+    flags: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = outcome(capsys, tmp_path / "out", f"--input={DUMP}", *flags)
+    assert code == 2
+    assert message in text
