@@ -1,0 +1,1817 @@
+"""Wikitext to plain text, compiled: three linear passes over one page's bytes.
+
+`structure` finds every construct that has a closing mark (templates, links, tables, comments, extension tags) and
+pairs openers with closers on a stack, so that the next pass knows at an opener whether and where it is closed.
+`render` walks the text once from left to right, copies what is prose, jumps over what is dropped, and evaluates
+the template rules. `clean` collapses white space and repairs punctuation next to what was dropped.
+
+Arrays
+- text: uint8[n + PADDING], the page's UTF-8, then zeros, so that looking a few bytes ahead needs no bounds check.
+- events: int32[m, 6], one row a possible construct, in order of position: first byte, one past its last byte (-1
+  when it is never closed), kind (EVENT_*), first byte of its content, one past the content, kind of tag.
+- Tables.words: int32[capacity, 6], one open-addressing hash table for every set of names: hash, domain (DOMAIN_*, 0
+  for an empty row), key offset and length in the pool, value, value length. Tables.pool: uint8, all strings.
+- Tables.code: int32, the programs of the template rules (transforms.template_rules compiles them, OP_*).
+- frames: int32[MAX_FRAMES, 8], the constructs being rendered: kind, end of content, where to go on, start in the
+  output, rule, first argument, current argument, spare.
+- arguments: int32[MAX_ARGUMENTS, 5]: value start and end in the output, name start and end (or -1), number (or -1).
+
+Bounds: every byte read makes at most two bytes of output outside template rules, a rule gives at most its arguments'
+bytes plus RULE_SLACK, and rules nest at most MAX_RULE_DEPTH deep, so time and memory grow linearly with the page.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transforms.kernels import kernel
+
+PADDING = 64
+MAX_FRAMES = 256
+MAX_ARGUMENTS = 4096
+MAX_RULE_DEPTH = 24
+RULE_SLACK = 512
+MAX_RUN = 8  # braces or brackets of one run that can open something; more are literal
+MAX_TARGET = 512  # bytes looked at for a link's target or a template's name
+
+# What was dropped leaves this byte in the output until `clean` has repaired the punctuation around it.
+MARK = 1
+
+DOMAIN_TAG = 1
+DOMAIN_TEMPLATE = 2
+DOMAIN_FUNCTION = 3
+DOMAIN_NAMESPACE = 4
+DOMAIN_ENTITY = 5  # the only domain whose keys are case-sensitive
+DOMAIN_SECTION = 6
+DOMAIN_SWITCH = 7
+DOMAIN_VARIANT = 8
+DOMAIN_DISAMBIGUATION = 9
+DOMAIN_TABLES = 16  # table i of the rules is domain DOMAIN_TABLES + i
+
+EVENT_TEMPLATE = 1
+EVENT_PARAMETER = 2
+EVENT_LINK = 3
+EVENT_EXTERNAL = 4
+EVENT_TABLE = 5
+EVENT_RAW = 6
+EVENT_COMMENT = 7
+EVENT_VARIANT = 8
+
+TAG_HIDDEN = 1  # extension tag whose content is dropped
+TAG_LITERAL = 2  # nowiki
+TAG_REFERENCE = 3
+TAG_TABLE = 4
+TAG_INLINE = 5
+TAG_BLOCK = 6
+TAG_BREAK = 7
+TAG_SUPERSCRIPT = 8
+TAG_MATH = 9
+
+NAMESPACE_FILE = 1
+NAMESPACE_CATEGORY = 2
+NAMESPACE_LANGUAGE = 3
+NAMESPACE_OTHER = 4
+NAMESPACE_TEMPLATE = 5
+NAMESPACE_SITE = 6  # another wiki: its prefix does not show
+
+STACK_BRACE = 1
+STACK_BRACKET = 2
+STACK_EXTERNAL = 3
+STACK_TABLE = 4
+STACK_TABLE_TAG = 5
+STACK_VARIANT = 6
+
+FRAME_RANGE = 1
+FRAME_TEMPLATE = 2
+
+LINE_PROSE = 0
+LINE_BLANK = 1
+LINE_ALONE = 2  # a line that is never joined with its neighbours
+LINE_LIST = 3
+LINE_HEADING = 4
+LINE_DROPPED = 5
+
+SETTING_VARIANTS = 0
+SETTING_KEEP_HEADINGS = 1
+SETTING_KEEP_LISTS = 2
+SETTING_KEEP_APPENDICES = 3
+SETTING_YEAR = 4
+SETTING_MONTH = 5
+SETTING_DAY = 6
+SETTING_GROUP_OFFSET = 7  # the thousands separator in the pool
+SETTING_GROUP_LENGTH = 8
+SETTING_GROUP_FROM = 9  # digits from which numbers are grouped
+SETTING_DECIMAL_OFFSET = 10
+SETTING_DECIMAL_LENGTH = 11
+SETTINGS = 12
+
+OP_END = 0
+OP_LITERAL = 1  # offset, length
+OP_VALUE = 2  # format, count, selectors...: the first argument that is not empty
+OP_TEST = 3  # jump, count, selectors...: goes on if one is not empty
+OP_ABSENT = 4  # jump, selector
+OP_EQUAL = 5  # jump, selector, offset, length
+OP_IN_TABLE = 6  # jump, selector, domain
+OP_JUMP = 7  # target
+OP_JOIN = 8  # first number, step, offset and length of the separator, offset and length of the last separator
+OP_AGE = 9  # selectors of year, month, day, and of the end's year, month, day (0: the dump's date)
+OP_TITLE = 10
+
+FORMAT_PLAIN = 0
+FORMAT_NUMBER = 1
+FORMAT_LOWER = 2
+FORMAT_UPPER = 3
+FORMAT_FIRST_UPPER = 4
+FORMAT_FIRST_LOWER = 5
+FORMAT_SUPERSCRIPT = 6
+FORMAT_TABLES = 16  # + i: through table i, the value itself where the table has no such key
+
+_NEWLINE = 10
+_SPACE = 32
+
+
+class Tables(NamedTuple):
+    """What the kernels need to know about a site, its language and the rules; see the module's comment."""
+
+    structure_class: NDArray[np.uint8]  # [256], 0 for bytes `structure` passes over
+    render_class: NDArray[np.uint8]  # [256], 0 for bytes `render` copies
+    fold: NDArray[np.uint8]  # [256], what names are compared under
+    words: NDArray[np.int32]
+    pool: NDArray[np.uint8]
+    code: NDArray[np.int32]
+    upper: NDArray[np.uint16]  # [0x600] simple case mappings
+    lower: NDArray[np.uint16]  # [0x600]
+    settings: NDArray[np.int64]
+
+
+@kernel
+def hash_bytes(fold, domain, source, start, end):  # type: ignore[no-untyped-def]
+    """31-bit FNV-1a of source[start:end] under the domain's case folding."""
+    value = 2166136261 ^ domain
+    if domain == DOMAIN_ENTITY:
+        for i in range(start, end):
+            value = ((value ^ source[i]) * 16777619) & 0x7FFFFFFF
+    else:
+        for i in range(start, end):
+            value = ((value ^ fold[source[i]]) * 16777619) & 0x7FFFFFFF
+    return value
+
+
+@kernel
+def find(tables, domain, source, start, end):  # type: ignore[no-untyped-def]
+    """The row of `words` whose key in `domain` is source[start:end], or -1."""
+    words = tables.words
+    pool = tables.pool
+    fold = tables.fold
+    capacity = words.shape[0]
+    value = hash_bytes(fold, domain, source, start, end)
+    length = end - start
+    row = value & (capacity - 1)
+    while words[row, 1] != 0:
+        if words[row, 0] == value and words[row, 1] == domain and words[row, 3] == length:
+            offset = words[row, 2]
+            same = True
+            for i in range(length):
+                c = source[start + i]
+                if domain != DOMAIN_ENTITY:
+                    c = fold[c]
+                if pool[offset + i] != c:
+                    same = False
+                    break
+            if same:
+                return row
+        row = (row + 1) & (capacity - 1)
+    return -1
+
+
+@kernel
+def is_letter(c):  # type: ignore[no-untyped-def]
+    return (97 <= c <= 122) or (65 <= c <= 90)
+
+
+@kernel
+def is_digit(c):  # type: ignore[no-untyped-def]
+    return 48 <= c <= 57
+
+
+@kernel
+def is_blank(c):  # type: ignore[no-untyped-def]
+    """White space or the mark of something dropped."""
+    return c == 32 or c == 10 or c == 9 or c == MARK or c == 13
+
+
+@kernel
+def trim(source, start, end):  # type: ignore[no-untyped-def]
+    while start < end and is_blank(source[start]):
+        start += 1
+    while end > start and is_blank(source[end - 1]):
+        end -= 1
+    return start, end
+
+
+@kernel
+def starts_line(text, i):  # type: ignore[no-untyped-def]
+    """True if only indentation stands between position i and the start of its line."""
+    i -= 1
+    while i >= 0 and (text[i] == 32 or text[i] == 58 or text[i] == 42 or text[i] == 35 or text[i] == 9):
+        i -= 1
+    return i < 0 or text[i] == _NEWLINE
+
+
+@kernel
+def tag_end(text, i, n):  # type: ignore[no-untyped-def]
+    """The position of the `>` of the tag that starts at i; -1 if another `<` or the end comes first."""
+    j = i + 1
+    while j < n:
+        c = text[j]
+        if c == 62:
+            return j
+        if c == 60:
+            return -1
+        j += 1
+    return -1
+
+
+@kernel
+def tag_name_end(text, i):  # type: ignore[no-untyped-def]
+    j = i
+    while j < i + 20 and (is_letter(text[j]) or is_digit(text[j])):
+        j += 1
+    return j
+
+
+@kernel
+def starts_url(text, i):  # type: ignore[no-untyped-def]
+    """True if a protocol that MediaWiki links stands at i."""
+    c = text[i] | 32
+    if text[i] == 47:
+        return text[i + 1] == 47
+    if c == 104:  # http
+        if (text[i + 1] | 32) == 116 and (text[i + 2] | 32) == 116 and (text[i + 3] | 32) == 112:
+            j = i + 4
+            if (text[j] | 32) == 115:
+                j += 1
+            return text[j] == 58 and text[j + 1] == 47 and text[j + 2] == 47
+        return False
+    if c == 102:  # ftp
+        if (text[i + 1] | 32) == 116 and (text[i + 2] | 32) == 112:
+            j = i + 3
+            if (text[j] | 32) == 115:
+                j += 1
+            return text[j] == 58 and text[j + 1] == 47 and text[j + 2] == 47
+        return False
+    if c == 109:  # mailto
+        return (
+            (text[i + 1] | 32) == 97
+            and (text[i + 2] | 32) == 105
+            and (text[i + 3] | 32) == 108
+            and (text[i + 4] | 32) == 116
+            and (text[i + 5] | 32) == 111
+            and text[i + 6] == 58
+        )
+    if c == 105:  # irc
+        return (text[i + 1] | 32) == 114 and (text[i + 2] | 32) == 99 and text[i + 3] == 58
+    if c == 110:  # news
+        return (
+            (text[i + 1] | 32) == 101 and (text[i + 2] | 32) == 119 and (text[i + 3] | 32) == 115 and text[i + 4] == 58
+        )
+    return False
+
+
+@kernel
+def same_name(text, i, other, length):  # type: ignore[no-untyped-def]
+    for k in range(length):
+        if (text[i + k] | 32) != (text[other + k] | 32):
+            return False
+    c = text[i + length]
+    return not (is_letter(c) or is_digit(c))
+
+
+@kernel
+def closing_tag(text, i, n, name, length, reference):  # type: ignore[no-untyped-def]
+    """The position of `</name` at or after i; -1 if there is none, -2 if a reference is cut short before it.
+
+    A reference is cut short by the next `<ref` and by a heading: MediaWiki would swallow what lies between.
+    """
+    while i < n:
+        c = text[i]
+        if c == 60:
+            if text[i + 1] == 47:
+                if i + 2 + length <= n and same_name(text, i + 2, name, length):
+                    return i
+            elif reference and same_name(text, i + 1, name, length):
+                return -2
+        elif reference and c == _NEWLINE and text[i + 1] == 61 and text[i + 2] == 61:
+            return -2
+        i += 1
+    return -1
+
+
+@kernel
+def structure(text, n, tables):  # type: ignore[no-untyped-def]
+    """(events, number of rows used): the constructs of text[:n]; see the module's comment."""
+    classes = tables.structure_class
+    room = 1
+    for i in range(n):
+        c = text[i]
+        if c == 123 or c == 91 or c == 60 or c == 45:
+            room += 1
+    events = np.empty((room, 6), np.int32)
+    stack = np.empty((room, 4), np.int32)  # kind, first byte, openers left in the run, last free event of the run
+    used = 0
+    depth = 0
+    braces = 0
+    open_tables = 0
+    open_variants = 0
+    last_newline = -1
+    no_comment_end = False
+    unclosed = np.zeros(256, np.bool_)  # by number of the tag: no closing tag further on
+    variants = tables.settings[SETTING_VARIANTS] != 0
+    i = 0
+    while i < n:
+        c = text[i]
+        if classes[c] == 0:
+            i += 1
+            continue
+        if c == _NEWLINE:
+            last_newline = i
+            i += 1
+        elif c == 123:  # {
+            j = i
+            while text[j] == 123:
+                j += 1
+            run = j - i
+            if run == 1:
+                if text[i + 1] == 124 and text[i + 2] != 125 and starts_line(text, i):
+                    events[used, 0] = i
+                    events[used, 1] = -1
+                    events[used, 2] = EVENT_TABLE
+                    stack[depth, 0] = STACK_TABLE
+                    stack[depth, 1] = i
+                    stack[depth, 2] = 0
+                    stack[depth, 3] = used
+                    used += 1
+                    depth += 1
+                    open_tables += 1
+                    i += 2
+                else:
+                    i += 1
+                continue
+            run = min(run, MAX_RUN)
+            start = j - run
+            stack[depth, 0] = STACK_BRACE
+            stack[depth, 1] = start
+            stack[depth, 2] = run
+            for k in range(run // 2):
+                events[used, 0] = start + 2 * k
+                events[used, 1] = -1
+                used += 1
+            stack[depth, 3] = used - 1
+            depth += 1
+            braces += 1
+            i = j
+        elif c == 125:  # }
+            j = i
+            while text[j] == 125:
+                j += 1
+            run = j - i
+            if (
+                open_tables > 0
+                and i > 0
+                and text[i - 1] == 124
+                and (run == 1 or run == 3 or braces == 0)
+                and starts_line(text, i - 1)
+            ):
+                top = depth
+                while top > 0 and (
+                    stack[top - 1, 0] == STACK_BRACKET
+                    or stack[top - 1, 0] == STACK_EXTERNAL
+                    or stack[top - 1, 0] == STACK_VARIANT
+                    or (run == 1 and stack[top - 1, 0] == STACK_BRACE)
+                ):
+                    top -= 1
+                if top > 0 and stack[top - 1, 0] == STACK_TABLE:
+                    while depth > top:
+                        depth -= 1
+                        if stack[depth, 0] == STACK_BRACE:
+                            braces -= 1
+                        elif stack[depth, 0] == STACK_VARIANT:
+                            open_variants -= 1
+                    depth -= 1
+                    open_tables -= 1
+                    row = stack[depth, 3]
+                    events[row, 1] = i + 1
+                    i += 1
+                    run -= 1
+            while run >= 2 and braces > 0:
+                while stack[depth - 1, 0] != STACK_BRACE:
+                    depth -= 1
+                    if stack[depth, 0] == STACK_TABLE:
+                        open_tables -= 1
+                    elif stack[depth, 0] == STACK_VARIANT:
+                        open_variants -= 1
+                top = depth - 1
+                count = 3 if stack[top, 2] >= 3 and run >= 3 else 2
+                row = stack[top, 3]
+                start = stack[top, 1] + stack[top, 2] - count
+                events[row, 0] = start
+                events[row, 1] = i + count
+                events[row, 2] = EVENT_PARAMETER if count == 3 else EVENT_TEMPLATE
+                events[row, 3] = start + count
+                events[row, 4] = i
+                stack[top, 2] -= count
+                stack[top, 3] -= 1
+                i += count
+                run -= count
+                if stack[top, 2] < 2:
+                    depth -= 1
+                    braces -= 1
+            if run >= 1 and open_variants > 0 and text[j] == 45:
+                top = depth
+                while top > 0 and (stack[top - 1, 0] == STACK_BRACKET or stack[top - 1, 0] == STACK_EXTERNAL):
+                    top -= 1
+                if top > 0 and stack[top - 1, 0] == STACK_VARIANT:
+                    depth = top - 1
+                    open_variants -= 1
+                    row = stack[depth, 3]
+                    events[row, 1] = j + 1
+                    events[row, 4] = j - 1
+                    j += 1
+            i = j
+        elif c == 91:  # [
+            j = i
+            while text[j] == 91:
+                j += 1
+            run = j - i
+            if run == 1:
+                if starts_url(text, j):
+                    if depth > 0 and stack[depth - 1, 0] == STACK_EXTERNAL:
+                        depth -= 1
+                    events[used, 0] = i
+                    events[used, 1] = -1
+                    events[used, 2] = EVENT_EXTERNAL
+                    stack[depth, 0] = STACK_EXTERNAL
+                    stack[depth, 1] = i
+                    stack[depth, 2] = 0
+                    stack[depth, 3] = used
+                    used += 1
+                    depth += 1
+            else:
+                run = min(run, MAX_RUN)
+                start = j - run
+                stack[depth, 0] = STACK_BRACKET
+                stack[depth, 1] = start
+                stack[depth, 2] = run
+                for k in range(run // 2):
+                    events[used, 0] = start + 2 * k
+                    events[used, 1] = -1
+                    used += 1
+                stack[depth, 3] = used - 1
+                depth += 1
+            i = j
+        elif c == 93:  # ]
+            j = i
+            while text[j] == 93:
+                j += 1
+            run = j - i
+            while run > 0 and depth > 0:
+                top = depth - 1
+                if stack[top, 0] == STACK_EXTERNAL and run == 2 and top > 0 and stack[top - 1, 0] == STACK_BRACKET:
+                    depth -= 1
+                    top -= 1
+                if stack[top, 0] == STACK_EXTERNAL:
+                    row = stack[top, 3]
+                    if stack[top, 1] > last_newline:
+                        events[row, 1] = i + 1
+                        events[row, 3] = stack[top, 1] + 1
+                        events[row, 4] = i
+                        i += 1
+                        run -= 1
+                    depth -= 1
+                elif stack[top, 0] == STACK_BRACKET and run >= 2:
+                    row = stack[top, 3]
+                    start = stack[top, 1] + stack[top, 2] - 2
+                    events[row, 0] = start
+                    events[row, 1] = i + 2
+                    events[row, 2] = EVENT_LINK
+                    events[row, 3] = start + 2
+                    events[row, 4] = i
+                    stack[top, 2] -= 2
+                    stack[top, 3] -= 1
+                    i += 2
+                    run -= 2
+                    if stack[top, 2] < 2:
+                        depth -= 1
+                else:
+                    break
+            i = j
+        elif c == 60:  # <
+            if text[i + 1] == 33 and text[i + 2] == 45 and text[i + 3] == 45:  # <!--
+                end = -1
+                if not no_comment_end:
+                    j = i + 4
+                    while j < n:
+                        if text[j] == 62 and text[j - 1] == 45 and text[j - 2] == 45 and j - 2 >= i + 4:
+                            end = j + 1
+                            break
+                        j += 1
+                    if end < 0:
+                        no_comment_end = True
+                if end < 0:
+                    i += 4
+                else:
+                    events[used, 0] = i
+                    events[used, 1] = end
+                    events[used, 2] = EVENT_COMMENT
+                    used += 1
+                    i = end
+                continue
+            closing = text[i + 1] == 47
+            name = i + 2 if closing else i + 1
+            name_end = tag_name_end(text, name)
+            if name_end == name:
+                i += 1
+                continue
+            found = find(tables, DOMAIN_TAG, text, name, name_end)
+            if found < 0:
+                i = name_end
+                continue
+            tag = tables.words[found, 4]
+            if tag == TAG_TABLE:
+                if closing:
+                    if open_tables > 0:
+                        top = depth
+                        while top > 0 and (stack[top - 1, 0] == STACK_BRACKET or stack[top - 1, 0] == STACK_EXTERNAL):
+                            top -= 1
+                        if top > 0 and stack[top - 1, 0] == STACK_TABLE_TAG:
+                            end = tag_end(text, i, n)
+                            depth = top - 1
+                            open_tables -= 1
+                            events[stack[depth, 3], 1] = end + 1 if end >= 0 else name_end
+                elif tag_end(text, i, n) >= 0:
+                    events[used, 0] = i
+                    events[used, 1] = -1
+                    events[used, 2] = EVENT_TABLE
+                    stack[depth, 0] = STACK_TABLE_TAG
+                    stack[depth, 1] = i
+                    stack[depth, 2] = 0
+                    stack[depth, 3] = used
+                    used += 1
+                    depth += 1
+                    open_tables += 1
+                i = name_end
+            elif not closing and (tag == TAG_HIDDEN or tag == TAG_LITERAL or tag == TAG_REFERENCE or tag == TAG_MATH):
+                i = name_end
+                end = tag_end(text, name_end - 1, n)
+                number = tables.words[found, 5] & 255
+                if end >= 0 and text[end - 1] != 47 and not unclosed[number]:
+                    close = closing_tag(text, end + 1, n, name, name_end - name, tag == TAG_REFERENCE)
+                    if close >= 0:
+                        close_end = tag_end(text, close, n)
+                        events[used, 0] = name - 1
+                        events[used, 1] = close_end + 1 if close_end >= 0 else close + 2 + name_end - name
+                        events[used, 2] = EVENT_RAW
+                        events[used, 3] = end + 1
+                        events[used, 4] = close
+                        events[used, 5] = tag
+                        i = events[used, 1]
+                        used += 1
+                    elif close == -1:
+                        unclosed[number] = True
+            else:
+                i = name_end
+        elif c == 45:  # -
+            if variants and text[i + 1] == 123 and text[i + 2] != 123:
+                events[used, 0] = i
+                events[used, 1] = -1
+                events[used, 2] = EVENT_VARIANT
+                events[used, 3] = i + 2
+                stack[depth, 0] = STACK_VARIANT
+                stack[depth, 1] = i
+                stack[depth, 2] = 0
+                stack[depth, 3] = used
+                used += 1
+                depth += 1
+                open_variants += 1
+                i += 2
+            else:
+                i += 1
+        else:
+            i += 1
+    return events, used
+
+
+@kernel
+def put_code_point(out, o, code):  # type: ignore[no-untyped-def]
+    """Writes a code point as UTF-8; the new end of the output."""
+    if code < 0x80:
+        out[o] = code
+        return o + 1
+    if code < 0x800:
+        out[o] = 0xC0 | (code >> 6)
+        out[o + 1] = 0x80 | (code & 0x3F)
+        return o + 2
+    if code < 0x10000:
+        out[o] = 0xE0 | (code >> 12)
+        out[o + 1] = 0x80 | ((code >> 6) & 0x3F)
+        out[o + 2] = 0x80 | (code & 0x3F)
+        return o + 3
+    out[o] = 0xF0 | (code >> 18)
+    out[o + 1] = 0x80 | ((code >> 12) & 0x3F)
+    out[o + 2] = 0x80 | ((code >> 6) & 0x3F)
+    out[o + 3] = 0x80 | (code & 0x3F)
+    return o + 4
+
+
+@kernel
+def put_entity(text, p, limit, out, o, tables):  # type: ignore[no-untyped-def]
+    """Writes what the `&` at p stands for; (where to go on, new end of the output)."""
+    j = p + 1
+    code = 0
+    if text[j] == 35:  # numeric
+        j += 1
+        if (text[j] | 32) == 120:
+            j += 1
+            first = j
+            while j < limit and j < first + 8:
+                c = text[j]
+                if is_digit(c):
+                    code = code * 16 + (c - 48)
+                elif 97 <= (c | 32) <= 102:
+                    code = code * 16 + ((c | 32) - 87)
+                else:
+                    break
+                j += 1
+        else:
+            first = j
+            while j < limit and j < first + 8 and is_digit(text[j]):
+                code = code * 10 + (text[j] - 48)
+                j += 1
+        if j > first and j < limit and text[j] == 59:
+            if code < 32 or 0x7F <= code < 0xA0 or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
+                out[o] = _SPACE
+                return j + 1, o + 1
+            return j + 1, put_code_point(out, o, code)
+        out[o] = 38
+        return p + 1, o + 1
+    while j < limit and j < p + 40 and (is_letter(text[j]) or is_digit(text[j])):
+        j += 1
+    if j < limit and text[j] == 59 and j > p + 1:
+        row = find(tables, DOMAIN_ENTITY, text, p + 1, j)
+        if row >= 0:
+            offset = tables.words[row, 4]
+            for k in range(tables.words[row, 5]):
+                out[o + k] = tables.pool[offset + k]
+            return j + 1, o + tables.words[row, 5]
+    out[o] = 38
+    return p + 1, o + 1
+
+
+@kernel
+def has_content(out, start, end):  # type: ignore[no-untyped-def]
+    for i in range(start, end):
+        if not is_blank(out[i]):
+            return True
+    return False
+
+
+@kernel
+def classify_line(text, q, n):  # type: ignore[no-untyped-def]
+    """(kind, first byte of content, level, end of content, end of line) of the line that starts at q.
+
+    The last three are given for headings only.
+    """
+    if q >= n:
+        return LINE_BLANK, q, 0, 0, 0
+    c = text[q]
+    if c == _NEWLINE:
+        return LINE_BLANK, q, 0, 0, 0
+    if c == _SPACE or c == 9:
+        j = q
+        while text[j] == _SPACE or text[j] == 9:
+            j += 1
+        if j >= n or text[j] == _NEWLINE:
+            return LINE_BLANK, j, 0, 0, 0
+        return LINE_ALONE, j, 0, 0, 0
+    if c == 42 or c == 35 or c == 58 or c == 59:
+        j = q
+        while text[j] == 42 or text[j] == 35 or text[j] == 58 or text[j] == 59:
+            j += 1
+        # Indentation alone marks a quotation or a formula, which is prose.
+        kind = LINE_LIST
+        if text[j - 1] == 58 and c == 58:
+            kind = LINE_ALONE
+        while text[j] == _SPACE:
+            j += 1
+        return kind, j, 0, 0, 0
+    if c == 61:
+        end = q
+        while end < n and text[end] != _NEWLINE:
+            end += 1
+        last = end
+        while True:
+            while last > q and (text[last - 1] == _SPACE or text[last - 1] == 9):
+                last -= 1
+            # A comment may follow the closing signs.
+            if last - q > 7 and text[last - 1] == 62 and text[last - 2] == 45 and text[last - 3] == 45:
+                k = last - 4
+                while k > q and not (text[k] == 60 and text[k + 1] == 33 and text[k + 2] == 45):
+                    k -= 1
+                if k > q:
+                    last = k
+                    continue
+            break
+        if last - q >= 3 and text[last - 1] == 61:
+            level = 0
+            while level < 6 and text[q + level] == 61:
+                level += 1
+            closing = 0
+            while closing < 6 and text[last - 1 - closing] == 61:
+                closing += 1
+            level = min(level, closing, (last - q - 1) // 2)
+            return LINE_HEADING, q + level, level, last - level, end
+        return LINE_ALONE, q, 0, 0, 0
+    if c == 124:
+        return LINE_DROPPED, q, 0, 0, 0
+    if c == 45 and text[q + 1] == 45 and text[q + 2] == 45 and text[q + 3] == 45:
+        j = q
+        while text[j] == 45:
+            j += 1
+        return LINE_ALONE, j, 0, 0, 0
+    if c == 123 and text[q + 1] == 124:
+        return LINE_ALONE, q, 0, 0, 0
+    return LINE_PROSE, q, 0, 0, 0
+
+
+@kernel
+def stray_bold(text, p, n):  # type: ignore[no-untyped-def]
+    """(end of line, position of the bold mark that reads as an apostrophe and an italic mark, or -1).
+
+    MediaWiki's rule for lines in which both bold and italic marks are odd in number.
+    """
+    bold = 0
+    italic = 0
+    first_space = -1
+    first_single = -1
+    first_word = -1
+    i = p
+    while i < n and text[i] != _NEWLINE:
+        if text[i] != 39:
+            i += 1
+            continue
+        j = i
+        while text[j] == 39:
+            j += 1
+        run = j - i
+        if run == 2:
+            italic += 1
+        elif run == 3 or run == 4:
+            bold += 1
+            mark = j - 3
+            before = text[mark - 1] if mark > 0 else 0
+            before2 = text[mark - 2] if mark > 1 else 0
+            if before == _SPACE:
+                if first_space < 0:
+                    first_space = mark
+            elif before2 == _SPACE or before2 == _NEWLINE:
+                if first_single < 0:
+                    first_single = mark
+            elif first_word < 0:
+                first_word = mark
+        elif run >= 5:
+            bold += 1
+            italic += 1
+        i = j
+    if bold % 2 == 1 and italic % 2 == 1:
+        if first_single >= 0:
+            return i, first_single
+        if first_word >= 0:
+            return i, first_word
+        return i, first_space
+    return i, -1
+
+
+@kernel
+def find_argument(selector, arguments, first, last, out, pool, code):  # type: ignore[no-untyped-def]
+    """(start, end) in the output of the argument a selector names, trimmed; an empty range if it is not given.
+
+    A selector is a number from 1, or minus one minus the place in `code` where the offset and the length of the
+    argument's name stand.
+    """
+    for a in range(last - 1, first - 1, -1):
+        if selector > 0:
+            if arguments[a, 4] == selector:
+                return trim(out, arguments[a, 0], arguments[a, 1])
+        elif arguments[a, 2] >= 0:
+            start = arguments[a, 2]
+            length = code[-selector]
+            if arguments[a, 3] - start == length:
+                offset = code[-1 - selector]
+                same = True
+                for k in range(length):
+                    if pool[offset + k] != out[start + k]:
+                        same = False
+                        break
+                if same:
+                    return trim(out, arguments[a, 0], arguments[a, 1])
+    return 0, 0
+
+
+@kernel
+def read_integer(out, start, end):  # type: ignore[no-untyped-def]
+    """The integer written in out[start:end]; -1 if it is not one of at most nine digits."""
+    if end <= start or end - start > 9:
+        return -1
+    value = 0
+    for i in range(start, end):
+        if not is_digit(out[i]):
+            return -1
+        value = value * 10 + (out[i] - 48)
+    return value
+
+
+@kernel
+def put_number(tables, out, o, room, start, end):  # type: ignore[no-untyped-def]
+    """Writes the number out[start:end] with its digits grouped; other text as it is; -1 without room."""
+    settings = tables.settings
+    i = start
+    digits = 0
+    while i < end and not is_digit(out[i]):
+        i += 1
+    first = i
+    while i < end and is_digit(out[i]):
+        i += 1
+    digits = i - first
+    if o + (end - start) + digits * 2 > room:
+        return -1
+    for k in range(start, first):
+        out[o] = out[k]
+        o += 1
+    for k in range(first, first + digits):
+        left = first + digits - k
+        if k > first and left % 3 == 0 and digits >= settings[SETTING_GROUP_FROM]:
+            for m in range(settings[SETTING_GROUP_LENGTH]):
+                out[o] = tables.pool[settings[SETTING_GROUP_OFFSET] + m]
+                o += 1
+        out[o] = out[k]
+        o += 1
+    k = first + digits
+    if digits > 0 and k < end and out[k] == 46:
+        for m in range(settings[SETTING_DECIMAL_LENGTH]):
+            out[o] = tables.pool[settings[SETTING_DECIMAL_OFFSET] + m]
+            o += 1
+        k += 1
+    while k < end:
+        out[o] = out[k]
+        o += 1
+        k += 1
+    return o
+
+
+@kernel
+def put_cased(tables, out, o, room, start, end, upper, whole):  # type: ignore[no-untyped-def]
+    """Writes out[start:end] in upper or lower case, all of it or its first letter; -1 without room."""
+    if o + (end - start) > room:
+        return -1
+    i = start
+    while i < end:
+        c = out[i]
+        if whole or i == start:
+            if c < 0x80:
+                out[o] = tables.upper[c] if upper else tables.lower[c]
+                o += 1
+                i += 1
+                continue
+            if 0xC2 <= c < 0xD8 and i + 1 < end:
+                code = ((c & 0x1F) << 6) | (out[i + 1] & 0x3F)
+                if code < 0x600:
+                    o = put_code_point(out, o, int(tables.upper[code] if upper else tables.lower[code]))
+                    i += 2
+                    continue
+        out[o] = c
+        o += 1
+        i += 1
+    return o
+
+
+@kernel
+def put_superscript(out, o, c):  # type: ignore[no-untyped-def]
+    """Writes a digit or a sign as its superscript character, another byte as it is; the new end of the output."""
+    if c == 43:
+        return put_code_point(out, o, 0x207A)
+    if c == 45:
+        return put_code_point(out, o, 0x207B)
+    if c == 49:
+        return put_code_point(out, o, 0xB9)
+    if c == 50 or c == 51:
+        return put_code_point(out, o, 0xB0 + c - 48)
+    if is_digit(c):
+        return put_code_point(out, o, 0x2070 + c - 48)
+    out[o] = c
+    return o + 1
+
+
+@kernel
+def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
+    """Writes out[start:end] under one of the formats FORMAT_*; -1 without room."""
+    if form == FORMAT_NUMBER:
+        return put_number(tables, out, o, room, start, end)
+    if form == FORMAT_LOWER or form == FORMAT_UPPER:
+        return put_cased(tables, out, o, room, start, end, form == FORMAT_UPPER, True)
+    if form == FORMAT_FIRST_UPPER or form == FORMAT_FIRST_LOWER:
+        return put_cased(tables, out, o, room, start, end, form == FORMAT_FIRST_UPPER, False)
+    if form == FORMAT_SUPERSCRIPT:
+        if o + 3 * (end - start) > room:
+            return -1
+        k = start
+        while k < end:
+            if out[k] == 0xE2 and k + 2 < end and out[k + 1] == 0x88 and out[k + 2] == 0x92:  # U+2212
+                o = put_code_point(out, o, 0x207B)
+                k += 3
+            else:
+                o = put_superscript(out, o, out[k])
+                k += 1
+        return o
+    if form >= FORMAT_TABLES:
+        row = find(tables, DOMAIN_TABLES + form - FORMAT_TABLES, out, start, end)
+        if row >= 0:
+            offset = tables.words[row, 4]
+            length = tables.words[row, 5]
+            if o + length > room:
+                return -1
+            for k in range(length):
+                out[o + k] = tables.pool[offset + k]
+            return o + length
+    if o + (end - start) > room:
+        return -1
+    for k in range(start, end):
+        out[o] = out[k]
+        o += 1
+    return o
+
+
+@kernel
+def evaluate(tables, program, arguments, first, last, out, o, room, title):  # type: ignore[no-untyped-def]
+    """Runs a rule's program and writes its text at out[o:room]; the new end, or -1 without room."""
+    code = tables.code
+    pool = tables.pool
+    pc = program
+    while True:
+        op = code[pc]
+        if op == OP_END:
+            return o
+        if op == OP_LITERAL:
+            offset = code[pc + 1]
+            length = code[pc + 2]
+            if o + length > room:
+                return -1
+            for k in range(length):
+                out[o + k] = pool[offset + k]
+            o += length
+            pc += 3
+        elif op == OP_VALUE:
+            form = code[pc + 1]
+            count = code[pc + 2]
+            for k in range(count):
+                start, end = find_argument(code[pc + 3 + k], arguments, first, last, out, pool, code)
+                if end > start:
+                    o = put_formatted(tables, form, out, o, room, start, end)
+                    if o < 0:
+                        return -1
+                    break
+            pc += 3 + count
+        elif op == OP_TEST:
+            count = code[pc + 2]
+            found = False
+            for k in range(count):
+                start, end = find_argument(code[pc + 3 + k], arguments, first, last, out, pool, code)
+                if end > start:
+                    found = True
+                    break
+            if found:
+                pc += 3 + count
+            else:
+                pc = code[pc + 1]
+        elif op == OP_ABSENT:
+            start, end = find_argument(code[pc + 2], arguments, first, last, out, pool, code)
+            if end > start:
+                pc = code[pc + 1]
+            else:
+                pc += 3
+        elif op == OP_EQUAL:
+            start, end = find_argument(code[pc + 2], arguments, first, last, out, pool, code)
+            offset = code[pc + 3]
+            same = end - start == code[pc + 4]
+            if same:
+                for k in range(end - start):
+                    if tables.fold[out[start + k]] != pool[offset + k]:
+                        same = False
+                        break
+            if same:
+                pc += 5
+            else:
+                pc = code[pc + 1]
+        elif op == OP_IN_TABLE:
+            start, end = find_argument(code[pc + 2], arguments, first, last, out, pool, code)
+            if end > start and find(tables, code[pc + 3], out, start, end) >= 0:
+                pc += 4
+            else:
+                pc = code[pc + 1]
+        elif op == OP_JUMP:
+            pc = code[pc + 1]
+        elif op == OP_JOIN:
+            total = 0
+            for a in range(first, last):
+                if arguments[a, 4] > total and arguments[a, 4] < MAX_ARGUMENTS:
+                    start, end = trim(out, arguments[a, 0], arguments[a, 1])
+                    if end > start:
+                        total = arguments[a, 4]
+            written = 0
+            # Positional arguments stand in their order in almost every call, so one sweep over them is enough.
+            for a in range(first, last):
+                number = arguments[a, 4]
+                if number < code[pc + 1] or (number - code[pc + 1]) % code[pc + 2] != 0:
+                    continue
+                start, end = trim(out, arguments[a, 0], arguments[a, 1])
+                if end <= start:
+                    continue
+                offset = code[pc + 3]
+                length = code[pc + 4]
+                if number == total:
+                    offset = code[pc + 5]
+                    length = code[pc + 6]
+                if o + length + (end - start) > room:
+                    return -1
+                if written > 0:
+                    for k in range(length):
+                        out[o + k] = pool[offset + k]
+                    o += length
+                for k in range(start, end):
+                    out[o] = out[k]
+                    o += 1
+                written += 1
+            pc += 7
+        elif op == OP_AGE:
+            settings = tables.settings
+            start, end = find_argument(code[pc + 1], arguments, first, last, out, pool, code)
+            year = read_integer(out, start, end)
+            start, end = find_argument(code[pc + 2], arguments, first, last, out, pool, code)
+            month = read_integer(out, start, end)
+            start, end = find_argument(code[pc + 3], arguments, first, last, out, pool, code)
+            day = read_integer(out, start, end)
+            to_year = settings[SETTING_YEAR]
+            to_month = settings[SETTING_MONTH]
+            to_day = settings[SETTING_DAY]
+            if code[pc + 4] != 0:
+                start, end = find_argument(code[pc + 4], arguments, first, last, out, pool, code)
+                to_year = read_integer(out, start, end)
+                start, end = find_argument(code[pc + 5], arguments, first, last, out, pool, code)
+                to_month = read_integer(out, start, end)
+                start, end = find_argument(code[pc + 6], arguments, first, last, out, pool, code)
+                to_day = read_integer(out, start, end)
+            if year >= 0 and to_year >= year:
+                age = to_year - year
+                if month > 0 and to_month > 0 and (to_month < month or (to_month == month and to_day < day)):
+                    age -= 1
+                if age >= 0:
+                    if o + 12 > room:
+                        return -1
+                    o = put_integer(out, o, age)
+            pc += 7
+        elif op == OP_TITLE:
+            if o + len(title) > room:
+                return -1
+            for k in range(len(title)):
+                out[o + k] = title[k]
+            o += len(title)
+            pc += 1
+        else:
+            return o
+
+
+@kernel
+def put_integer(out, o, value):  # type: ignore[no-untyped-def]
+    """Writes a non-negative integer in decimal."""
+    divisor = 1
+    while value // divisor >= 10:
+        divisor *= 10
+    while divisor > 0:
+        out[o] = 48 + (value // divisor) % 10
+        o += 1
+        divisor //= 10
+    return o
+
+
+@kernel
+def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-def]
+    """Ends argument `a` at output position o. `position` is the number it has if it is unnamed; returns the next."""
+    arguments[a, 1] = o
+    if arguments[a, 2] < 0:
+        arguments[a, 4] = position
+        return position + 1
+    start, end = trim(out, arguments[a, 2], arguments[a, 3])
+    arguments[a, 2] = start
+    arguments[a, 3] = end
+    arguments[a, 4] = read_integer(out, start, end)
+    return position
+
+
+@kernel
+def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
+    """(program, where the arguments start) of the template call whose content is text[start:end]; -1 if no rule.
+
+    The program is found under the name up to the first `|`, or for a parser function up to the first `:`. A
+    namespace prefix and `subst:` are passed over.
+    """
+    words = tables.words
+    while start < end and (text[start] == _SPACE or text[start] == _NEWLINE or text[start] == 9 or text[start] == 95):
+        start += 1
+    j = start
+    stop = min(end, start + MAX_TARGET)
+    while j < stop:
+        c = text[j]
+        if c == 124 or c == 123 or c == 91 or c == 60:
+            break
+        if c == 58:
+            row = find(tables, DOMAIN_FUNCTION, text, start, j)
+            if row >= 0:
+                return words[row, 4], j
+            row = find(tables, DOMAIN_NAMESPACE, text, start, j)
+            if row >= 0 and words[row, 4] == NAMESPACE_TEMPLATE:
+                start = j + 1
+        j += 1
+    if j >= stop and j < end:
+        return -1, j
+    name_end = j
+    while name_end > start and (is_blank(text[name_end - 1]) or text[name_end - 1] == 95):
+        name_end -= 1
+    while start < name_end and is_blank(text[start]):
+        start += 1
+    row = find(tables, DOMAIN_TEMPLATE, text, start, name_end)
+    if row < 0:
+        return -1, j
+    return words[row, 4], j
+
+
+@kernel
+def find_variant(text, start, end, tables):  # type: ignore[no-untyped-def]
+    """(first byte, one past the last) of what `-{...}-` shows, its content being text[start:end].
+
+    Of `code:text;` pairs it is the pair whose code ranks first for the language; a rule that shows nothing (flags
+    H, T, -) gives an empty range.
+    """
+    j = start
+    while j < end and j < start + 20 and text[j] != 124 and text[j] != 58 and text[j] != 123:
+        j += 1
+    if j < end and text[j] == 124:
+        for k in range(start, j):
+            c = text[k]
+            if c == 72 or c == 84 or c == 45:
+                return end, end
+            if c == 82:
+                return j + 1, end
+        start = j + 1
+    best = -1
+    best_start = start
+    best_end = end
+    i = start
+    while i < end:
+        # One `code:text` piece.
+        piece = i
+        while i < end and text[i] != 59:
+            i += 1
+        colon = piece
+        while colon < i and colon < piece + 20 and text[colon] != 58:
+            colon += 1
+        if colon < i and text[colon] == 58:
+            a, b = trim(text, piece, colon)
+            row = find(tables, DOMAIN_VARIANT, text, a, b)
+            if row >= 0:
+                rank = tables.words[row, 4]
+                if best < 0 or rank < best:
+                    best = rank
+                    best_start = colon + 1
+                    best_end = i
+        i += 1
+    return best_start, best_end
+
+
+@kernel
+def render(text, n, events, used, title, tables, out):  # type: ignore[no-untyped-def]
+    """Writes the text of a page to `out`, uint8[at least 4 n + 65536]; the number of bytes written.
+
+    Lines end with a newline, MARK stands where something was dropped, white space is not yet collapsed.
+    """
+    classes = tables.render_class
+    words = tables.words
+    settings = tables.settings
+    keep_headings = settings[SETTING_KEEP_HEADINGS] != 0
+    keep_lists = settings[SETTING_KEEP_LISTS] != 0
+    keep_appendices = settings[SETTING_KEEP_APPENDICES] != 0
+    frames = np.empty((MAX_FRAMES, 8), np.int32)
+    arguments = np.empty((MAX_ARGUMENTS, 5), np.int32)
+    depth = 0
+    rules = 0  # template frames among them
+    next_argument = 0
+    o = 0
+    e = 0
+    limit = n
+    quotes_end = 0
+    bold_as_italic = -1
+    skip_level = 0  # > 0: inside a section that is dropped
+    line_kind, p, level, heading_end, heading_line_end = classify_line(text, 0, n)
+    line_start = 0  # in the output
+    if line_kind == LINE_HEADING:
+        frames[0, 0] = FRAME_RANGE
+        frames[0, 1] = heading_end
+        frames[0, 2] = heading_line_end
+        depth = 1
+        limit = heading_end
+    while True:
+        if p >= limit and depth > 0:
+            depth -= 1
+            p = frames[depth, 2]
+            if frames[depth, 0] == FRAME_TEMPLATE:
+                start = frames[depth, 3]
+                first = frames[depth, 5]
+                if frames[depth, 6] >= 0:
+                    close_argument(arguments, frames[depth, 6], out, o, frames[depth, 7])
+                    last = next_argument
+                else:
+                    o = start
+                    last = first
+                room = min(len(out) - 64 - 2 * (n - p), o + (o - start) + RULE_SLACK)
+                end = evaluate(tables, frames[depth, 4], arguments, first, last, out, o, room, title)
+                if end > o:
+                    for k in range(end - o):
+                        out[start + k] = out[o + k]
+                    o = start + (end - o)
+                else:
+                    out[start] = MARK
+                    o = start + 1
+                next_argument = first
+                rules -= 1
+            limit = frames[depth - 1, 1] if depth > 0 else n
+            continue
+        if p >= n or (depth == 0 and text[p] == _NEWLINE):
+            # End of a line of the page itself.
+            content = has_content(out, line_start, o)
+            if line_kind == LINE_HEADING:
+                if level <= skip_level:
+                    skip_level = 0
+                if skip_level == 0 and not keep_appendices:
+                    a, b = trim(out, line_start, o)
+                    if find(tables, DOMAIN_SECTION, out, a, b) >= 0:
+                        skip_level = level
+                if not keep_headings:
+                    content = False
+            if skip_level > 0 or line_kind == LINE_DROPPED or (line_kind == LINE_LIST and not keep_lists):
+                content = False
+            kind_before = line_kind
+            at_end = p >= n
+            line_kind, p, level, heading_end, heading_line_end = classify_line(text, p + 1, n)
+            if content:
+                out[o] = _SPACE if kind_before == LINE_PROSE and line_kind == LINE_PROSE else _NEWLINE
+                o += 1
+            else:
+                # Nothing is left of this line: the line before it ends a paragraph, unless a comment was all.
+                o = line_start
+                if o > 0:
+                    out[o - 1] = _NEWLINE
+            if at_end:
+                return o
+            line_start = o
+            if line_kind == LINE_HEADING:
+                frames[0, 0] = FRAME_RANGE
+                frames[0, 1] = heading_end
+                frames[0, 2] = heading_line_end
+                depth = 1
+                limit = heading_end
+            continue
+        c = text[p]
+        if classes[c] == 0:
+            out[o] = c
+            o += 1
+            p += 1
+            while p < limit and classes[text[p]] == 0:
+                out[o] = text[p]
+                o += 1
+                p += 1
+            continue
+        if c == _NEWLINE:
+            # Inside a template's argument or a link.
+            p += 1
+            if frames[depth - 1, 0] == FRAME_TEMPLATE:
+                d = text[p]
+                if d == _NEWLINE or d == 42 or d == 35 or d == 58 or d == 59:
+                    while p < limit and (
+                        text[p] == 42 or text[p] == 35 or text[p] == 58 or text[p] == 59 or text[p] == _SPACE
+                    ):
+                        p += 1
+                    out[o] = _NEWLINE
+                else:
+                    out[o] = _SPACE
+            else:
+                out[o] = _SPACE
+            o += 1
+            continue
+        if c == 39:  # apostrophes
+            j = p
+            while j < limit and text[j] == 39:
+                j += 1
+            run = j - p
+            if run == 1:
+                out[o] = 39
+                o += 1
+            else:
+                if p >= quotes_end:
+                    quotes_end, bold_as_italic = stray_bold(text, p, n)
+                literal = 0
+                if run == 4:
+                    literal = 1
+                elif run > 5:
+                    literal = run - 5
+                if run >= 3 and j - 3 == bold_as_italic:
+                    literal += 1
+                for _ in range(literal):
+                    out[o] = 39
+                    o += 1
+            p = j
+            continue
+        if c == 38:
+            p, o = put_entity(text, p, limit, out, o, tables)
+            continue
+        if c == 124:  # |
+            if depth > 0 and frames[depth - 1, 0] == FRAME_TEMPLATE:
+                top = depth - 1
+                if frames[top, 6] >= 0:
+                    frames[top, 7] = close_argument(arguments, frames[top, 6], out, o, frames[top, 7])
+                else:
+                    o = frames[top, 3]
+                if next_argument < MAX_ARGUMENTS:
+                    arguments[next_argument, 0] = o
+                    arguments[next_argument, 1] = o
+                    arguments[next_argument, 2] = -1
+                    arguments[next_argument, 3] = -1
+                    arguments[next_argument, 4] = -1
+                    frames[top, 6] = next_argument
+                    next_argument += 1
+            else:
+                out[o] = 124
+                o += 1
+            p += 1
+            continue
+        if c == 61:  # =
+            if depth > 0 and frames[depth - 1, 0] == FRAME_TEMPLATE and frames[depth - 1, 6] >= 0:
+                a = frames[depth - 1, 6]
+                if arguments[a, 2] < 0:
+                    arguments[a, 2] = arguments[a, 0]
+                    arguments[a, 3] = o
+                    arguments[a, 0] = o
+                    p += 1
+                    continue
+            out[o] = 61
+            o += 1
+            p += 1
+            continue
+        if c == 93 or c == 125:  # stray closers
+            j = p
+            while j < limit and text[j] == c:
+                j += 1
+            if j - p == 1:
+                out[o] = c
+                o += 1
+            p = j
+            continue
+        if c == 95:  # _
+            if text[p + 1] == 95:
+                j = p + 2
+                while j < p + 60 and (65 <= text[j] <= 90 or text[j] >= 0x80 or text[j] == 95):
+                    j += 1
+                if j - p > 6 and j <= limit and text[j - 1] == 95 and text[j - 2] == 95:
+                    p = j
+                    continue
+            out[o] = 95
+            o += 1
+            p += 1
+            continue
+        if c == MARK or c == 13:
+            p += 1
+            continue
+        # What is left may start a construct.
+        while e < used and events[e, 0] < p:
+            e += 1
+        event = 0
+        if e < used and events[e, 0] == p and events[e, 1] >= 0 and events[e, 1] <= limit:
+            event = events[e, 2]
+        if event == 0 or depth >= MAX_FRAMES - 1:
+            if event != 0:
+                p = events[e, 1]
+                out[o] = MARK
+                o += 1
+            elif c == 60:
+                p, o = put_tag(text, p, limit, out, o, depth, tables)
+            elif c == 123 or c == 91:
+                j = p
+                while j < limit and text[j] == c:
+                    j += 1
+                if j - p == 1:
+                    out[o] = c
+                    o += 1
+                    p = j
+                elif c == 91:
+                    p += 2
+                    # An unclosed file link: what follows on the line is its options and its caption.
+                    a = p
+                    while a < limit and a < p + 60 and text[a] != 58 and text[a] != _NEWLINE:
+                        a += 1
+                    if depth == 0 and text[a] == 58:
+                        row = find(tables, DOMAIN_NAMESPACE, text, p, a)
+                        if row >= 0 and words[row, 4] == NAMESPACE_FILE:
+                            line_kind = LINE_DROPPED
+                else:
+                    if depth == 0 and not has_content(out, line_start, o):
+                        line_kind = LINE_DROPPED
+                    p = j
+            else:
+                out[o] = c
+                o += 1
+                p += 1
+            continue
+        end = events[e, 1]
+        inner = events[e, 3]
+        inner_end = events[e, 4]
+        if event == EVENT_TEMPLATE:
+            program, j = find_template(text, inner, inner_end, tables)
+            if program < 0 or rules >= MAX_RULE_DEPTH:
+                out[o] = MARK
+                o += 1
+                p = end
+                continue
+            frames[depth, 0] = FRAME_TEMPLATE
+            frames[depth, 1] = inner_end
+            frames[depth, 2] = end
+            frames[depth, 3] = o
+            frames[depth, 4] = program
+            frames[depth, 5] = next_argument
+            frames[depth, 6] = -1
+            frames[depth, 7] = 1
+            if text[j] == 58 and j < inner_end:
+                # A parser function's first argument follows its colon.
+                if next_argument < MAX_ARGUMENTS:
+                    arguments[next_argument, 0] = o
+                    arguments[next_argument, 1] = o
+                    arguments[next_argument, 2] = -1
+                    arguments[next_argument, 3] = -1
+                    arguments[next_argument, 4] = -1
+                    frames[depth, 6] = next_argument
+                    next_argument += 1
+                j += 1
+            depth += 1
+            rules += 1
+            limit = inner_end
+            p = j
+        elif event == EVENT_LINK:
+            p, o, push, push_end = open_link(text, inner, inner_end, end, out, o, tables)
+            if push:
+                frames[depth, 0] = FRAME_RANGE
+                frames[depth, 1] = push_end
+                frames[depth, 2] = end
+                depth += 1
+                limit = push_end
+        elif event == EVENT_EXTERNAL:
+            j = inner
+            while j < inner_end and text[j] != _SPACE and text[j] != 60 and text[j] != 91 and text[j] != 123:
+                j += 1
+            while j < inner_end and text[j] == _SPACE:
+                j += 1
+            if j >= inner_end:
+                out[o] = MARK
+                o += 1
+                p = end
+            else:
+                frames[depth, 0] = FRAME_RANGE
+                frames[depth, 1] = inner_end
+                frames[depth, 2] = end
+                depth += 1
+                limit = inner_end
+                p = j
+        elif event == EVENT_TABLE:
+            out[o] = _NEWLINE if depth == 0 else _SPACE
+            o += 1
+            p = end
+        elif event == EVENT_RAW:
+            if events[e, 5] == TAG_LITERAL:
+                j = inner
+                while j < inner_end:
+                    if text[j] == 38:
+                        j, o = put_entity(text, j, inner_end, out, o, tables)
+                    else:
+                        out[o] = _SPACE if text[j] == _NEWLINE else text[j]
+                        o += 1
+                        j += 1
+            else:
+                out[o] = MARK
+                o += 1
+            p = end
+        elif event == EVENT_COMMENT:
+            p = end
+            # A comment that has its lines to itself leaves none.
+            if depth == 0 and o == line_start:
+                j = p
+                while text[j] == _SPACE or text[j] == 9:
+                    j += 1
+                if text[j] == _NEWLINE and j < n:
+                    kind_before = line_kind
+                    line_kind, p, level, heading_end, heading_line_end = classify_line(text, j + 1, n)
+                    if line_kind != LINE_PROSE and o > 0:
+                        out[o - 1] = _NEWLINE
+                    if line_kind == LINE_HEADING:
+                        frames[0, 0] = FRAME_RANGE
+                        frames[0, 1] = heading_end
+                        frames[0, 2] = heading_line_end
+                        depth = 1
+                        limit = heading_end
+                    continue
+            out[o] = MARK
+            o += 1
+        elif event == EVENT_VARIANT:
+            a, b = find_variant(text, inner, inner_end, tables)
+            if a >= b:
+                out[o] = MARK
+                o += 1
+                p = end
+            else:
+                frames[depth, 0] = FRAME_RANGE
+                frames[depth, 1] = b
+                frames[depth, 2] = end
+                depth += 1
+                limit = b
+                p = a
+        else:  # EVENT_PARAMETER
+            out[o] = MARK
+            o += 1
+            p = end
+
+
+@kernel
+def open_link(text, inner, inner_end, end, out, o, tables):  # type: ignore[no-untyped-def]
+    """Decides on the internal link whose content is text[inner:inner_end].
+
+    (where to go on, new end of the output, whether a range is to be rendered, its end).
+    """
+    while inner < inner_end and text[inner] == _SPACE:
+        inner += 1
+    colon = -1
+    start = inner
+    if text[start] == 58:
+        start += 1
+    j = start
+    stop = min(inner_end, inner + MAX_TARGET)
+    while j < stop:
+        c = text[j]
+        if c == 124 or c == 123 or c == 91 or c == 60 or c == _NEWLINE:
+            break
+        if c == 58 and colon < 0:
+            colon = j
+        j += 1
+    kind = 0
+    if colon >= 0:
+        a, b = trim(text, start, colon)
+        row = find(tables, DOMAIN_NAMESPACE, text, a, b)
+        if row >= 0:
+            kind = tables.words[row, 4]
+    if start == inner and (
+        kind == NAMESPACE_FILE or kind == NAMESPACE_CATEGORY or (kind == NAMESPACE_LANGUAGE and j >= inner_end)
+    ):
+        out[o] = MARK
+        return end, o + 1, False, 0
+    if j < inner_end and text[j] == 124:
+        a, b = trim(text, j + 1, inner_end)
+        if a < b:
+            return j + 1, o, True, inner_end
+        inner_end = j
+        j = inner_end
+        # `[[Name (what)|]]` shows the name alone.
+        if kind != 0:
+            start = colon + 1
+        k = start
+        while k < inner_end and text[k] != 40:
+            k += 1
+        if k > start:
+            inner_end = k
+        return start, o, True, inner_end
+    if j < inner_end:
+        # No target MediaWiki would take: the content shows.
+        return inner, o, True, inner_end
+    if kind == NAMESPACE_SITE and start == inner:
+        return colon + 1, o, True, inner_end
+    if text[start] == 35:
+        start += 1
+    return start, o, True, inner_end
+
+
+@kernel
+def put_tag(text, p, limit, out, o, depth, tables):  # type: ignore[no-untyped-def]
+    """Writes what the `<` at p, which starts no paired construct, stands for; (where to go on, new end of the output)."""
+    if text[p + 1] == 33 and text[p + 2] == 45 and text[p + 3] == 45:
+        # A comment that is never closed hides the rest of its line.
+        j = p + 4
+        while j < limit and text[j] != _NEWLINE:
+            j += 1
+        out[o] = MARK
+        return j, o + 1
+    closing = text[p + 1] == 47
+    name = p + 2 if closing else p + 1
+    name_end = tag_name_end(text, name)
+    if name_end == name:
+        out[o] = 60
+        return p + 1, o + 1
+    row = find(tables, DOMAIN_TAG, text, name, name_end)
+    if row < 0:
+        out[o] = 60
+        return p + 1, o + 1
+    kind = tables.words[row, 4]
+    end = tag_end(text, name_end - 1, limit)
+    if end < 0:
+        if kind == TAG_REFERENCE or kind == TAG_HIDDEN or closing:
+            out[o] = MARK
+            return min(name_end, limit), o + 1
+        out[o] = 60
+        return p + 1, o + 1
+    end += 1
+    if kind == TAG_BLOCK or kind == TAG_BREAK or kind == TAG_TABLE:
+        out[o] = _NEWLINE if depth == 0 else _SPACE
+        return end, o + 1
+    if kind == TAG_SUPERSCRIPT and not closing:
+        j = end
+        while j < limit and j < end + 6 and (is_digit(text[j]) or text[j] == 43 or text[j] == 45):
+            j += 1
+        minus = 0
+        k = end
+        if text[k] == 0xE2 and text[k + 1] == 0x88 and text[k + 2] == 0x92:  # U+2212
+            minus = 3
+            j = k + 3
+            while j < limit and j < end + 8 and is_digit(text[j]):
+                j += 1
+        if j > end + minus and text[j] == 60 and text[j + 1] == 47 and j < limit:
+            if minus > 0:
+                o = put_code_point(out, o, 0x207B)
+            for i in range(end + minus, j):
+                o = put_superscript(out, o, text[i])
+            return j, o
+        return end, o
+    if kind == TAG_REFERENCE or kind == TAG_HIDDEN or kind == TAG_MATH:
+        out[o] = MARK
+        return end, o + 1
+    return end, o
+
+
+@kernel
+def clean(out, n):  # type: ignore[no-untyped-def]
+    """Collapses white space and repairs punctuation beside MARKs, in place; the number of bytes left.
+
+    Lines keep no space at their ends; blank lines, and lines without a letter or a digit, are removed.
+    """
+    w = 0
+    line = 0  # where the current line starts in what is written
+    mark = False  # something was dropped since the last character
+    letters = False
+    i = 0
+    while i <= n:
+        c = out[i] if i < n else _NEWLINE
+        if c == _NEWLINE:
+            while w > line and out[w - 1] == _SPACE:
+                w -= 1
+            if letters:
+                out[w] = _NEWLINE
+                w += 1
+                line = w
+            else:
+                w = line
+            mark = False
+            letters = False
+            i += 1
+            continue
+        if c == MARK:
+            mark = True
+            i += 1
+            continue
+        if c == 0xC2 and i + 1 < n and (out[i + 1] == 0xA0 or out[i + 1] == 0xAD):
+            if out[i + 1] == 0xAD:  # soft hyphen
+                i += 2
+                continue
+            c = _SPACE
+            i += 1
+        elif c == 0xE2 and i + 2 < n and out[i + 1] == 0x80:
+            d = out[i + 2]
+            if d == 0x8B or d == 0x8E or d == 0x8F:  # zero-width space, direction marks
+                i += 3
+                continue
+            if d <= 0x8A or d == 0xA8 or d == 0xA9 or d == 0xAF:  # spaces and separators
+                c = _SPACE
+                i += 2
+        elif c == 0xEF and i + 2 < n and out[i + 1] == 0xBB and out[i + 2] == 0xBF:  # byte order mark
+            i += 3
+            continue
+        if c <= _SPACE or c == 127:
+            if w > line and out[w - 1] != _SPACE and not (mark and opens(out, w, line)):
+                out[w] = _SPACE
+                w += 1
+            i += 1
+            continue
+        if mark and w > line:
+            closer = 0
+            if c == 41 or c == 93:
+                closer = 1
+            elif c == 0xEF and i + 2 < n and out[i + 1] == 0xBC and out[i + 2] == 0x89:
+                closer = 3
+            if closer > 0:
+                # What stands before the bracket may be punctuation that led to what was dropped.
+                k = w
+                while k > line and (out[k - 1] == _SPACE or out[k - 1] == 44 or out[k - 1] == 59 or out[k - 1] == 58):
+                    k -= 1
+                if opens(out, k, line):
+                    w = k - (3 if out[k - 1] >= 0x80 else 1)
+                    i += closer
+                    continue
+                w = k
+                mark = False
+            elif c == 44 or c == 59 or c == 58 or c == 46 or c == 33 or c == 63:
+                k = w
+                while k > line and out[k - 1] == _SPACE:
+                    k -= 1
+                if opens(out, k, line):
+                    if c != 46:
+                        w = k
+                        i += 1
+                        continue
+                elif k > line:
+                    before = out[k - 1]
+                    if before == c or ((c == 46 or c == 59 or c == 58) and before == 44):
+                        # Two separators with nothing left between them.
+                        k -= 1
+                    elif c == 44 and (before == 59 or before == 58 or before == 46) and k < w:
+                        if before != 46:
+                            i += 1
+                            continue
+                    if not (c == 58 and k < w):
+                        w = k
+        mark = False
+        if is_letter(c) or is_digit(c) or c >= 0x80:
+            letters = True
+        out[w] = c
+        w += 1
+        i += 1
+    if w > 0:
+        w -= 1
+    return w
+
+
+@kernel
+def opens(out, w, line):  # type: ignore[no-untyped-def]
+    """True if what is written, from `line` up to w, ends in an opening bracket."""
+    if w <= line:
+        return False
+    c = out[w - 1]
+    if c == 40 or c == 91:
+        return True
+    return w - line >= 3 and c == 0x88 and out[w - 2] == 0xBC and out[w - 3] == 0xEF
+
+
+@kernel
+def extract(text, n, title, tables, out):  # type: ignore[no-untyped-def]
+    """The three passes; the number of bytes of plain text in `out`, uint8[at least 4 n + 65536]."""
+    events, used = structure(text, n, tables)
+    length = render(text, n, events, used, title, tables, out)
+    return clean(out, length)
+
+
+@kernel
+def is_disambiguation(text, n, tables):  # type: ignore[no-untyped-def]
+    """True if a template of the DISAMBIGUATION domain is called in text[:n], or a switch of that domain is set."""
+    i = 0
+    while i < n:
+        c = text[i]
+        if c == 123 and text[i + 1] == 123:
+            i += 2
+            start = i
+            while i < n and i < start + 100:
+                c = text[i]
+                if c == 124 or c == 125 or c == 123 or c == 60 or c == _NEWLINE:
+                    break
+                i += 1
+            a, b = trim(text, start, i)
+            if find(tables, DOMAIN_DISAMBIGUATION, text, a, b) >= 0:
+                return True
+        elif c == 95 and text[i + 1] == 95:
+            start = i
+            i += 2
+            while i < n and i < start + 60 and (is_letter(text[i]) or text[i] >= 0x80 or text[i] == 95):
+                i += 1
+            if find(tables, DOMAIN_DISAMBIGUATION, text, start, i) >= 0:
+                return True
+        else:
+            i += 1
+    return False
