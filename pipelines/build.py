@@ -66,7 +66,12 @@ def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[st
     manifest.prepare_output(directory, "eval", {"num_examples_to_pick": options.eval.num_examples_to_pick})
 
     def build_graph(pipeline: beam.Pipeline) -> None:
-        texts = pipeline | "Extract" >> stage | "HasText" >> beam.Filter(has_text)
+        texts = (
+            pipeline
+            | "Patterns" >> beam.Create([options.extract.input])
+            | "Extract" >> stage
+            | "HasText" >> beam.Filter(has_text)
+        )
         _ = texts | "AllTexts" >> text_shards.GroupAll() | "Note" >> beam.Map(note_examples, masked.output)
         shards = texts | "Examples" >> examples.MakeExamples(options=masked, setup=setup)
         pick = PickEvalExamples(

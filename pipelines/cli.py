@@ -16,6 +16,9 @@ _HERE = Path(__file__).resolve().parent.parent
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
 
+# The order in which a summary shows the counts of a manifest.
+_STEPS = ("extract", "clean", "train", "eval")
+
 
 @dataclasses.dataclass(frozen=True)
 class _Command:
@@ -90,7 +93,8 @@ def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
 
 def _report(output: str, manifest: Mapping[str, Any]) -> None:
     print(f"{manifest['stage']}: {output}")
-    for step, counts in manifest["counts"].items():
+    for step in sorted(manifest["counts"], key=_STEPS.index):
+        counts = manifest["counts"][step]
         shown = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts.items())
         print(f"  {step:<8} {shown}")
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())

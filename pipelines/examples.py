@@ -28,7 +28,7 @@ def examples_setup(options: ExamplesOptions) -> ExamplesSetup:
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class MakeExamples(beam.PTransform):
     """The whole stage.
 

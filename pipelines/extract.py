@@ -81,22 +81,21 @@ def plan_batches(numbered: Sequence[tuple[int, InputFile]], options: ExtractOpti
     return batches
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class ExtractCorpus(beam.PTransform):
     """The whole stage.
 
-    Input: the pipeline's begin. Output: TextShard, the description of each shard written, of training and eval.
+    Input: one tuple, the patterns of the inputs. Output: TextShard, the description of each shard written, of training and eval.
     """
 
     options: ExtractOptions
     from_doc_files: bool
 
-    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection:
+    def expand(self, patterns: beam.PCollection) -> beam.PCollection:
         options = self.options
         inputs = (
-            begin
-            | "Patterns" >> beam.Create([options.input])
-            | "Match" >> beam.FlatMap(lambda patterns: enumerate(files.match(patterns)))
+            patterns
+            | "Match" >> beam.FlatMap(lambda found: enumerate(files.match(found)))
             | "SpreadInputs" >> beam.Reshuffle()
             | "Digest" >> beam.Map(digest_input, options.dump_date)  # (number, InputFile)
             | "AllInputs" >> GroupAll()
@@ -229,5 +228,5 @@ def run(options: ExtractOptions, beam_arguments: Sequence[str] = ()) -> Mapping[
     """Runs the stage to its end and returns its manifest."""
     stage, input_bytes = make_stage(options)
     beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes)
-    runner.run(lambda p: p | "Extract" >> stage, beam_options, stages(options.output))
+    runner.run(lambda p: p | "Patterns" >> beam.Create([options.input]) | "Extract" >> stage, beam_options, stages(options.output))
     return manifest.read_manifest(options.output)

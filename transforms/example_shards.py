@@ -77,7 +77,7 @@ def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
 
 @functools.lru_cache(maxsize=2)
 def _vocabulary(path: str, sha256: str, duplicate_pieces: str) -> Vocabulary:
-    return load_vocabulary(path)
+    return load_vocabulary(path, duplicate_pieces)
 
 
 def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> ExampleShard:
@@ -124,7 +124,7 @@ def _write(shard: TextShard, setup: ExamplesSetup, masking: MaskingOptions, path
     }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class WriteExamples(beam.PTransform):
     """Masks text shards and writes them as training examples.
 
@@ -178,7 +178,7 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class PickEvalExamples(beam.PTransform):
     """Picks the eval examples once all eval shards are written.
 

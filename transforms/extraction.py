@@ -181,9 +181,7 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
             record = _write_fragment(batch, options, output, key)
     else:
         completions.renew(output, KIND, key)
-    return Fragment(
-        key=key, batch=batch, documents=record["documents"], size=record["size"], counts=record["counts"]
-    )
+    return Fragment(key=key, batch=batch, documents=record["documents"], size=record["size"], counts=record["counts"])
 
 
 def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
@@ -288,7 +286,7 @@ def drop_texts(output: str, fragments: Sequence[Fragment]) -> None:
     files.delete([p for f in fragments if files.exists(p := _text_path(output, f.key))])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class ExtractDocuments(beam.PTransform):
     """Extracts batches of units.
 

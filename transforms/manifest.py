@@ -40,9 +40,7 @@ def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> No
     if found == wanted:
         return
     if found.get("stage") != stage:
-        raise UnusableInputError(
-            f"{output}: this directory belongs to {found.get('stage')!r}; name another one."
-        )
+        raise UnusableInputError(f"{output}: this directory belongs to {found.get('stage')!r}; name another one.")
     changed = [k for k, v in wanted["parameters"].items() if found["parameters"].get(k) != v]
     changed += [k for k in found["parameters"] if k not in wanted["parameters"]]
     name = changed[0]
@@ -113,16 +111,12 @@ def read_manifest(output: str) -> dict[str, Any]:
     """
     path = files.join(output, MANIFEST)
     if not files.exists(path):
-        raise UnusableInputError(
-            f"{path}: there is no manifest; the build into this directory is not finished."
-        )
+        raise UnusableInputError(f"{path}: there is no manifest; the build into this directory is not finished.")
     manifest: dict[str, Any] = json.loads(files.read_bytes(path))
     return manifest
 
 
-def sweep(
-    output: str, *, keep: Iterable[str], patterns: Sequence[str], records: Mapping[str, Iterable[str]]
-) -> None:
+def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records: Mapping[str, Iterable[str]]) -> None:
     """Deletes what is left over in an output directory once its manifest is written.
 
     Args:
@@ -143,9 +137,7 @@ def sweep(
         fitting = set(keys)
         directory = completions.work_path(output, kind, "")
         stale += [
-            p
-            for p in files.list_directory(directory.rstrip("/"))
-            if files.base_name(p).split(".")[0] not in fitting
+            p for p in files.list_directory(directory.rstrip("/")) if files.base_name(p).split(".")[0] not in fitting
         ]
     # The work directory holds folders of their own for each kind; attempts that died leave temporaries in any.
     folders = [output, *(completions.work_path(output, kind, "").rstrip("/") for kind in records)]

@@ -228,7 +228,7 @@ def drop_texts(output: str, cleaned: Iterable[CleanedFile]) -> None:
     files.delete([p for p in paths if files.exists(p)])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class CleanRawFiles(beam.PTransform):
     """Cleans raw files.
 
@@ -247,7 +247,7 @@ class CleanRawFiles(beam.PTransform):
         )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class GatherParts(beam.PTransform):
     """Packs cleaned files into shards and writes them.
 

@@ -247,7 +247,7 @@ def write_eval_md5(shards: Iterable[TextShard], output: str) -> None:
     files.write_bytes(files.join(output, "eval.md5"), "".join(f"{h}\n" for h in lines).encode())
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class PlanTextShards(beam.PTransform):
     """Plans the shards once all fragments are known.
 
@@ -265,7 +265,7 @@ class PlanTextShards(beam.PTransform):
         )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(kw_only=True, eq=False)
 class AssembleTextShards(beam.PTransform):
     """Writes planned shards.
 
