@@ -82,9 +82,7 @@ class Unicode:
     def _sigma_is_final(self, text: str, at: int) -> bool:
         before = [c for c in text[:at] if self._case.get(c) != "i"]
         after = [c for c in text[at + 1 :] if self._case.get(c) != "i"]
-        return (
-            bool(before) and self._case.get(before[-1]) == "c" and not (after and self._case.get(after[0]) == "c")
-        )
+        return bool(before) and self._case.get(before[-1]) == "c" and not (after and self._case.get(after[0]) == "c")
 
 
 @cache
@@ -239,9 +237,7 @@ def read_documents(contents: Sequence[bytes], tokenizer: Tokenizer) -> list[list
 
 def make_instances(contents: Sequence[bytes], vocab: dict[str, int], settings: Settings) -> list[Instance]:
     rng = random.Random(settings.random_seed)
-    documents = read_documents(
-        contents, Tokenizer(vocab, settings.do_lower_case, unicode(settings.unicode))
-    )
+    documents = read_documents(contents, Tokenizer(vocab, settings.do_lower_case, unicode(settings.unicode)))
     rng.shuffle(documents)
     words = list(vocab)
     instances = []
@@ -349,9 +345,7 @@ def features_of(instance: Instance, vocab: dict[str, int], settings: Settings) -
     }
 
 
-def make_files(
-    contents: Sequence[bytes], vocabulary: bytes, settings: Settings, outputs: int
-) -> list[list[Features]]:
+def make_files(contents: Sequence[bytes], vocabulary: bytes, settings: Settings, outputs: int) -> list[list[Features]]:
     """The records of each output file, in order."""
     vocab = load_vocabulary(vocabulary, settings.duplicate_pieces)
     records = [features_of(i, vocab, settings) for i in make_instances(contents, vocab, settings)]

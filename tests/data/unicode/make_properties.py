@@ -40,12 +40,15 @@ def rows():
         hangul = 0xAC00 <= point <= 0xD7A3
         nfd = unicodedata.normalize("NFD", char)
         lower = char.lower()
-        yield point, (
-            category,
-            str(unicodedata.combining(char)),
-            "hangul" if hangul else "" if nfd == char else hexes(nfd),
-            "" if lower == char else hexes(lower),
-            case_class(char),
+        yield (
+            point,
+            (
+                category,
+                str(unicodedata.combining(char)),
+                "hangul" if hangul else "" if nfd == char else hexes(nfd),
+                "" if lower == char else hexes(lower),
+                case_class(char),
+            ),
         )
 
 

@@ -1,0 +1,303 @@
+"""Text to masked-language-model examples: tokenize, pair, mask, serialise. No Beam, no command line.
+
+Makes the records of create_pretraining_data.py, of mlcommons/training (retired_benchmarks/bert) or, with whole-word
+masking, of google-research/bert: for the same text, vocabulary, options and seed the same features, record for record.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from transforms import files, unicode_tables
+from transforms.errors import UnusableInputError
+from transforms.kernels import instances as instance_kernels
+from transforms.kernels import random as random_kernels
+from transforms.kernels import serialize as serialize_kernels
+from transforms.tokenization import TokenizedText, Tokenizer
+from transforms.vocabulary import DuplicatePieces, Vocabulary
+
+MIN_SEQ_LENGTH = 5  # [CLS], a piece, [SEP], a piece, [SEP]
+MAX_SEQ_LENGTH = 65_535
+_BUFFER_BYTES = 4 << 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskingOptions:
+    """How examples are made. The names are those of the reference's flags; its defaults, too.
+
+    Attributes:
+      max_seq_length: pieces of an example, 5 to 65,535; shorter ones are padded.
+      max_predictions_per_seq: most masked positions of an example, from 1.
+      masked_lm_prob: share of an example's pieces that is masked, above 0, up to 1.
+      short_seq_prob: share of the documents' passes that aim at a shorter length, 0 to 1.
+      dupe_factor: how often each document is used, from 1.
+      random_seed: any integer.
+      do_lower_case: lower-case the text and strip its accents.
+      do_whole_word_mask: mask all pieces of a word together (google-research/bert).
+      unicode: version of the Unicode tables, see transforms/unicode_tables.py.
+      duplicate_pieces: which id counts where the vocabulary has a piece twice, see transforms/vocabulary.py; the
+        vocabulary must have been loaded with it.
+    """
+
+    max_seq_length: int = 128
+    max_predictions_per_seq: int = 20
+    masked_lm_prob: float = 0.15
+    short_seq_prob: float = 0.1
+    dupe_factor: int = 10
+    random_seed: int = 12345
+    do_lower_case: bool = True
+    do_whole_word_mask: bool = False
+    unicode: str = "11.0.0"
+    duplicate_pieces: DuplicatePieces = "first"
+
+    def __post_init__(self) -> None:
+        if not MIN_SEQ_LENGTH <= self.max_seq_length <= MAX_SEQ_LENGTH:
+            raise UnusableInputError(
+                f"max_seq_length {self.max_seq_length}: an example has {MIN_SEQ_LENGTH} to {MAX_SEQ_LENGTH:,} pieces "
+                "([CLS], a first part, [SEP], a second part, [SEP]); choose a length between them."
+            )
+        if self.max_predictions_per_seq < 1:
+            raise UnusableInputError(
+                f"max_predictions_per_seq {self.max_predictions_per_seq}: without a masked position there is nothing "
+                "to predict; set it to 1 or more."
+            )
+        if not 0 < self.masked_lm_prob <= 1:
+            raise UnusableInputError(f"masked_lm_prob {self.masked_lm_prob}: this share must be above 0 and at most 1.")
+        if not 0 <= self.short_seq_prob <= 1:
+            raise UnusableInputError(f"short_seq_prob {self.short_seq_prob}: this share must be from 0 to 1.")
+        if self.dupe_factor < 1:
+            raise UnusableInputError(
+                f"dupe_factor {self.dupe_factor}: each document must be used at least once; set it to 1 or more."
+            )
+        if self.unicode not in unicode_tables.VERSIONS:
+            raise UnusableInputError(
+                f"unicode {self.unicode}: there are no such tables; there are {' and '.join(unicode_tables.VERSIONS)}."
+            )
+        if self.duplicate_pieces not in ("first", "last"):
+            raise UnusableInputError(f"duplicate_pieces {self.duplicate_pieces}: this is first or last.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExampleCounts:
+    """What went into examples, and what came out.
+
+    Attributes:
+      text_bytes: of the text read, carriage returns not counted.
+      documents: with at least one sentence.
+      sentences: lines with at least one piece.
+      tokens: pieces of all sentences.
+      unknown_words: words that became [UNK].
+      examples: records written.
+      random_next: of them, with a second part from another document (next sentence label 1).
+      masked_positions: of all examples.
+    """
+
+    text_bytes: int
+    documents: int
+    sentences: int
+    tokens: int
+    unknown_words: int
+    examples: int
+    random_next: int
+    masked_positions: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WrittenFile:
+    """A file that was written. `sha256` is None where no checksum was asked for."""
+
+    path: str
+    size: int
+    sha256: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Instances:
+    """Sentence pairs with masks, over the pieces of a tokenized text: arrays as in kernels/instances.py.
+
+    `order` int64[instances] is the order in which they are written.
+    """
+
+    spans: np.ndarray
+    lengths: np.ndarray
+    is_random: np.ndarray
+    mask_ends: np.ndarray
+    mask_positions: np.ndarray
+    mask_ids: np.ndarray
+    order: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+def write_examples(
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    vocabulary: Vocabulary,
+    options: MaskingOptions,
+    *,
+    indexes: bool = True,
+    packed: bool = False,
+    checksum: bool = True,
+) -> tuple[list[WrittenFile], ExampleCounts]:
+    """Makes the examples of one group of text files and writes them as TFRecords.
+
+    Args:
+      inputs: text files, one sentence a line, blank lines between documents; read as one, in this order.
+      outputs: the records are dealt to these files in turn.
+      vocabulary: WordPiece vocabulary.
+      options: how examples are made.
+      indexes: write `OUTPUT.idx` beside each output, DALI's index: a line "offset size" for each record, its frame
+        included. For packed files the offsets are those of the unpacked content.
+      packed: gzip the outputs.
+      checksum: compute the files' sha256 while they are written.
+
+    Returns:
+      The files written, each output followed by its index, and the counts.
+
+    Raises:
+      UnusableInputError: a file is missing or not UTF-8, or there is no sentence in any of them.
+      RunFailedError: an output cannot be written.
+    """
+    if not outputs or len(set(outputs)) < len(outputs):
+        raise UnusableInputError("The outputs must be one or more files, each named once.")
+    if vocabulary.duplicates != options.duplicate_pieces:
+        raise ValueError("the vocabulary was loaded with another rule for duplicate pieces than the options say")
+    tokenizer = Tokenizer(vocabulary, do_lower_case=options.do_lower_case, unicode=options.unicode)
+    text = tokenizer.tokenize_files(inputs)
+    if not len(text.document_ends):
+        raise UnusableInputError(
+            f"{', '.join(inputs)}: there is no sentence in this text, so no example can be made; check the input."
+        )
+    instances = make_instances(text, vocabulary, options)
+    written: list[WrittenFile] = []
+    for place, path in enumerate(outputs):
+        written += _write(path, place, len(outputs), text, instances, vocabulary, options, indexes, packed, checksum)
+    counts = ExampleCounts(
+        text_bytes=text.bytes,
+        documents=len(text.document_ends),
+        sentences=len(text.segment_ends),
+        tokens=len(text.ids),
+        unknown_words=text.unknown,
+        examples=len(instances),
+        random_next=int(np.count_nonzero(instances.is_random)),
+        masked_positions=len(instances.mask_positions),
+    )
+    return written, counts
+
+
+def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: MaskingOptions) -> Instances:
+    """Draws the instances of a tokenized text of at least one document, and the order in which they are written."""
+    twister = random_kernels.seeded(options.random_seed)
+    segment_starts = np.concatenate([np.zeros(1, np.int64), text.segment_ends])
+    document_starts = np.concatenate([np.zeros(1, np.int64), text.document_ends])
+    order = np.arange(len(text.document_ends), dtype=np.int64)
+    random_kernels.shuffle(twister, order, len(order))
+    length = options.max_seq_length
+    to_predict = np.array(
+        [
+            min(options.max_predictions_per_seq, max(1, round(pieces * options.masked_lm_prob)))
+            for pieces in range(length + 1)
+        ],
+        np.int64,
+    )
+    continues = np.empty(0, np.uint8)
+    if options.do_whole_word_mask:
+        continues = _continues(vocabulary)[text.ids]
+    # What the first guesses do not hold is added as it is needed.
+    room = int(1.2 * options.dupe_factor * (len(text.ids) / (0.9 * length) + len(order))) + 1024
+    mask_room = int(1.1 * min(room * length * options.masked_lm_prob, room * options.max_predictions_per_seq))
+    mask_room += options.max_predictions_per_seq
+    spans = np.empty((room, 2), np.int64)
+    lengths = np.empty((room, 2), np.int32)
+    is_random = np.empty(room, np.uint8)
+    mask_ends = np.empty(room, np.int64)
+    mask_positions = np.empty(mask_room, np.uint16)
+    mask_ids = np.empty(mask_room, np.int32)
+    state = np.zeros(instance_kernels.STATE, np.int64)
+    state[instance_kernels.TARGET] = -1
+    while not instance_kernels.make_instances(
+        twister, segment_starts, document_starts, order, continues, vocabulary.ids, vocabulary.id_of("[MASK]"),
+        to_predict, options.dupe_factor, options.short_seq_prob, length, options.do_whole_word_mask,
+        spans, lengths, is_random, mask_ends, mask_positions, mask_ids, state,
+    ):  # fmt: skip
+        if state[instance_kernels.INSTANCES] == len(spans):
+            room = _more(len(spans))
+            for array, shape in ((spans, (room, 2)), (lengths, (room, 2)), (is_random, room), (mask_ends, room)):
+                array.resize(shape, refcheck=False)
+        else:
+            mask_room = _more(len(mask_positions)) + options.max_predictions_per_seq
+            mask_positions.resize(mask_room, refcheck=False)
+            mask_ids.resize(mask_room, refcheck=False)
+    made = int(state[instance_kernels.INSTANCES])
+    masks = int(state[instance_kernels.MASKS])
+    written = np.arange(made, dtype=np.int64)
+    random_kernels.shuffle(twister, written, made)
+    return Instances(
+        spans[:made],
+        lengths[:made],
+        is_random[:made],
+        mask_ends[:made],
+        mask_positions[:masks],
+        mask_ids[:masks],
+        written,
+    )
+
+
+def _more(size: int) -> int:
+    return size + (size >> 2) + 1024
+
+
+def _continues(vocabulary: Vocabulary) -> np.ndarray:
+    """uint8[ids]: whether a piece goes on a word."""
+    continues = np.zeros(vocabulary.size, np.uint8)
+    marks = [piece.startswith("##") for piece in vocabulary.pieces]
+    continues[vocabulary.ids] = marks
+    return continues
+
+
+def _write(
+    path: str,
+    place: int,
+    step: int,
+    text: TokenizedText,
+    instances: Instances,
+    vocabulary: Vocabulary,
+    options: MaskingOptions,
+    indexes: bool,
+    packed: bool,
+    checksum: bool,
+) -> list[WrittenFile]:
+    """Writes every `step`-th record from `place` on, and the index."""
+    most = serialize_kernels.most_record_bytes(options.max_seq_length, options.max_predictions_per_seq)
+    records = max(1, _BUFFER_BYTES // most)
+    buffer = np.empty(records * most, np.uint8)
+    sizes = np.empty(records, np.int64)
+    lines = np.empty(records * 42, np.uint8)
+    varints = np.empty(max(vocabulary.size, options.max_seq_length), np.uint64)
+    serialize_kernels.make_varints(varints)
+    cls_id, sep_id = vocabulary.id_of("[CLS]"), vocabulary.id_of("[SEP]")
+    index: list[bytes] = []
+    offset = 0
+    with files.new_file(path, checksum=checksum, packed=packed) as file:
+        for first in range(place, len(instances), records * step):
+            last = min(first + records * step, len(instances))
+            start = serialize_kernels.serialize_records(
+                text.ids, instances.spans, instances.lengths, instances.is_random, instances.mask_ends,
+                instances.mask_positions, instances.mask_ids, instances.order, varints, cls_id, sep_id,
+                options.max_seq_length, options.max_predictions_per_seq, first, last, step, buffer, sizes,
+            )  # fmt: skip
+            file.write(memoryview(buffer)[start:])
+            if indexes:
+                count = math.ceil((last - first) / step)
+                used = serialize_kernels.index_lines(sizes, count, offset, lines)
+                index.append(lines[:used].tobytes())
+            offset += len(buffer) - start
+    written = [WrittenFile(path=path, size=file.size, sha256=file.sha256 if checksum else None)]
+    if indexes:
+        with files.new_file(f"{path}.idx", checksum=checksum) as file:
+            file.write(b"".join(index))
+        written.append(WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None))
+    return written
