@@ -1,0 +1,489 @@
+"""Inputs of every kind, read in units; and MediaWiki XML export, schemas 0.3 to 0.11.
+
+A unit is a byte range of an input file. A page (document, line) belongs to the unit in which it starts; its reader
+goes on behind the unit's end to finish it. So the sequence of pages over all units of a file does not depend on
+where the file was cut, nor on what it is packed with, and no index is needed.
+
+The XML is read by no general parser, on purpose: in an export every `<` of a page's content is escaped, so that
+tags are found by searching bytes, at several times the speed. What a parser would expand or load (document types,
+entities, external files) is never even looked at.
+
+Source of the format: https://www.mediawiki.org/wiki/Help:Export, export-0.3.xsd to export-0.11.xsd.
+"""
+
+import contextlib
+import dataclasses
+import datetime
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, cast
+
+import numpy as np
+
+from transforms import corpus, files
+from transforms.corpus import Document, ReadOptions, RejectedPage
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.kernels import xml as kernels
+from transforms.sources import Source, Window, container_of, is_splittable
+
+__all__ = [
+    "Document", "Page", "ReadOptions", "RejectedPage", "SiteInfo", "Unit", "detect_format", "dump_date",
+    "parse_site_info", "plan_units", "read_header", "read_unit", "site_base",
+]  # fmt: skip
+
+# bz2 data of 4 MB is about 14 MB of XML.
+UNIT_BYTES = 4 << 20
+_LARGEST_HEADER = 4 << 20
+_HEAD_BYTES = 64 << 10
+_TAIL_BYTES = 64
+_DATE_PAGES = 200
+_MANY_REVISIONS = 16 << 20
+_PAGE = b"<page>"
+_PAGE_END = b"</page>"
+_CLOSING = b"</mediawiki>"
+_BOM = b"\xef\xbb\xbf"
+
+InputFormat = Literal["mediawiki", "wikiextractor", "text", "jsonl", "parquet"]
+
+_NAMES: Mapping[str, str] = {
+    "mediawiki": "MediaWiki XML dump",
+    "wikiextractor": "file of WikiExtractor's <doc> elements",
+    "text": "plain text file",
+    "jsonl": "JSON lines file",
+    "parquet": "Parquet file",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, order=True)
+class Unit:
+    """Bytes [start, end) of a file of a format ("mediawiki", …) in a container ("plain", "bz2", "gz", "xz")."""
+
+    path: str
+    start: int
+    end: int
+    format: str
+    container: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Page:
+    """One page with its last revision.
+
+    Texts are UTF-8, XML's own references resolved, line ends "\n". `is_redirect` is what the dump's <redirect/> says;
+    schema 0.3 has none. `timestamp` is as in the dump (2006-03-03T01:02:03Z); `model` is b"wikitext" where the
+    schema names none.
+    """
+
+    title: bytes
+    namespace: int
+    page_id: int
+    revision_id: int
+    is_redirect: bool
+    timestamp: bytes
+    model: bytes
+    text: bytes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SiteInfo:
+    """What a dump says of its wiki: language code, database (enwiki), schema (0.10), address of the main page.
+
+    `namespaces` maps the local names (b"" for articles) to their numbers.
+    """
+
+    language: str
+    database: str
+    schema: str
+    base: str
+    namespaces: Mapping[bytes, int]
+
+
+def detect_format(path: str, input_format: str = "auto") -> InputFormat:
+    """The format of a file, by its first bytes (unpacked) and its name, or `input_format` where the file can be that.
+
+    Raises:
+      UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or is not what it is said to be.
+    """
+    return _detect(path, input_format)[0]
+
+
+def _detect(path: str, input_format: str) -> tuple[InputFormat, str]:
+    raw = files.read_range(path, 0, 16)
+    if not raw:
+        raise UnusableInputError(f"{path}: this input is empty.")
+    container = container_of(raw)
+    if raw.startswith(b"PAR1"):
+        found: InputFormat = "parquet"
+    else:
+        head = b""
+        with _unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+            while len(head) < _HEAD_BYTES and (chunk := source.read()):
+                head += chunk
+        if not head.strip():
+            raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
+        found = _format_of(head[:_HEAD_BYTES], path)
+    # Anything can be meant as text, or as lines of which some are bad.
+    if input_format in ("text", "jsonl") and found != "parquet":
+        return cast(InputFormat, input_format), container
+    if input_format not in ("auto", found):
+        raise UnusableInputError(f"{path}: this is no {_NAMES[input_format]}, it looks like a {_NAMES[found]}.")
+    return found, container
+
+
+def _format_of(head: bytes, path: str) -> InputFormat:
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise UnusableInputError(f"{path}: this input is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8).")
+    if b"\0" in head:
+        raise UnusableInputError(
+            f"{path}: this input is neither text nor packed in a way that is read (bz2, gz, xz); unpack it first."
+        )
+    start = head.removeprefix(_BOM).lstrip()
+    if start.startswith(b"<doc "):
+        return "wikiextractor"
+    if start.startswith(b"<"):
+        if b"<mediawiki" in start:
+            return "mediawiki"
+        if start.startswith((b"<?xml", b"<!DOCTYPE", b"<html")) or ".xml" in files.base_name(path):
+            raise UnusableInputError(f"{path}: this is XML or HTML, but no MediaWiki dump: it has no <mediawiki>.")
+    elif re.search(r"\.xml(\.\w+)?$", path):
+        raise UnusableInputError(f"{path}: this is not XML, although its name says so.")
+    if start.startswith(b"{"):
+        if re.search(r"\.(jsonl|ndjson|json)(\.\w+)?$", path):
+            return "jsonl"
+        with contextlib.suppress(ValueError):
+            json.loads(start.split(b"\n", 1)[0])
+            return "jsonl"
+    return "text"
+
+
+@contextlib.contextmanager
+def _unusable_if_damaged() -> Iterator[None]:
+    """What is found wrong with a file before the run makes it unusable input."""
+    try:
+        yield
+    except RunFailedError as error:
+        raise UnusableInputError(str(error)) from error
+
+
+def plan_units(
+    inputs: Sequence[files.FileInfo],
+    *,
+    input_format: str = "auto",
+    reading: ReadOptions | None = None,
+    unit_bytes: int = UNIT_BYTES,
+) -> list[Unit]:
+    """Cuts files into units, in order. Nothing is read but the head and, where that can be done, the tail of each.
+
+    Args:
+      input_format: "auto" or the format of all files.
+      reading: where it is given, a Parquet file's columns are held against it.
+      unit_bytes: size of a unit of packed bytes; of plain bytes it takes four times as many.
+
+    Raises:
+      UnusableInputError: a file is empty, damaged, cut off, or of the wrong format.
+    """
+    units = []
+    for file in inputs:
+        found, container = _detect(file.path, input_format)
+        if found == "parquet":
+            bounds = corpus.parquet_bounds(file.path, file.size, reading, unit_bytes)
+        elif is_splittable(container):
+            if found == "mediawiki":
+                _check_closed(file.path, container, file.size)
+            aim = unit_bytes if container == "bz2" else 4 * unit_bytes
+            count = -(-file.size // aim)
+            bounds = [k * file.size // count for k in range(count + 1)]
+        else:
+            bounds = [0, file.size]
+        units += [
+            Unit(path=file.path, start=start, end=end, format=found, container=container)
+            for start, end in itertools.pairwise(bounds)
+        ]
+    return units
+
+
+def _check_closed(path: str, container: str, size: int) -> None:
+    """Looks at a dump's last bytes: a download that was cut off is found before the run, not at its end."""
+    tail = b""
+    for back in (1 << 16, 1 << 20, 1 << 24, size):
+        start = max(0, size - back)
+        tail = b""
+        with _unusable_if_damaged(), Source(path, container, start, size) as source:
+            if source.own == 0:
+                continue
+            while chunk := source.read():
+                tail = (tail + chunk)[-_TAIL_BYTES:]
+        if len(tail.rstrip()) > len(_CLOSING) or start == 0:
+            break
+    if not tail.rstrip().endswith(_CLOSING):
+        raise UnusableInputError(_not_closed(path))
+
+
+def _not_closed(path: str) -> str:
+    return f"{path}: the XML is cut off: it does not end with {_CLOSING.decode()}; fetch the file again."
+
+
+def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | RejectedPage]:
+    """The pages or documents that start in a unit, in order; a bad one is rejected, never left out.
+
+    Memory is bounded by the largest page (and `reading.largest_page`), whatever the size of the unit or file.
+
+    Raises:
+      RunFailedError: the file is damaged or cut off; the message names the byte.
+      UnusableInputError: the file does not exist, or lacks a column.
+    """
+    if unit.format == "parquet":
+        yield from corpus.read_parquet(unit.path, unit.start, unit.end, reading)
+        return
+    with Source(unit.path, unit.container, unit.start, unit.end) as source:
+        if unit.format == "mediawiki":
+            yield from _read_pages(source, unit, reading)
+        else:
+            yield from corpus.read_documents(source, unit.format, unit.path, unit.start == 0, reading)
+
+
+def read_header(path: str) -> bytes:
+    """The XML of a dump in front of its first page (<mediawiki>, <siteinfo>); b"" for other inputs.
+
+    Raises:
+      UnusableInputError: the file cannot be read, or has no page.
+    """
+    found, container = _detect(path, "auto")
+    if found != "mediawiki":
+        return b""
+    header = b""
+    with _unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+        while len(header) < _LARGEST_HEADER:
+            chunk = source.read()
+            header += chunk
+            end = header.find(_PAGE)
+            if end < 0:
+                end = header.find(_CLOSING)
+            if end >= 0:
+                return header[:end].removeprefix(_BOM)
+            if not chunk:
+                break
+    raise UnusableInputError(f"{path}: no <page> was found in the first {len(header)} bytes of this dump.")
+
+
+def parse_site_info(header: bytes) -> SiteInfo:
+    """Reads <mediawiki> and <siteinfo> in what `read_header` returns; what is not there is empty."""
+    root = re.search(rb"<mediawiki\b[^>]*>", header)
+    attributes = dict(re.findall(rb"""([\w:]+)\s*=\s*["']([^"']*)["']""", root.group())) if root else {}
+    namespaces = {}
+    for tag, name in re.findall(rb"<namespace\b([^>]*?)(?:/>|>([^<]*)</namespace>)", header):
+        key = re.search(rb"""key\s*=\s*["'](-?\d+)["']""", tag)
+        if key:
+            namespaces[_unescaped(name) or b""] = int(key.group(1))
+    return SiteInfo(
+        language=attributes.get(b"xml:lang", b"").decode("utf-8", "replace"),
+        database=_element(header, b"dbname").decode("utf-8", "replace"),
+        schema=attributes.get(b"version", b"").decode("utf-8", "replace"),
+        base=_element(header, b"base").decode("utf-8", "replace"),
+        namespaces=namespaces,
+    )
+
+
+def site_base(header: bytes) -> str:
+    """The address under which a dump's pages are found: https://en.wikipedia.org/wiki; empty where it has none."""
+    return parse_site_info(header).base.rpartition("/")[0]
+
+
+def dump_date(path: str) -> str | None:
+    """The date of a dump (2020-01-31), by which {{CURRENTDAY}} and the like are resolved; None for other inputs.
+
+    It is the date in the file's name (enwiki-20200131-pages-articles…), else that of the newest revision among the
+    first 200 pages: they are a wiki's oldest, and the most edited. So it does not depend on when or where one asks.
+
+    Raises:
+      UnusableInputError: neither the name nor the pages give a date.
+    """
+    found, container = _detect(path, "auto")
+    if found != "mediawiki":
+        return None
+    for digits in re.findall(r"(?<!\d)\d{8}(?!\d)", files.base_name(path)):
+        with contextlib.suppress(ValueError):
+            return datetime.datetime.strptime(digits, "%Y%m%d").date().isoformat()
+    size = files.size(path)
+    unit = Unit(path=path, start=0, end=size, format=found, container=container)
+    newest = b""
+    with _unusable_if_damaged():
+        for page in itertools.islice(read_unit(unit, ReadOptions()), _DATE_PAGES):
+            if isinstance(page, Page) and re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.timestamp):
+                newest = max(newest, page.timestamp)
+    if not newest:
+        raise UnusableInputError(
+            f"{path}: neither its name nor its first pages give the dump's date; name it (--dump_date)."
+        )
+    return newest[:10].decode("ascii")
+
+
+def _read_pages(source: Source, unit: Unit, reading: ReadOptions) -> Iterator[Page | RejectedPage]:
+    window = Window(source)
+    namespaces = _LazyNamespaces(unit.path)
+    is_closed = False
+    at = 0
+    while True:
+        start = window.data.find(_PAGE, at)
+        if start < 0:
+            is_closed |= window.data.find(_CLOSING, at) >= 0
+            keep = _behind_tags(window.data, at)
+            if not window.is_own(keep):
+                return
+            if not window.slide(keep):
+                # The ends of files that are read in several units are looked at when they are planned.
+                if unit.start == 0 and not is_closed:
+                    raise RunFailedError(_not_closed(unit.path))
+                return
+            at = 0
+            continue
+        if not window.is_own(start):
+            return
+        end = window.data.find(_PAGE_END, start)
+        while end < 0 and len(window.data) - start <= reading.largest_page:
+            held = len(window.data) - start
+            if not window.slide(start):
+                raise RunFailedError(_not_closed(unit.path))
+            start = 0
+            end = window.data.find(_PAGE_END, held - len(_PAGE_END) + 1)
+            if end < 0 and len(window.data) > _MANY_REVISIONS:
+                _forget_old_revisions(window)
+        next_start = window.data.find(_PAGE, start + len(_PAGE), end if end >= 0 else len(window.data))
+        if next_start >= 0:
+            yield _rejected(window.data[start:next_start], "the page is not closed")
+            at = next_start
+        elif end < 0:
+            # What is left of it is passed over in search of the next page.
+            yield _rejected(window.data[start:], f"the page is larger than {reading.largest_page} bytes")
+            at = start + len(_PAGE)
+        else:
+            yield _parse_page(window.data[start:end], namespaces)
+            at = end
+
+
+def _behind_tags(data: bytes, at: int) -> int:
+    """How much of `data` cannot be the beginning of a tag that is looked for and reaches over its end."""
+    begin = data.rfind(b"<", max(at, len(data) - len(_CLOSING)))
+    if begin >= 0 and (_PAGE.startswith(data[begin:]) or _CLOSING.startswith(data[begin:])):
+        return begin
+    return len(data)
+
+
+def _forget_old_revisions(window: Window) -> None:
+    """A page's whole history can be far larger than memory; only its last revision is wanted."""
+    first = window.data.find(b"<revision>")
+    last = window.data.rfind(b"<revision>")
+    if first < last:
+        window.cut(first, last)
+
+
+class _LazyNamespaces:
+    """The numbers of a dump's namespaces by name; its header is read only where a schema without <ns> needs it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._numbers: Mapping[bytes, int] | None = None
+
+    def of(self, title: bytes) -> int:
+        """The namespace of a page by its title's prefix."""
+        prefix, colon, _ = title.partition(b":")
+        if not colon:
+            return 0
+        if self._numbers is None:
+            self._numbers = parse_site_info(read_header(self._path)).namespaces
+        return self._numbers.get(prefix, 0)
+
+
+_ID = re.compile(rb"<id>\s*(\d{1,18})\s*</id>")
+_NS = re.compile(rb"<ns>\s*(-?\d{1,9})\s*</ns>")
+
+
+def _parse_page(page: bytes, namespaces: _LazyNamespaces) -> Page | RejectedPage:
+    """Reads a page from its <page> on; without </page>."""
+    revision = page.find(b"<revision>")
+    if revision < 0:
+        return _rejected(page, "the page has no revision")
+    head = page[:revision]
+    while True:
+        tag = page.find(b"<text", revision)
+        if tag < 0:
+            return _rejected(page, "the page's last revision has no text")
+        begin = page.find(b">", tag) + 1
+        if begin == 0:
+            return _rejected(page, "a tag is not closed")
+        if page[begin - 2] == ord("/"):
+            end = begin
+        else:
+            end = page.find(b"</text>", begin)
+            if end < 0:
+                return _rejected(page, "the page's text is not closed")
+        # A revision in front of this one may have no text.
+        revision = page.rfind(b"<revision>", revision, tag)
+        next_revision = page.find(b"<revision>", end)
+        if next_revision < 0:
+            break
+        revision = next_revision
+    # Where model and format stand depends on the schema: in front of the text, or behind it.
+    meta = page[revision:tag] + page[end:]
+
+    title = _unescaped(_element(head, b"title"))
+    if not title:
+        return _rejected(page, "the page has no title")
+    page_id = _ID.search(head)
+    revision_id = _ID.search(meta)
+    if page_id is None or revision_id is None:
+        return _rejected(page, f"the {'page' if page_id is None else 'revision'}'s id is no number")
+    namespace = _NS.search(head)
+    if namespace is None and b"<ns" in head:
+        return _rejected(page, "the namespace is no number")
+    if b"deleted=" in page[tag:begin]:
+        return _rejected(page, "the text was deleted")
+    escaped = page[begin:end]
+    if b"<" in escaped:
+        return _rejected(page, "there is markup of XML inside the text")
+    text = _unescaped(escaped)
+    if text is None:
+        return _rejected(page, "the text has a reference that XML does not know")
+    if not (_is_utf8(title) and _is_utf8(text)):
+        return _rejected(page, "it is not valid UTF-8")
+    return Page(
+        title=title,
+        namespace=int(namespace.group(1)) if namespace else namespaces.of(title),
+        page_id=int(page_id.group(1)),
+        revision_id=int(revision_id.group(1)),
+        is_redirect=b"<redirect" in head,
+        timestamp=_element(meta, b"timestamp"),
+        model=_element(meta, b"model") or b"wikitext",
+        text=text,
+    )
+
+
+def _rejected(page: bytes, reason: str) -> RejectedPage:
+    title = _element(page[: 1 << 16], b"title")
+    return RejectedPage(title=(_unescaped(title) or title).decode("utf-8", "replace") or "(no title)", reason=reason)
+
+
+def _element(data: bytes, name: bytes) -> bytes:
+    """The content of the first element of that name, as it stands; b"" where there is none."""
+    begin = data.find(b"<" + name + b">")
+    end = data.find(b"</" + name + b">", begin)
+    return data[begin + len(name) + 2 : end].strip() if 0 <= begin < end else b""
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _unescaped(text: bytes) -> bytes | None:
+    """Resolves XML's references and line ends; None where there is one that XML does not know."""
+    if b"&" not in text and b"\r" not in text:
+        return text
+    out = np.empty(len(text), np.uint8)
+    size = kernels.unescape(np.frombuffer(text, np.uint8), out)
+    return out[:size].tobytes() if size >= 0 else None
