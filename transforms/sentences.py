@@ -57,23 +57,13 @@ _PROPERTY_BITS = dict(
 )
 
 
-class _Characters(NamedTuple):
-    page_of: NDArray[np.uint16]
-    properties: NDArray[np.uint16]
-    lower_delta: NDArray[np.int32]
-
-
 @functools.cache
-def _characters(rules: PunktRules) -> _Characters:
-    """The character tables of one version, see transforms/kernels/punkt.py for their layout."""
-    properties = np.zeros(punkt_unicode.NUM_CODE_POINTS, np.uint16)
-    delta = np.zeros(punkt_unicode.NUM_CODE_POINTS, np.int32)
-    table = (_DATA / "punkt_unicode" / f"{rules}.tsv").read_text(encoding="ascii")
-    used = {0}
-    for run in punkt_unicode.read_runs(table):
-        properties[run.first : run.last + 1] = sum(int(_PROPERTY_BITS[letter]) for letter in run.letters)
-        delta[run.first : run.last + 1] = run.delta
-        used.update(range(run.first // _PAGE, run.last // _PAGE + 1))
+def _characters(rules: PunktRules) -> NDArray[np.int32]:
+    """The character tables of one version: what a model holds from `punkt.PAGES` on, up to its words."""
+    entries = np.zeros(punkt_unicode.NUM_CODE_POINTS, np.int32)
+    for run in punkt_unicode.read_runs(_read("punkt_unicode", f"{rules}.tsv")):
+        bits = sum(_PROPERTY_BITS[letter] for letter in run.letters)
+        entries[run.first : run.last + 1] = run.delta << punkt.DELTA_SHIFT | bits
     held = _RULES[rules]
     for bit, characters in (
         (punkt.SPACE, held.spaces),
@@ -81,25 +71,16 @@ def _characters(rules: PunktRules) -> _Characters:
         (punkt.NON_WORD, held.non_word),
         (punkt.CLOSER, held.closers),
         (punkt.NO_WORD_START, _NO_WORD_START),
+        (punkt.CHECK, "-.,"),
     ):
         for character in characters:
-            properties[ord(character)] |= bit
-            used.add(ord(character) // _PAGE)
-    # Equal pages are kept once: most of the planes are empty or all letters.
-    pages: dict[bytes, int] = {}
-    page_of = np.zeros(punkt_unicode.NUM_CODE_POINTS // _PAGE, np.uint16)
-    kept: list[int] = []
-    for page in range(page_of.size):
-        if page in used:
-            block = slice(page * _PAGE, (page + 1) * _PAGE)
-            content = properties[block].tobytes() + delta[block].tobytes()
-        else:
-            content = b""
-        if content not in pages:
-            pages[content] = len(kept)
-            kept.append(page)
-        page_of[page] = pages[content]
-    return _Characters(page_of, properties.reshape(-1, _PAGE)[kept], delta.reshape(-1, _PAGE)[kept])
+            entries[ord(character)] |= bit
+    # Equal pages are kept once: most of the planes are empty or all letters. Page 0 comes first.
+    pages = entries.reshape(-1, _PAGE)
+    kept: dict[bytes, int] = {}
+    page_of = [kept.setdefault(page.tobytes(), len(kept)) for page in pages]
+    places = punkt.ASCII + _PAGE * np.array(page_of, np.int32)
+    return np.concatenate((places, np.frombuffer(b"".join(kept), np.int32)), dtype=np.int32)
 
 
 class _Parameters(NamedTuple):
@@ -131,8 +112,8 @@ def _parse_parameters(read: Callable[[str], str]) -> _Parameters:
     )
 
 
-def _read_bundled(language: str, name: str) -> str:
-    return (_DATA / "punkt_tab" / language / name).read_text(encoding="utf-8")
+def _read(folder: str, name: str) -> str:
+    return (_DATA / folder / name).read_text(encoding="utf-8")
 
 
 def _read_nltk_data(language: str, name: str) -> str:
@@ -147,7 +128,7 @@ def _parameters(language: str) -> _Parameters:
     if not language.isidentifier():
         raise UnusableInputError(f"--language={language} is not the name of a Punkt language, such as german.")
     if (_DATA / "punkt_tab" / language).is_dir():
-        return _parse_parameters(functools.partial(_read_bundled, language))
+        return _parse_parameters(functools.partial(_read, f"punkt_tab/{language}"))
     try:
         return _parse_parameters(functools.partial(_read_nltk_data, language))
     except LookupError as error:
@@ -156,10 +137,6 @@ def _parameters(language: str) -> _Parameters:
             "`python -m nltk.downloader punkt_tab` (on every machine that runs workers; NLTK_DATA names the folder "
             "if it is not the usual one), or name one of its languages."
         ) from error
-
-
-def _code_points(words: Iterable[str]) -> NDArray[np.int32]:
-    return np.frombuffer("".join(words).encode("utf-32-le"), np.int32)
 
 
 def _hash(word: str) -> int:
@@ -171,7 +148,8 @@ def _hash(word: str) -> int:
 
 
 @functools.cache
-def _model(language: str, rules: PunktRules) -> punkt.Model:
+def _model(language: str, rules: PunktRules) -> NDArray[np.int32]:
+    """The model of a language, laid out as transforms/kernels/punkt.py says."""
     held = _parameters(language)
     bits: dict[str, int] = {_NUMBER: 0, **held.contexts}
     for words, bit in (
@@ -190,33 +168,34 @@ def _model(language: str, rules: PunktRules) -> punkt.Model:
             slot = slot + 1 & slots.size - 1
         slots[slot] = number
     lengths = [len(word) for word in bits]
-    characters = _characters(rules)
-    return punkt.Model(
-        page_of=characters.page_of,
-        properties=characters.properties,
-        lower_delta=characters.lower_delta,
-        slots=slots,
-        starts=np.concatenate(([0], np.cumsum(lengths))).astype(np.int32),
-        letters=_code_points(bits),
-        bits=np.fromiter(bits.values(), np.int32, len(bits)),
-        collocations=np.sort(
-            np.array([numbers[first] << 32 | numbers[second] for first, second in held.collocations], np.int64)
-        ),
-        number_word=numbers[_NUMBER],
-        longest_word=max(lengths),
-        ascii_words=_RULES[rules].ascii_words,
-    )
+    head = np.zeros(punkt.PAGES, np.int32)
+    model = [head, _characters(rules)]
+
+    def append(field: int, values: Iterable[int] | NDArray[np.int32]) -> None:
+        head[field] = sum(part.size for part in model)
+        model.append(np.asarray(values, np.int32))
+
+    append(punkt.SLOTS_AT, slots)
+    append(punkt.STARTS_AT, np.concatenate(([0], np.cumsum(lengths))))
+    append(punkt.LETTERS_AT, np.frombuffer("".join(bits).encode("utf-32-le"), np.int32))
+    append(punkt.BITS_AT, list(bits.values()))
+    pairs = sorted((numbers[first], numbers[second]) for first, second in held.collocations)
+    append(punkt.COLLOCATIONS_AT, [number for pair in pairs for number in pair])
+    head[punkt.SLOTS_MASK] = slots.size - 1
+    head[punkt.NUM_COLLOCATIONS] = len(pairs)
+    head[punkt.NUMBER_WORD] = numbers[_NUMBER]
+    head[punkt.LONGEST_WORD] = max(lengths)
+    head[punkt.ASCII_WORDS] = _RULES[rules].ascii_words
+    return np.concatenate(model)
 
 
 def _as_array(text: bytes, what: str) -> NDArray[np.uint8]:
-    if not text.isascii():
-        try:
-            text.decode("utf-8")  # the kernel trusts its lead bytes
-        except UnicodeDecodeError as error:
-            raise UnusableInputError(
-                f"{what} is not valid UTF-8 at byte {error.start}: convert it to UTF-8 first."
-            ) from error
-    return np.frombuffer(text, np.uint8)
+    """The bytes of a text as an array, once they are known to be UTF-8: the kernel trusts its lead bytes."""
+    data = np.frombuffer(text, np.uint8)
+    at = punkt.first_invalid(data, data[: data.size & -8].view(np.uint64))
+    if at >= 0:
+        raise UnusableInputError(f"{what} is not valid UTF-8 at byte {at}: convert it to UTF-8 first.")
+    return data
 
 
 class SentenceSplitter:

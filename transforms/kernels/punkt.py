@@ -1,40 +1,56 @@
 """Punkt's decisions on UTF-8 bytes: where NLTK's sent_tokenize ends a sentence.
 
-Implements nltk/tokenize/punkt.py (PunktSentenceTokenizer.span_tokenize) of two versions that differ, see `Model`.
-The steps are NLTK's: candidates (a full stop, question or exclamation mark with the right neighbour), the few words
-around each, their tokens, the two passes of heuristics over those tokens, and the realignment of closing quotes.
+Implements nltk/tokenize/punkt.py (PunktSentenceTokenizer.span_tokenize) of the two versions that `ASCII_WORDS` and
+the character tables tell apart. The steps are NLTK's: candidates (a full stop, question or exclamation mark with
+the right neighbour), the few words around each, their tokens, the two passes of heuristics over those tokens, and
+the realignment of closing quotes.
 
-Layout:
+Layout. A model is one int32 array (one, because a compiled call pays for every array it is handed):
 
-- A character's answers are one uint16 of `properties[page_of[code >> 8], code & 255]` (bits `SPACE` … `CLOSER`
-  below); its lower-case letter is `code + lower_delta[page, code & 255]`.
-- Words of the parameters live in an open hash table: `slots[hash & mask]` is a word number or -1; word `w` is
-  `letters[starts[w]:starts[w + 1]]`, code points in lower case, and `bits[w]` says what is known of it:
-  the orthographic contexts as NLTK numbers them (bits 1 to 6), `ABBREVIATION`, `STARTER`, `COLLOCATES`.
-- `collocations` are sorted pairs of word numbers, `first << 32 | second`.
+- `model[SLOTS_AT]` to `model[ASCII_WORDS]` are the fields named below.
+- `model[PAGES + (code >> 8)]` is where the 256 entries of a code point's page start; page 0 starts at `ASCII`.
+  An entry is `delta << DELTA_SHIFT | properties`: the distance to the lower-case letter, and bits `SPACE` to `CHECK`.
+- The words of the parameters are in an open hash table: `model[slots + (hash & mask)]` is a word number or -1. Word
+  `w` is `model[letters + model[starts + w] : letters + model[starts + w + 1]]`, its code points in lower case, and
+  `model[bits + w]` says what is known of it: NLTK's orthographic contexts (bits 1 to 6), `ABBREVIATION`, `STARTER`,
+  `COLLOCATES` (the first word of a collocation).
+- A collocation is two word numbers; they are sorted.
 
-A token is described by (start, end, bits): its bytes in the text and the `T_…` bits of the first pass.
+A token is its bytes `start:end`, the `_T_…` bits that the first pass finds of it, and the number of its word or -1.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from transforms.kernels import kernel
 
 # What a character is.
-SPACE = np.uint16(1)  # \s of the regular expressions
-STRIPPED = np.uint16(2)  # str.strip takes it off
-NON_WORD = np.uint16(4)  # ends a word (_re_non_word_chars)
-CLOSER = np.uint16(8)  # may be moved back to the sentence before it (re_boundary_realignment)
-NO_WORD_START = np.uint16(16)  # does not start a word (outside _re_word_start)
-ALPHA = np.uint16(32)  # [^\W\d]
-DIGIT = np.uint16(64)
-UPPER = np.uint16(128)
-LOWER = np.uint16(256)
-CASED = np.uint16(512)
-IGNORABLE = np.uint16(1024)
+SPACE = 1  # \s of the regular expressions
+STRIPPED = 2  # str.strip takes it off
+NON_WORD = 4  # ends a word (_re_non_word_chars)
+CLOSER = 8  # may be moved back to the sentence before it (re_boundary_realignment)
+NO_WORD_START = 16  # does not start a word (outside _re_word_start)
+ALPHA = 32  # [^\W\d]
+DIGIT = 64
+UPPER = 128
+LOWER = 256
+CASED = 512
+IGNORABLE = 1024
+CHECK = 2048  # hyphen, full stop, comma: what follows decides whether the word ends there
+DELTA_SHIFT = 12
+
+# The fields at the head of a model.
+SLOTS_AT = 0
+SLOTS_MASK = 1
+STARTS_AT = 2
+LETTERS_AT = 3
+BITS_AT = 4
+COLLOCATIONS_AT = 5
+NUM_COLLOCATIONS = 6
+NUMBER_WORD = 7  # the number of the word that stands for every number
+LONGEST_WORD = 8  # code points
+ASCII_WORDS = 9  # the word before a candidate starts after ASCII white space (1, NLTK 3.6.6 and later) or any (0)
+PAGES = 16
+ASCII = PAGES + 0x1100
 
 # What is known of a word; bits 1 to 6 are NLTK's orthographic contexts.
 ORTHO_BEG_LC = 1 << 4
@@ -50,8 +66,10 @@ _T_BREAK = 1
 _T_ABBREVIATION = 2
 _T_ELLIPSIS = 4
 _T_PERIOD = 8
+_T_NUMBER = 16
+_T_INITIAL = 32
+_T_COLLOCATES = 64
 
-_NO_WORD = -1
 _HASH_START = np.uint64(14695981039346656037)  # FNV-1a, over code points
 _HASH_FACTOR = np.uint64(1099511628211)
 
@@ -59,58 +77,86 @@ _FULL_STOP, _QUESTION, _EXCLAMATION = ord("."), ord("?"), ord("!")
 _COMMA, _HYPHEN, _NEWLINE = ord(","), ord("-"), ord("\n")
 _CAPITAL_SIGMA, _FINAL_SIGMA, _SMALL_SIGMA, _DOTTED_I, _DOT_ABOVE = 0x3A3, 0x3C2, 0x3C3, 0x130, 0x307
 
-
-class Model(NamedTuple):
-    """Parameters and character tables, as the module's head lays them out.
-
-    `ascii_words` tells the two versions of NLTK apart in how they find the word before a candidate: from 3.6.6 on
-    (True) it starts after the last ASCII white space, before (False) after any white space.
-    """
-
-    page_of: NDArray[np.uint16]
-    properties: NDArray[np.uint16]
-    lower_delta: NDArray[np.int32]
-    slots: NDArray[np.int32]
-    starts: NDArray[np.int32]
-    letters: NDArray[np.int32]
-    bits: NDArray[np.int32]
-    collocations: NDArray[np.int64]
-    number_word: int
-    longest_word: int
-    ascii_words: bool
+_LINE_MARKS = np.zeros(256, np.uint8)
+_LINE_MARKS[[_FULL_STOP, _QUESTION, _EXCLAMATION, _NEWLINE]] = 1
+_HIGH_BITS = np.uint64(0x8080808080808080)
 
 
 @kernel
-def code_at(data, at):  # type: ignore[no-untyped-def]
+def first_invalid(data, words):  # type: ignore[no-untyped-def]
+    """The place of the first byte of `data` that is not UTF-8 (RFC 3629), or -1.
+
+    `words` is the same memory as uint64, without the last bytes that do not fill one.
+    """
+    at = 0
+    while at < data.size:
+        if at & 7 == 0:
+            word = at >> 3
+            while word < words.size and words[word] & _HIGH_BITS == 0:
+                word += 1
+            at = word << 3
+            if at >= data.size:
+                break
+        lead = data[at]
+        if lead < 0x80:
+            at += 1
+            continue
+        low, high = 0x80, 0xBF
+        if lead < 0xC2:
+            return at
+        if lead < 0xE0:
+            size = 2
+        elif lead < 0xF0:
+            size = 3
+            if lead == 0xE0:
+                low = 0xA0
+            elif lead == 0xED:
+                high = 0x9F
+        elif lead < 0xF5:
+            size = 4
+            if lead == 0xF0:
+                low = 0x90
+            elif lead == 0xF4:
+                high = 0x8F
+        else:
+            return at
+        if at + size > data.size or not low <= data[at + 1] <= high:
+            return at
+        for follow in range(2, size):
+            if data[at + follow] & 0xC0 != 0x80:
+                return at
+        at += size
+    return -1
+
+
+@kernel
+def _code_at(data, at):  # type: ignore[no-untyped-def]
     """The code point that starts at byte `at`, and its length in bytes."""
+    lead = np.int64(data[at])
+    if lead < 0x80:
+        return lead, 1
+    second = np.int64(data[at + 1]) & 0x3F
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6 | second, 2
+    third = np.int64(data[at + 2]) & 0x3F
+    if lead < 0xF0:
+        return (lead & 0x0F) << 12 | second << 6 | third, 3
+    return (lead & 0x07) << 18 | second << 12 | third << 6 | np.int64(data[at + 3]) & 0x3F, 4
+
+
+@kernel
+def _entry(model, code):  # type: ignore[no-untyped-def]
+    return model[model[PAGES + (code >> 8)] + (code & 255)]
+
+
+@kernel
+def _character(model, data, at):  # type: ignore[no-untyped-def]
+    """The properties of the character at byte `at`, and its length in bytes."""
     lead = data[at]
     if lead < 0x80:
-        return np.int64(lead), 1
-    if lead < 0xE0:
-        return np.int64(lead & 0x1F) << 6 | np.int64(data[at + 1] & 0x3F), 2
-    if lead < 0xF0:
-        return (
-            np.int64(lead & 0x0F) << 12 | np.int64(data[at + 1] & 0x3F) << 6 | np.int64(data[at + 2] & 0x3F),
-            3,
-        )
-    return (
-        np.int64(lead & 0x07) << 18
-        | np.int64(data[at + 1] & 0x3F) << 12
-        | np.int64(data[at + 2] & 0x3F) << 6
-        | np.int64(data[at + 3] & 0x3F),
-        4,
-    )
-
-
-@kernel
-def _properties_of(model, code):  # type: ignore[no-untyped-def]
-    return model.properties[model.page_of[code >> 8], code & 255]
-
-
-@kernel
-def _properties_at(model, data, at):  # type: ignore[no-untyped-def]
-    code, size = code_at(data, at)
-    return _properties_of(model, code), size
+        return model[ASCII + lead], 1
+    code, size = _code_at(data, at)
+    return _entry(model, code), size
 
 
 @kernel
@@ -130,17 +176,19 @@ def _is_end_mark(byte):  # type: ignore[no-untyped-def]
 @kernel
 def _multi_character_mark(model, data, at, end):  # type: ignore[no-untyped-def]
     """Whether `--`, `..` or `. . .` starts at byte `at` (_re_multi_char_punct)."""
-    byte = data[at]
-    if byte == _HYPHEN:
-        return at + 1 < end and data[at + 1] == _HYPHEN
-    if byte != _FULL_STOP:
+    if at + 1 >= end:
         return False
-    if at + 1 < end and data[at + 1] == _FULL_STOP:
+    byte = data[at]
+    if byte not in (_HYPHEN, _FULL_STOP):
+        return False
+    if data[at + 1] == byte:
         return True
+    if byte == _HYPHEN:
+        return False
     for _ in range(2):
         if at + 1 >= end or data[at] != _FULL_STOP or data[at + 1] == _NEWLINE:
             return False
-        held, size = _properties_at(model, data, at + 1)
+        held, size = _character(model, data, at + 1)
         if not held & SPACE:
             return False
         at += 1 + size
@@ -155,48 +203,46 @@ def _multi_character_end(model, data, at, end):  # type: ignore[no-untyped-def]
         while at < end and data[at] == byte:
             at += 1
         return at
-    last = at  # full stops, each but the last followed by one white space
-    while True:
-        held, size = _properties_at(model, data, at + 1)
-        at += 1 + size
-        if at >= end or data[at] != _FULL_STOP:
-            return last + 1
-        last = at
+    while True:  # at a full stop: it goes on with one white space and another full stop
         if at + 1 >= end:
-            return last + 1
-        held, size = _properties_at(model, data, at + 1)
-        if not held & SPACE:
-            return last + 1
+            return at + 1
+        held, size = _character(model, data, at + 1)
+        if not held & SPACE or at + 1 + size >= end or data[at + 1 + size] != _FULL_STOP:
+            return at + 1
+        at += 1 + size
 
 
 @kernel
 def _ends_word(model, data, at, end):  # type: ignore[no-untyped-def]
-    """Whether a word that reaches byte `at` ends there, a comma not looked at."""
+    """Whether a word that reaches byte `at` ends there (_word_tokenize_fmt), a comma not looked at."""
     if at >= end:
         return True
-    byte = data[at]
-    if byte in (_HYPHEN, _FULL_STOP):
-        return _multi_character_mark(model, data, at, end)
-    held, _size = _properties_at(model, data, at)
-    return held & (SPACE | NON_WORD) != 0
+    held, _size = _character(model, data, at)
+    if held & (SPACE | NON_WORD):
+        return True
+    return held & CHECK != 0 and _multi_character_mark(model, data, at, end)
 
 
 @kernel
 def _token_end(model, data, at, end):  # type: ignore[no-untyped-def]
     """Where the token that starts at byte `at` (no white space) ends (_word_tokenize_fmt)."""
-    if _multi_character_mark(model, data, at, end):
+    held, size = _character(model, data, at)
+    if held & CHECK and _multi_character_mark(model, data, at, end):
         return _multi_character_end(model, data, at, end)
-    held, size = _properties_at(model, data, at)
     at += size
     if held & NO_WORD_START:
         return at
-    while not _ends_word(model, data, at, end):
-        if data[at] == _COMMA and _ends_word(model, data, at + 1, end):
-            return at
-        if data[at] < 0x80:
-            at += 1
-        else:
-            at += code_at(data, at)[1]
+    while at < end:
+        held, size = _character(model, data, at)
+        if held & (SPACE | NON_WORD | CHECK):
+            if held & (SPACE | NON_WORD):
+                break
+            if data[at] == _COMMA:
+                if _ends_word(model, data, at + 1, end):
+                    break
+            elif _multi_character_mark(model, data, at, end):
+                break
+        at += size
     return at
 
 
@@ -207,7 +253,7 @@ def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def
     before = at
     while before > start and not found:
         before = _character_before(data, before, start)
-        held, size = _properties_at(model, data, before)
+        held, _size = _character(model, data, before)
         if not held & IGNORABLE:
             found = True
             if not held & CASED:
@@ -216,7 +262,7 @@ def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def
         return False
     after = at + 2
     while after < end:
-        held, size = _properties_at(model, data, after)
+        held, size = _character(model, data, after)
         if not held & IGNORABLE:
             return held & CASED == 0
         after += size
@@ -224,51 +270,50 @@ def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _lower(model, data, start, end, word):  # type: ignore[no-untyped-def]
-    """Writes the lower-case code points of a token into `word`; their number, or one more than it holds."""
+def _look_up(model, data, start, end, word):  # type: ignore[no-untyped-def]
+    """The number of the word that bytes `start:end` are in lower case, or -1. `word` is scratch."""
     count = 0
+    hashed = _HASH_START
     at = start
     while at < end:
-        if count >= word.size - 1:  # longer than every word of the parameters
-            return word.size
-        code, size = code_at(data, at)
-        if code == _CAPITAL_SIGMA:
-            code = _FINAL_SIGMA if _sigma_is_final(model, data, start, end, at) else _SMALL_SIGMA
-        elif code == _DOTTED_I:
-            word[count] = ord("i")
-            count += 1
-            code = _DOT_ABOVE
+        if count > model[LONGEST_WORD]:
+            return -1
+        lead = data[at]
+        if lead < 0x80:
+            code = lead + (model[ASCII + lead] >> DELTA_SHIFT)
+            at += 1
         else:
-            code += model.lower_delta[model.page_of[code >> 8], code & 255]
+            code, size = _code_at(data, at)
+            if code == _CAPITAL_SIGMA:
+                code = _FINAL_SIGMA if _sigma_is_final(model, data, start, end, at) else _SMALL_SIGMA
+            elif code == _DOTTED_I:
+                word[count] = ord("i")
+                hashed = (hashed ^ np.uint64(word[count])) * _HASH_FACTOR
+                count += 1
+                code = _DOT_ABOVE
+            else:
+                code += _entry(model, code) >> DELTA_SHIFT
+            at += size
         word[count] = code
+        hashed = (hashed ^ np.uint64(word[count])) * _HASH_FACTOR
         count += 1
-        at += size
-    return count
-
-
-@kernel
-def _look_up(model, word, first, last):  # type: ignore[no-untyped-def]
-    """The number of the word `word[first:last]`, or -1."""
-    if last > word.size - 1 or last <= first:
-        return _NO_WORD
-    hashed = _HASH_START
-    for i in range(first, last):
-        hashed = (hashed ^ np.uint64(word[i])) * _HASH_FACTOR
-    mask = np.uint64(model.slots.size - 1)
+    if count == 0 or count > model[LONGEST_WORD]:
+        return -1
+    mask = np.uint64(model[SLOTS_MASK])
     slot = (hashed ^ hashed >> np.uint64(32)) & mask
     while True:
-        number = model.slots[slot]
+        number = model[model[SLOTS_AT] + np.int64(slot)]
         if number < 0:
-            return _NO_WORD
-        start = model.starts[number]
-        if model.starts[number + 1] - start == last - first:
+            return -1
+        first = model[LETTERS_AT] + model[model[STARTS_AT] + number]
+        if model[LETTERS_AT] + model[model[STARTS_AT] + number + 1] - first == count:
             same = True
-            for i in range(last - first):
-                if model.letters[start + i] != word[first + i]:
+            for i in range(count):
+                if model[first + i] != word[i]:
                     same = False
                     break
             if same:
-                return np.int64(number)
+                return number
         slot = (slot + np.uint64(1)) & mask
 
 
@@ -278,21 +323,17 @@ def _is_number(model, data, start, end):  # type: ignore[no-untyped-def]
     at = start
     if data[at] == _HYPHEN:
         at += 1
-    if at < end and (data[at] == _FULL_STOP or data[at] == _COMMA):
+    if at < end and data[at] in (_FULL_STOP, _COMMA):
         at += 1
     if at >= end:
         return False
-    held, size = _properties_at(model, data, at)
+    held, size = _character(model, data, at)
     if not held & DIGIT:
         return False
     at += size
     while at < end:
-        byte = data[at]
-        if byte in (_COMMA, _FULL_STOP, _HYPHEN):
-            at += 1
-            continue
-        held, size = _properties_at(model, data, at)
-        if not held & DIGIT:
+        held, size = _character(model, data, at)
+        if not held & (DIGIT | CHECK):
             return False
         at += size
     return True
@@ -300,92 +341,119 @@ def _is_number(model, data, start, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def _first_pass(model, data, start, end, word):  # type: ignore[no-untyped-def]
-    """The `_T_…` bits of a token by itself (_first_pass_annotation)."""
+    """What a token says by itself (_first_pass_annotation): its bits, and the number of its type.
+
+    The type of a token that ends in a full stop is taken without it (type_no_period); the number is only looked up
+    for those.
+    """
     last = data[end - 1]
-    if end - start == 1 and _is_end_mark(last):
-        return _T_BREAK | _T_PERIOD if last == _FULL_STOP else _T_BREAK
     if last != _FULL_STOP:
-        return 0
-    if data[end - 2] == _FULL_STOP:
-        for at in range(start, end):
-            if data[at] != _FULL_STOP:
-                return _T_PERIOD
-        return _T_PERIOD | _T_ELLIPSIS
-    count = _lower(model, data, start, end - 1, word)
-    number = _look_up(model, word, 0, count)
-    if number >= 0 and model.bits[number] & ABBREVIATION:
-        return _T_PERIOD | _T_ABBREVIATION
-    hyphen = end - 2
-    while hyphen >= start and data[hyphen] != _HYPHEN:
-        hyphen -= 1
-    if hyphen >= start:
-        count = _lower(model, data, hyphen + 1, end - 1, word)
-        number = _look_up(model, word, 0, count)
-        if number >= 0 and model.bits[number] & ABBREVIATION:
-            return _T_PERIOD | _T_ABBREVIATION
-    return _T_PERIOD | _T_BREAK
+        if end - start == 1 and _is_end_mark(last):
+            return _T_BREAK, -1
+        return 0, -1
+    found = _T_PERIOD
+    if end - start == 1:
+        found |= _T_BREAK
+        number = _look_up(model, data, start, end, word)
+    else:
+        number = _look_up(model, data, start, end - 1, word)
+        if data[end - 2] == _FULL_STOP:
+            found |= _T_ELLIPSIS
+            for at in range(start, end):
+                if data[at] != _FULL_STOP:
+                    found &= ~_T_ELLIPSIS
+                    break
+        elif number >= 0 and model[model[BITS_AT] + number] & ABBREVIATION:
+            found |= _T_ABBREVIATION
+        else:
+            hyphen = end - 2
+            while hyphen >= start and data[hyphen] != _HYPHEN:
+                hyphen -= 1
+            part = -1
+            if hyphen >= start:
+                # A hyphen bounds what decides on a final sigma, so that the part can be taken by itself.
+                part = _look_up(model, data, hyphen + 1, end - 1, word)
+            if part >= 0 and model[model[BITS_AT] + part] & ABBREVIATION:
+                found |= _T_ABBREVIATION
+            else:
+                found |= _T_BREAK
+        held, size = _character(model, data, start)
+        if held & ALPHA and end - start == size + 1:
+            found |= _T_INITIAL
+    if _is_number(model, data, start, end):
+        number = model[NUMBER_WORD]
+        found |= _T_NUMBER
+    if number >= 0 and model[model[BITS_AT] + number] & COLLOCATES:
+        found |= _T_COLLOCATES
+    return found, number
 
 
 @kernel
-def _type_of(model, data, start, end, drop_period, word):  # type: ignore[no-untyped-def]
-    """The word number of a token's type, without its last full stop where asked; -1 for an unknown one."""
-    if _is_number(model, data, start, end):
-        return model.number_word
-    count = _lower(model, data, start, end, word)
-    if drop_period and count > 1 and data[end - 1] == _FULL_STOP:
-        if count > word.size - 1:
-            count = _lower(model, data, start, end - 1, word)
+def _next_type(model, data, start, end, found, number, word):  # type: ignore[no-untyped-def]
+    """The number of the type of the token after a possible break (type_no_sentperiod), or -1."""
+    if found & _T_PERIOD and (found & (_T_BREAK | _T_NUMBER)):
+        return number
+    if not found & _T_PERIOD and _is_number(model, data, start, end):
+        return model[NUMBER_WORD]
+    return _look_up(model, data, start, end, word)
+
+
+@kernel
+def _are_collocated(model, first, second):  # type: ignore[no-untyped-def]
+    """Whether two word numbers are a collocation."""
+    low, high = 0, model[NUM_COLLOCATIONS]
+    while low < high:
+        middle = (low + high) >> 1
+        at = model[COLLOCATIONS_AT] + 2 * middle
+        if model[at] < first or (model[at] == first and model[at + 1] < second):
+            low = middle + 1
         else:
-            count -= 1
-    return _look_up(model, word, 0, count)
+            high = middle
+    at = model[COLLOCATIONS_AT] + 2 * low
+    return low < model[NUM_COLLOCATIONS] and model[at] == first and model[at + 1] == second
 
 
 _FALSE, _TRUE, _UNKNOWN = 0, 1, 2
 
 
 @kernel
-def _starts_sentence(model, data, start, end, upper, lower, bits):  # type: ignore[no-untyped-def]
-    """Whether a token with these `bits` starts a sentence (_ortho_heuristic)."""
-    if end - start == 1:
-        byte = data[start]
-        if _is_end_mark(byte) or byte == ord(";") or byte == ord(":") or byte == _COMMA:
-            return _FALSE
-    if upper and bits & ORTHO_LC and not bits & ORTHO_MID_UC:
+def _starts_sentence(model, data, start, end, bits):  # type: ignore[no-untyped-def]
+    """Whether a token whose type has these `bits` starts a sentence (_ortho_heuristic)."""
+    byte = data[start]
+    if end - start == 1 and (_is_end_mark(byte) or byte in (_COMMA, ord(";"), ord(":"))):
+        return _FALSE
+    held, _size = _character(model, data, start)
+    if held & UPPER and bits & ORTHO_LC and not bits & ORTHO_MID_UC:
         return _TRUE
-    if lower and (bits & ORTHO_UC or not bits & ORTHO_BEG_LC):
+    if held & LOWER and (bits & ORTHO_UC or not bits & ORTHO_BEG_LC):
         return _FALSE
     return _UNKNOWN
 
 
 @kernel
-def _second_pass(model, data, start, end, found, next_start, next_end, next_found, word):  # type: ignore[no-untyped-def]
-    """Whether a sentence ends with the token, in view of the token after it (_second_pass_annotation)."""
-    if not found & _T_PERIOD:
+def _second_pass(model, data, found, number, start, end, next_found, next_number, word):  # type: ignore[no-untyped-def]
+    """Whether a sentence ends with a token, in view of the token after it (_second_pass_annotation).
+
+    `found` and `number` are of the token, the others of the one after it.
+    """
+    if not found & (_T_ABBREVIATION | _T_ELLIPSIS | _T_NUMBER | _T_INITIAL | _T_COLLOCATES):
         return found & _T_BREAK != 0
-    kind = _type_of(model, data, start, end, True, word)
-    next_kind = _type_of(model, data, next_start, next_end, next_found & _T_BREAK != 0, word)
-    known = model.bits[kind] if kind >= 0 else 0
-    next_known = model.bits[next_kind] if next_kind >= 0 else 0
-    if known & COLLOCATES and next_kind >= 0:
-        pair = np.int64(kind) << 32 | np.int64(next_kind)
-        at = np.searchsorted(model.collocations, pair)
-        if at < model.collocations.size and model.collocations[at] == pair:
-            return False
-    held, size = _properties_at(model, data, next_start)
-    upper = held & UPPER != 0
-    lower = held & LOWER != 0
-    held, size = _properties_at(model, data, start)
-    initial = held & ALPHA != 0 and end - start == size + 1
-    if found & (_T_ABBREVIATION | _T_ELLIPSIS) and not initial:
-        if _starts_sentence(model, data, next_start, next_end, upper, lower, next_known) == _TRUE:
-            return True
-        if upper and next_known & STARTER:
-            return True
-    if initial or kind == model.number_word:
-        starts = _starts_sentence(model, data, next_start, next_end, upper, lower, next_known)
+    next_type = _next_type(model, data, start, end, next_found, next_number, word)
+    if found & _T_COLLOCATES and next_type >= 0 and _are_collocated(model, number, next_type):
+        return False
+    bits = model[model[BITS_AT] + next_type] if next_type >= 0 else 0
+    starts = _starts_sentence(model, data, start, end, bits)
+    upper = _character(model, data, start)[0] & UPPER
+    if (
+        found & (_T_ABBREVIATION | _T_ELLIPSIS)
+        and not found & _T_INITIAL
+        and (starts == _TRUE or (upper and bits & STARTER))
+    ):
+        return True
+    if found & (_T_INITIAL | _T_NUMBER):
         if starts == _FALSE:
             return False
-        if starts == _UNKNOWN and initial and upper and not next_known & ORTHO_LC:
+        if starts == _UNKNOWN and found & _T_INITIAL and upper and not bits & ORTHO_LC:
             return False
     return found & _T_BREAK != 0
 
@@ -393,20 +461,25 @@ def _second_pass(model, data, start, end, found, next_start, next_end, next_foun
 @kernel
 def _contains_break(model, data, begin, end, word):  # type: ignore[no-untyped-def]
     """Whether a sentence ends within bytes `begin:end`, before their last token (text_contains_sentbreak)."""
-    start = token_end = begin
     found = 0
+    number = -1
     at = begin
     while at < end:
-        held, size = _properties_at(model, data, at)
+        held, size = _character(model, data, at)
         if held & SPACE:
             at += size
             continue
-        next_end = _token_end(model, data, at, end)
-        next_found = _first_pass(model, data, at, next_end, word)
-        if found and _second_pass(model, data, start, token_end, found, at, next_end, next_found, word):
+        # Another token follows: where what it is does not matter, it need not be read.
+        if found and not found & (_T_ABBREVIATION | _T_ELLIPSIS | _T_NUMBER | _T_INITIAL | _T_COLLOCATES):
+            if found & _T_BREAK:
+                return True
+            found = 0
+        token_end = _token_end(model, data, at, end)
+        next_found, next_number = _first_pass(model, data, at, token_end, word)
+        if found and _second_pass(model, data, found, number, at, token_end, next_found, next_number, word):
             return True
-        start, token_end, found = at, next_end, next_found
-        at = next_end
+        found, number = next_found, next_number
+        at = token_end
     return False
 
 
@@ -415,7 +488,7 @@ def _stripped_end(model, data, begin, end):  # type: ignore[no-untyped-def]
     """Where bytes `begin:end` end without their trailing white space (str.rstrip)."""
     while end > begin:
         at = _character_before(data, end, begin)
-        if not _properties_at(model, data, at)[0] & STRIPPED:
+        if not _character(model, data, at)[0] & STRIPPED:
             break
         end = at
     return end
@@ -425,7 +498,7 @@ def _stripped_end(model, data, begin, end):  # type: ignore[no-untyped-def]
 def _stripped_start(model, data, begin, end):  # type: ignore[no-untyped-def]
     """Where bytes `begin:end` start without their leading white space (str.lstrip)."""
     while begin < end:
-        held, size = _properties_at(model, data, begin)
+        held, size = _character(model, data, begin)
         if not held & STRIPPED:
             break
         begin += size
@@ -440,16 +513,16 @@ def _realigned(model, data, begin, end):  # type: ignore[no-untyped-def]
     """
     at = begin
     while at < end:
-        held, size = _properties_at(model, data, at)
+        held, size = _character(model, data, at)
         if not held & CLOSER:
             return 0
         at += size
         if at >= end:
             return at - begin
-        held, size = _properties_at(model, data, at)
+        held, size = _character(model, data, at)
         if held & SPACE:
             while at < end:
-                held, size = _properties_at(model, data, at)
+                held, size = _character(model, data, at)
                 if not held & SPACE:
                     break
                 at += size
@@ -468,7 +541,7 @@ def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
     at += 1
     if at >= end:
         return -1, -1
-    held, size = _properties_at(model, data, at)
+    held, size = _character(model, data, at)
     if held & NON_WORD:
         return at + size, at
     if not held & SPACE:
@@ -477,13 +550,13 @@ def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
         at += size
         if at >= end:
             return -1, -1
-        held, size = _properties_at(model, data, at)
+        held, size = _character(model, data, at)
     start = at
     while not held & SPACE:
         at += size
         if at >= end:
             break
-        held, size = _properties_at(model, data, at)
+        held, size = _character(model, data, at)
     return at, start
 
 
@@ -496,8 +569,8 @@ def _space_between(model, data, begin, end):  # type: ignore[no-untyped-def]
         byte = data[at]
         if byte == 0x20 or 0x09 <= byte <= 0x0D:
             return at + 1
-        if not model.ascii_words and (byte >= 0xC0 or 0x1C <= byte <= 0x1F):
-            held, size = _properties_at(model, data, at)
+        if not model[ASCII_WORDS] and (byte >= 0xC0 or 0x1C <= byte <= 0x1F):
+            held, size = _character(model, data, at)
             if held & SPACE:
                 return at + size
     return -1
@@ -508,7 +581,7 @@ def line_sentences(model, data, begin, end, marks, num_marks, word, spans):  # t
     """Writes the spans of the sentences of one line into `spans` [n, 2]; their number.
 
     `data[begin:end]` is the line; `marks[:num_marks]` are the places of its bytes `.`, `?` and `!`.
-    `spans` has room for `num_marks + 1`; `word` is scratch of `longest_word + 2` code points.
+    `spans` has room for `num_marks + 1`; `word` is scratch of `model[LONGEST_WORD] + 2` code points.
     """
     count = 0
     # The slice of text that waits for the one after it (realignment looks at both).
@@ -534,13 +607,13 @@ def line_sentences(model, data, begin, end, marks, num_marks, word, spans):  # t
             new_mark = at
             if mark < 0:
                 new_start = _space_between(model, data, begin, at)
-                if new_start < 0 or (model.ascii_words and new_start == begin + 1):
+                if new_start < 0 or (model[ASCII_WORDS] and new_start == begin + 1):
                     new_start = begin  # NLTK takes white space at place 0 for none
             else:
                 new_start = _space_between(model, data, mark, at)
                 if new_start < 0:
                     new_start = word_start
-                    evaluate = model.ascii_words and word_start == mark
+                    evaluate = model[ASCII_WORDS] and word_start == mark
                 else:
                     evaluate = True
         else:
@@ -553,7 +626,7 @@ def line_sentences(model, data, begin, end, marks, num_marks, word, spans):  # t
                 if not is_break:
                     continue
                 slice_start = last_break
-                slice_end = mark + np.int64(1)
+                slice_end = mark + 1
                 last_break = next_start
             else:
                 if not done:
@@ -596,16 +669,13 @@ def find_marks(data, begin, marks):  # type: ignore[no-untyped-def]
     count = 0
     at = begin
     while at < data.size:
-        byte = data[at]
-        # The three marks and the newline are below "@"; most letters are above it.
-        if byte < 0x40:
-            if byte == _NEWLINE:
+        if _LINE_MARKS[data[at]]:
+            if data[at] == _NEWLINE:
                 break
-            if _is_end_mark(byte):
-                if count >= marks.size:
-                    return at, count + 1
-                marks[count] = at
-                count += 1
+            if count >= marks.size:
+                return at, count + 1
+            marks[count] = at
+            count += 1
         at += 1
     return at, count
 
@@ -624,7 +694,7 @@ def spans_of_line(model, data):  # type: ignore[no-untyped-def]
             marks[number] = at
             number += 1
     spans = np.empty((num_marks + 1, 2), np.int64)
-    word = np.empty(model.longest_word + 2, np.int32)
+    word = np.empty(model[LONGEST_WORD] + 2, np.int32)
     count = line_sentences(model, data, 0, data.size, marks, num_marks, word, spans)
     return spans[:count]
 
@@ -638,7 +708,7 @@ def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
     """
     marks = np.empty(256, np.int64)
     spans = np.empty((257, 2), np.int64)
-    word = np.empty(model.longest_word + 2, np.int32)
+    word = np.empty(model[LONGEST_WORD] + 2, np.int32)
     written = 0
     begin = 0
     while begin < data.size:
@@ -653,7 +723,7 @@ def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
             if has_newline:
                 single = length == 0
             else:
-                single = length == code_at(data, begin)[1]
+                single = length == _code_at(data, begin)[1]
             if single:
                 out[written] = _NEWLINE
                 written += 1
@@ -669,3 +739,13 @@ def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
                 written += 1
         begin = end + 1
     return written
+
+
+def warm_up() -> None:
+    """Compiles what this module's callers use."""
+    # Texts come out of bytes objects, so that they are read-only.
+    text = np.frombuffer(b"One. Two.", np.uint8)
+    model = np.zeros(ASCII + 256, np.int32)
+    first_invalid(text, text[:8].view(np.uint64))
+    spans_of_line(model, text)
+    split_lines(model, text, False, np.empty(20, np.uint8))
