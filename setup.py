@@ -33,6 +33,7 @@ setup(
     license_files=["LICENSE", "NOTICE"],
     python_requires=">=3.11,<3.14",
     packages=["pipelines", "transforms", "transforms.kernels", "training"],
+    py_modules=["maskmill"],
     package_data={"transforms": ["data/*", "data/*/*", "data/*/*/*"]},
     install_requires=[
         "apache-beam[gcp]>=2.65,<3",
@@ -49,7 +50,7 @@ setup(
         "dev": DEV,
         "all": TENSORFLOW + DEV,
     },
-    entry_points={"console_scripts": ["maskmill = pipelines.cli:main"]},
+    entry_points={"console_scripts": ["maskmill = maskmill:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Science/Research",

@@ -1,18 +1,13 @@
-"""The `maskmill` command. A subcommand's module, and Beam with it, is imported only when it runs."""
+"""The `maskmill` command (`maskmill.py` calls it). A subcommand's module, and Beam with it, is imported only when it runs."""
 
 import argparse
 import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import pipelines
-import transforms
 from pipelines import build_options, options, stage_options
 from transforms.errors import RunFailedError, UnusableInputError
-
-_HERE = Path(__file__).resolve().parent.parent
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
 
@@ -120,14 +115,6 @@ COMMANDS: Mapping[str, _Command] = {
 }
 
 
-def _foreign_packages() -> str | None:
-    for package in (pipelines, transforms):
-        place = Path(str(package.__file__)).resolve().parent.parent
-        if place != _HERE:
-            return f"{package.__name__} is imported from {place}, not from maskmill in {_HERE}"
-    return None
-
-
 def _usage() -> str:
     lines = ["usage: maskmill COMMAND [--flag VALUE …]", "", "Turns a Wikipedia dump, or any text corpus, into masked-"]
     lines[-1] += "language-model pre-training data."
@@ -145,8 +132,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE if arguments else UNUSABLE
     name, rest = arguments[0], arguments[1:]
     try:
-        if foreign := _foreign_packages():
-            raise UnusableInputError(f"Another package has the name of one of maskmill's: {foreign}.")
         if name not in COMMANDS:
             raise UnusableInputError(f"{name}: there is no such command{options.nearest(name, COMMANDS)}.")
         command = COMMANDS[name]

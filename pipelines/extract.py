@@ -228,5 +228,9 @@ def run(options: ExtractOptions, beam_arguments: Sequence[str] = ()) -> Mapping[
     """Runs the stage to its end and returns its manifest."""
     stage, input_bytes = make_stage(options)
     beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes)
-    runner.run(lambda p: p | "Patterns" >> beam.Create([options.input]) | "Extract" >> stage, beam_options, stages(options.output))
+    runner.run(
+        lambda p: p | "Patterns" >> beam.Create([options.input]) | "Extract" >> stage,
+        beam_options,
+        stages(options.output),
+    )
     return manifest.read_manifest(options.output)

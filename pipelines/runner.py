@@ -80,7 +80,8 @@ def run(
       UnusableInputError, RunFailedError: what a step raised, whichever process it ran in; anything else that
         went wrong is a RunFailedError with the cause attached.
     """
-    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    # A failure reaches the user as one sentence (`_one_sentence`), not as Beam's log of every attempt at it.
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     runner: Any = FnApiRunner() if is_local(options) else None
     watched = Progress(stages) if stages and all(files.is_local(s.output) for s in stages) else None
     with _one_sentence(), watched or contextlib.nullcontext():

@@ -18,7 +18,7 @@ TWO_PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers
 def maskmill(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs `maskmill` in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", *map(str, arguments)],
+        [sys.executable, "-m", "maskmill", *map(str, arguments)],
         cwd=ROOT,
         env=os.environ | environment,
         capture_output=True,
