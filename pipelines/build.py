@@ -14,11 +14,6 @@ from transforms.text_shards import TextShard
 EVAL_NAME = "eval.tfrecord"
 
 
-def text_directory(options: BuildOptions) -> str:
-    """Where the build's text shards go."""
-    return options.extract.output
-
-
 def eval_directory(options: BuildOptions) -> str:
     """Where the build's picked eval examples go."""
     return files.join(options.output, "eval")
@@ -35,14 +30,17 @@ def note_examples(shards: Sequence[TextShard], output: str) -> None:
     completions.store(output, "plan", example_shards.KIND, {"pieces": len(shards), "bytes": size})
 
 
-def close_eval(picked: PickedExamples, options: BuildOptions) -> None:
-    """Writes the manifest of the eval examples."""
+def close_eval(picked: PickedExamples | None, options: BuildOptions) -> None:
+    """Writes the manifest of the eval examples, and sweeps what is left over."""
     directory = eval_directory(options)
+    counts = {"available": 0, "picked": 0, "bytes": 0}
+    if picked is not None:
+        counts = {"available": picked.available, "picked": picked.picked, "bytes": picked.size}
     manifest.write_manifest(
         directory,
         stage="eval",
         parameters={"num_examples_to_pick": options.eval.num_examples_to_pick},
-        inputs=[{"path": path, "sha256": sha256} for path, sha256 in picked.inputs.items()],
+        inputs=[{"path": path, "sha256": sha256} for path, sha256 in picked.inputs.items()] if picked else [],
         shards=[
             {
                 "name": files.base_name(picked.path),
@@ -51,9 +49,12 @@ def close_eval(picked: PickedExamples, options: BuildOptions) -> None:
                 "sha256": picked.sha256,
                 "examples": picked.picked,
             }
-        ],
-        counts={"eval": {"available": picked.available, "picked": picked.picked, "bytes": picked.size}},
+        ]
+        if picked
+        else [],
+        counts={"eval": counts},
     )
+    manifest.sweep(directory, keep=[EVAL_NAME] if picked else [], patterns=("*.tfrecord",), records={})
 
 
 def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -85,8 +86,4 @@ def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[st
     stages = extract.stages(options.extract.output) + examples.stages(masked.output)
     runner.run(build_graph, beam_options, stages)
     directories = {"extract": options.extract.output, "examples": masked.output, "eval": directory}
-    return {name: manifest.read_manifest(path) for name, path in directories.items() if _is_finished(path)}
-
-
-def _is_finished(directory: str) -> bool:
-    return files.exists(files.join(directory, manifest.MANIFEST))
+    return {name: manifest.read_manifest(path) for name, path in directories.items()}

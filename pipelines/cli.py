@@ -1,4 +1,4 @@
-"""The `maskmill` command (`maskmill.py` calls it). A subcommand's module, and Beam with it, is imported only when it runs."""
+"""The `maskmill` command, which `maskmill.py` calls. A stage's module, and Beam with it, is imported when it runs."""
 
 import argparse
 import dataclasses

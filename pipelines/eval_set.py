@@ -10,7 +10,14 @@ from transforms.errors import UnusableInputError
 def run(options: PickEvalOptions) -> None:
     """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
     inputs = [f.path for f in files.match(options.input_tfrecord)]
-    written = tfrecord.pick_examples(inputs, options.output_tfrecord, options.num_examples_to_pick)
+    written = tfrecord.pick_examples(
+        inputs,
+        options.output_tfrecord,
+        options.num_examples_to_pick,
+        max_seq_length=options.max_seq_length,
+        max_predictions_per_seq=options.max_predictions_per_seq,
+        checksum=False,
+    )
     print(f"{options.num_examples_to_pick:,} examples, {written.size:,} bytes:\n  {written.path}")
 
 

@@ -85,7 +85,7 @@ def plan_batches(numbered: Sequence[tuple[int, InputFile]], options: ExtractOpti
 class ExtractCorpus(beam.PTransform):
     """The whole stage.
 
-    Input: one tuple, the patterns of the inputs. Output: TextShard, the description of each shard written, of training and eval.
+    Input: one tuple, the patterns of the inputs. Output: TextShard, the description of each shard written.
     """
 
     options: ExtractOptions

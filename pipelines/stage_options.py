@@ -107,8 +107,8 @@ class PickEvalOptions:
     input_tfrecord: tuple[str, ...] = option(help="TFRecord files of eval examples, in order")
     output_tfrecord: str = option(help="TFRecord file of the picked examples")
     num_examples_to_pick: int = option(10000, help="number of examples to pick, at even distance")
-    max_seq_length: int = option(512, help="length of the sequences; records of another length are an error")
-    max_predictions_per_seq: int = option(76, help="masked positions of a record; another number is an error")
+    max_seq_length: int | None = option(None, help="where given, records of another length are an error")
+    max_predictions_per_seq: int | None = option(None, help="where given, another number of positions is an error")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -87,12 +87,14 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
         seed = shard_seed(masking.random_seed, shard.kind, shard.number)
         masking = dataclasses.replace(masking, random_seed=seed)
     suffix = ".tfrecord.gz" if setup.packed else ".tfrecord"
-    path = files.join(output, files.base_name(shard.path) + suffix)
-    key = completions.fingerprint(
-        KIND, completions.FORMAT_VERSIONS["examples"], shard.sha256, setup.vocab_sha256, masking, path
-    )
+    name = files.base_name(shard.path) + suffix
+    path = files.join(output, name)
+    source = (shard.sha256, setup.vocab_sha256)
+    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["examples"], source, masking, name)
     record = completions.load(output, KIND, key)
-    if record is not None and all(completions.is_intact(*f) for f in record["files"]):
+    if record is not None and all(
+        completions.is_intact(files.join(output, written), size, sha256) for written, size, sha256 in record["files"]
+    ):
         completions.renew(output, KIND, key)
     else:
         with one_shard_at_a_time():
@@ -105,7 +107,7 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
         number=shard.number,
         size=size,
         sha256=sha256,
-        index_path=index[0][0] if index else None,
+        index_path=files.join(output, index[0][0]) if index else None,
         index_sha256=index[0][2] if index else None,
         counts=record["counts"],
         inputs={shard.path: shard.sha256},
@@ -119,7 +121,7 @@ def _write(shard: TextShard, setup: ExamplesSetup, masking: MaskingOptions, path
         [shard.path], [path], vocabulary, masking, indexes=not setup.packed, packed=setup.packed, checksum=True
     )
     return {
-        "files": [[f.path, f.size, f.sha256] for f in written],
+        "files": [[files.base_name(f.path), f.size, f.sha256] for f in written],
         "counts": {f.name: getattr(counts, f.name) for f in dataclasses.fields(counts)},
     }
 
@@ -155,8 +157,10 @@ class PickedExamples:
     inputs: Mapping[str, str]
 
 
-def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output: str) -> PickedExamples:
+def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output: str) -> PickedExamples | None:
     """Picks eval examples at even distance over the eval shards in order (MLPerf's pick_eval_samples.py).
+
+    None where there are none to pick: the eval set of a small corpus can be empty.
 
     Args:
       shards: all example shards; those of the eval set are read.
@@ -167,7 +171,11 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
     ordered = sorted((s for s in shards if s.kind == "eval"), key=lambda s: s.number)
     available = sum(s.counts["examples"] for s in ordered)
     picked = wanted if strict else min(wanted, available)
+    if not picked:
+        return None
     written = tfrecord.pick_examples([s.path for s in ordered], output, picked)
+    if written.sha256 is None:
+        raise ValueError(f"{output} was written without a checksum")
     return PickedExamples(
         path=output,
         size=written.size,

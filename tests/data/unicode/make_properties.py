@@ -19,7 +19,7 @@ COLUMNS = """\
 
 
 def hexes(text):
-    return " ".join("%X" % ord(c) for c in text)
+    return " ".join(f"{ord(c):X}" for c in text)
 
 
 def case_class(char):
@@ -66,8 +66,8 @@ def main(path):
     lines.append(run)
     text = COLUMNS.format(version=unicodedata.unidata_version, python=sys.version.split()[0])
     for first, last, row in lines:
-        name = "%X" % first if first == last else "%X..%X" % (first, last)
-        text += "\t".join((name,) + row) + "\n"
+        name = f"{first:X}" if first == last else f"{first:X}..{last:X}"
+        text += "\t".join((name, *row)) + "\n"
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
         packed.write(text.encode("ascii"))
 
