@@ -15,6 +15,7 @@ from transforms.errors import UnusableInputError
 from transforms.kernels import instances as instance_kernels
 from transforms.kernels import random as random_kernels
 from transforms.kernels import serialize as serialize_kernels
+from transforms.tfrecord import WrittenFile
 from transforms.tokenization import TokenizedText, Tokenizer
 from transforms.vocabulary import DuplicatePieces, Vocabulary
 
@@ -102,15 +103,6 @@ class ExampleCounts:
     examples: int
     random_next: int
     masked_positions: int
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class WrittenFile:
-    """A file that was written. `sha256` is None where no checksum was asked for."""
-
-    path: str
-    size: int
-    sha256: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -289,7 +281,7 @@ def _write(
                 instances.mask_positions, instances.mask_ids, instances.order, varints, cls_id, sep_id,
                 options.max_seq_length, options.max_predictions_per_seq, first, last, step, buffer, sizes,
             )  # fmt: skip
-            file.write(memoryview(buffer)[start:])
+            file.write(buffer.data[start:])
             if indexes:
                 count = math.ceil((last - first) / step)
                 used = serialize_kernels.index_lines(sizes, count, offset, lines)

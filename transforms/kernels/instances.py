@@ -22,6 +22,7 @@ Arrays
               KEPT where the piece stays.
   state       int64[STATE]: where to go on, see the names below; all 0 to start, but TARGET, which is -1.
 """
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 import numpy as np
 
@@ -45,7 +46,7 @@ _HALF = 1 << 52
 
 
 @kernel
-def _mask_pieces(twister, first, second, count, piece_ids, mask_id, candidates, replaced, marked):  # type: ignore[no-untyped-def]
+def _mask_pieces(twister, first, second, count, piece_ids, mask_id, candidates, replaced, marked):
     """Masks `count` of an instance's pieces one by one; sets their bits in `marked` and fills `replaced`."""
     for i in range(first):
         candidates[i] = i + 1
@@ -57,7 +58,7 @@ def _mask_pieces(twister, first, second, count, piece_ids, mask_id, candidates, 
 
 
 @kernel
-def _mask_words(  # type: ignore[no-untyped-def]
+def _mask_words(
     twister, first, second, count, piece_ids, mask_id, candidates, replaced, marked, continues, spans, words
 ):
     """Masks whole words while they fit into `count` pieces; see _mask_pieces. Returns how many pieces are masked."""
@@ -88,7 +89,7 @@ def _mask_words(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _replace(twister, position, piece_ids, mask_id, replaced, marked):  # type: ignore[no-untyped-def]
+def _replace(twister, position, piece_ids, mask_id, replaced, marked):
     """Draws what is written at a masked position."""
     position = np.int64(position)
     if next_53_bits(twister) < _EIGHT_TENTHS:
@@ -102,7 +103,7 @@ def _replace(twister, position, piece_ids, mask_id, replaced, marked):  # type: 
 
 
 @kernel
-def make_instances(  # type: ignore[no-untyped-def]
+def make_instances(
     twister, segment_starts, document_starts, order, continues, piece_ids, mask_id, to_predict,
     dupe_factor, short_seq_prob, max_seq_length, whole_words,
     spans, lengths, is_random, mask_ends, mask_positions, mask_ids, state,

@@ -8,6 +8,7 @@ The draws of CPython's `random()`, `_randbelow` and `shuffle` are the same from 
 Source: M. Matsumoto and T. Nishimura, "Mersenne Twister", ACM TOMACS 8 (1998); CPython's Modules/_randommodule.c and
 Lib/random.py for how draws become numbers.
 """
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 import random
 
@@ -37,7 +38,7 @@ def seeded(seed: int) -> np.ndarray:
 
 
 @kernel
-def refill(twister):  # type: ignore[no-untyped-def]
+def refill(twister):
     """Makes the next 624 outputs."""
     for i in range(_WORDS - _MIDDLE):
         y = (twister[i] & _UPPER) | (twister[i + 1] & _LOWER)
@@ -58,7 +59,7 @@ def refill(twister):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def next_word(twister):  # type: ignore[no-untyped-def]
+def next_word(twister):
     """getrandbits(32), as int64."""
     used = np.int64(twister[USED])
     if used == _WORDS:
@@ -69,14 +70,14 @@ def next_word(twister):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def next_53_bits(twister):  # type: ignore[no-untyped-def]
+def next_53_bits(twister):
     """random() * 2**53, as int64."""
     high = next_word(twister) >> 5
     return high << 26 | next_word(twister) >> 6
 
 
 @kernel
-def below(twister, n):  # type: ignore[no-untyped-def]
+def below(twister, n):
     """_randbelow(n), for 1 <= n < 2**32. Draws for n = 1 too, as CPython does."""
     shift = 32 - bit_length(n)
     r = next_word(twister) >> shift
@@ -86,7 +87,7 @@ def below(twister, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def bit_length(n):  # type: ignore[no-untyped-def]
+def bit_length(n):
     """The number of bits of a positive number below 2**32."""
     bits = 0
     while n:
@@ -96,7 +97,7 @@ def bit_length(n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shuffle(twister, items, first):  # type: ignore[no-untyped-def]
+def shuffle(twister, items, first):
     """shuffle(items), of which only items[:first] must come out right; the rest is left in any state.
 
     items: any integer array of fewer than 2**32 elements.

@@ -18,6 +18,7 @@ Arrays
   record_sizes
               int64: the size of each record with its frame.
 """
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def most_record_bytes(max_seq_length: int, max_predictions_per_seq: int) -> int:
 
 
 @kernel
-def make_varints(varints):  # type: ignore[no-untyped-def]
+def make_varints(varints):
     """Fills `varints`."""
     for number in range(len(varints)):
         rest = number
@@ -73,7 +74,7 @@ def make_varints(varints):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_number(buffer, at, number):  # type: ignore[no-untyped-def]
+def _put_number(buffer, at, number):
     """Writes a variable-length number that ends at `at`; returns where it starts."""
     length = 1
     rest = number
@@ -87,7 +88,7 @@ def _put_number(buffer, at, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_heads(buffer, start, end, list_tag, name):  # type: ignore[no-untyped-def]
+def _put_heads(buffer, start, end, list_tag, name):
     """Writes what stands in front of a feature's packed values, which are buffer[start:end]: its name and lengths."""
     at = _put_number(buffer, start, end - start)
     at -= 1
@@ -111,7 +112,7 @@ def _put_heads(buffer, start, end, list_tag, name):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _put_bytes(buffer, at, count, value):  # type: ignore[no-untyped-def]
+def _put_bytes(buffer, at, count, value):
     """Writes `count` equal bytes that end at `at`; returns where they start."""
     at -= count
     for k in range(at, at + count):
@@ -120,7 +121,7 @@ def _put_bytes(buffer, at, count, value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_ids(buffer, at, ids, start, end, varints):  # type: ignore[no-untyped-def]
+def _put_ids(buffer, at, ids, start, end, varints):
     """Writes the numbers ids[start:end] so that they end at `at`; returns where they start."""
     for k in range(end - 1, start - 1, -1):
         word = varints[ids[k]]
@@ -130,7 +131,7 @@ def _put_ids(buffer, at, ids, start, end, varints):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _put_one(buffer, at, number, varints):  # type: ignore[no-untyped-def]
+def _put_one(buffer, at, number, varints):
     """Writes a number that ends at `at`; returns where it starts. Bytes before it are not kept."""
     word = varints[number]
     store_u64(buffer, at - 8, word)
@@ -138,7 +139,7 @@ def _put_one(buffer, at, number, varints):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_part(buffer, at, ids, start, length, shift, mask, masks_start, mask_positions, mask_ids, varints):  # type: ignore[no-untyped-def]
+def _put_part(buffer, at, ids, start, length, shift, mask, masks_start, mask_positions, mask_ids, varints):
     """Writes one part of an instance, its masked pieces replaced, so that it ends at `at`.
 
     Piece start + k stands at position `shift` + k; `mask` is behind the part's last mask. Returns where the part
@@ -161,7 +162,7 @@ def _put_part(buffer, at, ids, start, length, shift, mask, masks_start, mask_pos
 
 
 @kernel
-def serialize_records(  # type: ignore[no-untyped-def]
+def serialize_records(
     ids, spans, lengths, is_random, mask_ends, mask_positions, mask_ids, order, varints, cls_id, sep_id,
     max_seq_length, max_predictions_per_seq, first, last, step, buffer, record_sizes,
 ):  # fmt: skip
@@ -244,7 +245,7 @@ def serialize_records(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def index_lines(record_sizes, count, offset, lines):  # type: ignore[no-untyped-def]
+def index_lines(record_sizes, count, offset, lines):
     """Writes "offset size" for each of `count` records, the first at `offset`; returns how many bytes.
 
     lines: uint8, with room for 42 bytes a record.

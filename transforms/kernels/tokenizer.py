@@ -17,6 +17,7 @@ Arrays
               int64: where each segment (line with pieces) ends in `ids`; where each document ends in `segment_ends`.
   state       int64[STATE]: the counts that go on from one block to the next, see the names below.
 """
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 import numpy as np
 
@@ -76,7 +77,7 @@ _HALF = np.uint64(32)
 
 
 @kernel
-def build_trie(pieces, starts, piece_ids, slots, node_ids):  # type: ignore[no-untyped-def]
+def build_trie(pieces, starts, piece_ids, slots, node_ids):
     """Fills `slots` and `node_ids` from pieces[starts[k]:starts[k + 1]] (uint8), whose ids are piece_ids[k]."""
     mask = len(slots) - 1
     nodes = 2
@@ -105,7 +106,7 @@ def build_trie(pieces, starts, piece_ids, slots, node_ids):  # type: ignore[no-u
 
 
 @kernel
-def _step(slots, node, byte):  # type: ignore[no-untyped-def]
+def _step(slots, node, byte):
     """The node behind `byte` from `node`, or -1."""
     mask = len(slots) - 1
     key = node * 256 + byte + 1
@@ -120,7 +121,7 @@ def _step(slots, node, byte):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _split_word(word, size, slots, node_ids, unknown_id, ids, n):  # type: ignore[no-untyped-def]
+def _split_word(word, size, slots, node_ids, unknown_id, ids, n):
     """Writes the pieces of word[:size] to ids[n:], longest match first; returns where they end, negated if unknown."""
     first = n
     start = 0
@@ -145,7 +146,7 @@ def _split_word(word, size, slots, node_ids, unknown_id, ids, n):  # type: ignor
 
 
 @kernel
-def _word(low, high, word, slots, node_ids, unknown_id, words, ids, n, state):  # type: ignore[no-untyped-def]
+def _word(low, high, word, slots, node_ids, unknown_id, words, ids, n, state):
     """Writes the pieces of a word of up to 16 bytes, given as two zero-padded words; returns where they end."""
     at = np.int64(((low ^ (high * _MIX_2)) * _MIX_1) >> _WORD_SHIFT) * 4
     if words[at] == low and words[at + 1] == high:
@@ -182,7 +183,7 @@ def _word(low, high, word, slots, node_ids, unknown_id, words, ids, n, state):  
 
 
 @kernel
-def _leading_bits(word):  # type: ignore[no-untyped-def]
+def _leading_bits(word):
     """64 less the number of the highest one bit, counted from 1."""
     count = 0
     while word != 0:
@@ -192,7 +193,7 @@ def _leading_bits(word):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _decode(text, i):  # type: ignore[no-untyped-def]
+def _decode(text, i):
     """The code point at text[i] and its length, as point * 8 + length; -1 where it is not UTF-8."""
     first = load_u8(text, i)
     if first < 0x80:
@@ -207,7 +208,7 @@ def _decode(text, i):  # type: ignore[no-untyped-def]
         return np.int64(-1)
     if first < 0xF0:
         point = (first & 0x0F) << 12 | (second & 0x3F) << 6 | third & 0x3F
-        if point < 0x800 or (0xD800 <= point and point <= 0xDFFF):
+        if point < 0x800 or point >> 11 == 0x1B:
             return np.int64(-1)
         return point << 3 | 3
     fourth = load_u8(text, i + 3)
@@ -220,13 +221,13 @@ def _decode(text, i):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _lookup(pages, blocks, point):  # type: ignore[no-untyped-def]
+def _lookup(pages, blocks, point):
     """The entry of a code point."""
     return np.int64(blocks[np.int64(pages[point >> 7]) * 128 + (point & 127)])
 
 
 @kernel
-def _sigma_is_final(text, i, pages, blocks):  # type: ignore[no-untyped-def]
+def _sigma_is_final(text, i, pages, blocks):
     """Whether the capital sigma at text[i] is the last letter of its token, as `str.lower` sees it."""
     at = i
     while True:
@@ -237,7 +238,7 @@ def _sigma_is_final(text, i, pages, blocks):  # type: ignore[no-untyped-def]
             at -= 1
         entry = _lookup(pages, blocks, _decode(text, at) >> 3)
         kind = entry & 15
-        if kind == SPACE or kind == IDEOGRAPH:
+        if kind in (SPACE, IDEOGRAPH):
             return False
         case = entry >> CASE_SHIFT & 3
         if kind != DELETE and case != IGNORED:
@@ -251,7 +252,7 @@ def _sigma_is_final(text, i, pages, blocks):  # type: ignore[no-untyped-def]
             return True  # reported when the text is read up to here
         entry = _lookup(pages, blocks, decoded >> 3)
         kind = entry & 15
-        if kind == SPACE or kind == IDEOGRAPH:
+        if kind in (SPACE, IDEOGRAPH):
             return True
         case = entry >> CASE_SHIFT & 3
         if kind != DELETE and case != IGNORED:
@@ -261,7 +262,7 @@ def _sigma_is_final(text, i, pages, blocks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _insert_mark(word, size, combining, mark_bytes, source, start, run, runs):  # type: ignore[no-untyped-def]
+def _insert_mark(word, size, combining, mark_bytes, source, start, run, runs):
     """Puts a mark into word[:size] in canonical order among the `run` marks at its end.
 
     run[k] of `runs` (int64[2, MAX_WORD + 4]) has the combining class and the bytes of the k-th of them.
@@ -283,7 +284,7 @@ def _insert_mark(word, size, combining, mark_bytes, source, start, run, runs):  
 
 
 @kernel
-def _flush(word, size, points, slots, node_ids, unknown_id, words, ids, n, state):  # type: ignore[no-untyped-def]
+def _flush(word, size, points, slots, node_ids, unknown_id, words, ids, n, state):
     """Writes the pieces of a normalised word; returns where they end."""
     if points > MAX_WORD:
         ids[n] = unknown_id
@@ -306,9 +307,7 @@ def _flush(word, size, points, slots, node_ids, unknown_id, words, ids, n, state
 
 
 @kernel
-def _careful_word(  # type: ignore[no-untyped-def]
-    text, i, pages, blocks, pool, slots, node_ids, unknown_id, words, word, runs, ids, n, state
-):
+def _careful_word(text, i, pages, blocks, pool, slots, node_ids, unknown_id, words, word, runs, ids, n, state):
     """Reads one word, or one character that stands alone, whatever it is made of.
 
     Returns where it goes on in `text`, where the pieces end, and whether the line is not blank. Stops before a
@@ -353,7 +352,7 @@ def _careful_word(  # type: ignore[no-untyped-def]
                 size += 2
             points += 1
             run = 0
-        elif kind == SPACE or kind == PUNCTUATION or kind == IDEOGRAPH:
+        elif kind in (SPACE, PUNCTUATION, IDEOGRAPH):
             if points > 0:
                 n = _flush(word, size, points, slots, node_ids, unknown_id, words, ids, n, state)
                 points = 0
@@ -399,7 +398,7 @@ def _careful_word(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def tokenize_block(  # type: ignore[no-untyped-def]
+def tokenize_block(
     text, size, do_lower_case, pages, blocks, pool, slots, node_ids, ascii_ids, unknown_id, words,
     ids, segment_ends, document_ends, state,
 ):  # fmt: skip
