@@ -103,18 +103,20 @@ def _between_angles(prefix: bytes, suffix: bytes, keep: bool) -> Callable[[bytes
     return lambda line: pattern.sub(replacement, line)
 
 
-def _up_to_first(prefix: bytes, stop: bytes, suffix: bytes) -> Callable[[bytes], bytes]:
-    """`s/PREFIX\\([^STOP]*\\)SUFFIX//g`, where SUFFIX starts with the byte STOP: it must stand at the first STOP."""
+def _up_to_first(prefix: bytes, stops: bytes, suffix: bytes) -> Callable[[bytes], bytes]:
+    """`s/PREFIX\\([^STOPS]*\\)SUFFIX//g`, where SUFFIX starts with a byte of STOPS: it must be at the first of them."""
+    stop = re.compile(b"[" + re.escape(stops) + b"]")
 
     def remove(line: bytes) -> bytes:
         kept, copied, start = [], 0, line.find(prefix)
         end = -1
         while start >= 0:
             body = start + len(prefix)
-            if end < body:  # one search for each STOP, however many prefixes come before it
-                end = line.find(stop, body)
-                if end < 0:
+            if end < body:  # one search for each stop, however many prefixes come before it
+                found = stop.search(line, body)
+                if found is None:
                     break
+                end = found.start()
             if line.startswith(suffix, end):
                 kept.append(line[copied:start])
                 copied = body = end + len(suffix)
@@ -167,7 +169,7 @@ _TAG_STEPS: tuple[Callable[[bytes], bytes], ...] = (
     _up_to_first(b"<ref", b">", b">"),
     _up_to_first(b"<http", b">", b">"),
     _up_to_first(b"<Ref", b">", b">"),
-    _up_to_first(b"<mapframe ", b"/", b"/>"),
+    _up_to_first(b"<mapframe ", rb"\/", b"/>"),  # sed keeps the backslash of [^\/] in the class
     _up_to_first(b"<mapframe", b">", b">"),
     *map(_literal, (b"</mapframe>", b"<poem>", b"</poem>", b"<math>", b"</math>", b"<ref>", b"</ref>")),
     _up_to_first(b"<div", b">", b">"),
@@ -223,7 +225,6 @@ def split_sentences(text: bytes, splitter: SentenceSplitter) -> bytes:
     file ends with one more blank line. Exact with `SentenceSplitter(rules="nltk-3.4")`.
     Raises UnusableInputError when `text` is not UTF-8.
     """
-    _require_utf8(text, "a cleaned-up file")
     return splitter.split_lines_keeping_blank(_universal_newlines(text)) + b"\n"
 
 
