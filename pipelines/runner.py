@@ -164,13 +164,13 @@ class Progress:
         plan = completions.load(stage.output, "plan", stage.kind)
         if plan is None or not plan["pieces"]:
             return ""
+        begun = self._first_seen.setdefault(stage.kind, time.time())
         directory = completions.work_path(stage.output, stage.kind, "")
         done = sum(1 for _ in _records_since(directory, self._began))
         if not done:
             return ""
         total, megabytes = plan["pieces"], plan["bytes"] / 1e6
-        begun = self._first_seen.setdefault(stage.kind, time.time() - 1)
-        elapsed = time.time() - begun
+        elapsed = max(0.1, time.time() - begun)
         share = min(1.0, done / total)
         text = f"{stage.label} {min(done, total)}/{total}"
         if done < total:
