@@ -53,14 +53,16 @@ class Bzip2Blocks:
         self._path = path
         self._end_bit = end * 8
         self._window = np.zeros(kernels.PADDING, np.uint8)
+        self._words = kernels.words_of(self._window)
         self._window_start = start  # offset in the file of the window's first byte
         self._at_end_of_file = False
         self._next_bit: int | None = None  # in the file, of the next block's mark; None behind the last
         self._is_certain = False  # whether the next block's mark is known to be one
-        self._column = np.empty(kernels.MAX_BLOCK, np.uint8)
+        self._column = np.empty(kernels.MAX_BLOCK + kernels.SLACK, np.uint8)
         self._table = np.empty(kernels.MAX_BLOCK, np.uint32)
         self._lanes = np.empty((kernels.LANES, kernels.MAX_BLOCK), np.uint8)
         self._raw = np.empty(kernels.MAX_BLOCK, np.uint8)
+        self._counts_at = np.empty(kernels.MAX_BLOCK // 5 + 1, np.int64)
         self._result = np.zeros(4, np.int64)
         self._file.seek(start)
         if start == 0:
@@ -80,7 +82,8 @@ class Bzip2Blocks:
             return b""
         block = self._decode(self._next_bit)
         if block is None and not self._is_certain:
-            self._next_bit = self._correct_first_mark(self._next_bit)
+            self._next_bit = self._true_first_mark(self._next_bit)
+            self._is_certain = True
             self._note_the_end()
             if self._next_bit is None or self.last_is_read:
                 return b""
@@ -126,6 +129,7 @@ class Bzip2Blocks:
                     np.zeros(kernels.PADDING, np.uint8),
                 ]
             )
+            self._words = kernels.words_of(self._window)
             self._window_start += skip
         return self._window_start + self._held() >= byte + count
 
@@ -154,7 +158,12 @@ class Bzip2Blocks:
         while True:
             complete = self._ensure(bit // 8, ahead)
             status = kernels.decode_symbols(
-                self._window, bit - self._window_start * 8, self._column, self._table, self._result
+                self._words,
+                self._held() * 8,
+                bit - self._window_start * 8,
+                self._column,
+                self._table,
+                self._result,
             )
             if status != kernels.NEED_MORE:
                 break
@@ -174,12 +183,14 @@ class Bzip2Blocks:
             return None
         count = int(self._result[1])
         kernels.walk(self._table, count, self._result[2], self._lanes, self._raw)
-        size = kernels.expanded_size(self._raw, count)
-        if size < 0:
+        found = kernels.find_counts(self._raw, count, self._counts_at)
+        if found < 0:
             return None
-        out = np.empty(size, np.uint8)
-        checksum = kernels.expand(self._raw, count, out, kernels.CRC_TABLES)
-        return out.tobytes() if checksum == self._result[3] else None
+        size = count - found + int(self._raw[self._counts_at[:found]].sum(dtype=np.int64))
+        plain = np.empty(-(-size // 8) * 8, np.uint8)
+        kernels.expand(self._raw, count, self._counts_at, found, plain)
+        checksum = kernels.checksum(plain, size, kernels.CRC_TABLES)
+        return plain[:size].tobytes() if checksum == self._result[3] else None
 
     def _behind_block(self, bit: int) -> int | None:
         """The mark of the block that follows what ended at `bit`; None at the end of the file."""
@@ -187,7 +198,7 @@ class Bzip2Blocks:
         held = (self._window_start + self._held()) * 8
         if bit + 48 > held:
             raise self._cut_off()
-        mark = kernels.bits_at(self._window, bit - self._window_start * 8, 48)
+        mark = kernels.bits_at(self._words, bit - self._window_start * 8, 48)
         if mark == kernels.BLOCK_MAGIC:
             return bit
         if mark != kernels.END_MAGIC:
@@ -217,34 +228,32 @@ class Bzip2Blocks:
                 raise self._cut_off()
             byte += 14
 
-    def _correct_first_mark(self, candidate: int) -> int | None:
+    def _true_first_mark(self, candidate: int) -> int | None:
         """Tells a damaged block from one that is none: 48 bits inside a block can look like a mark by chance.
 
         The blocks in front of the range are followed, from the last one that can be decoded: either they lead to the
-        candidate, which then is a damaged block, or past it, to the first true block.
+        candidate, which then is a block that is damaged, or past it, to the first true one.
         """
         first = max(0, candidate // 8 - 2 * _LARGEST_BLOCK)
         file = self._open_again()
         try:
             before = Bzip2Blocks(file, self._open_again, self._path, first, candidate // 8 + 1)
             marks = []
-            while before._next_bit is not None and before._next_bit < candidate:
-                marks.append(before._next_bit)
-                before._next_bit = before._find(before._next_bit + 1)
+            mark = before._next_bit
+            while mark is not None and mark < candidate:
+                marks.append(mark)
+                mark = before._find(mark + 1)
             for mark in reversed(marks):
                 before._restart(mark)
                 if before._decode(mark) is not None:
-                    before._is_certain = True
-                    following = before._behind_block(before._block_end())
-                    if following == candidate:
-                        break
-                    return following
+                    return before._behind_block(before._block_end())
         finally:
             file.close()
-        raise self._damaged(candidate, "its checksum or its coding is wrong")
+        return candidate
 
     def _restart(self, bit: int) -> None:
         self._file.seek(bit // 8)
         self._window = np.zeros(kernels.PADDING, np.uint8)
+        self._words = kernels.words_of(self._window)
         self._window_start = bit // 8
         self._at_end_of_file = False
