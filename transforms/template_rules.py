@@ -19,6 +19,7 @@ A pattern is literal text with
     {2@month}          the argument looked up in a table, or the argument itself if the table has no such key
     {1:number}         the argument formatted: number, lower, upper, first_upper, first_lower, superscript
     [A||B]             the first alternative whose direct arguments are all given; nothing if there is none
+    {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
     {?a} {?!a} {?a=x} {?a@t}   in an alternative: only if a is given, is not given, is x, is a key of table t
     {*:, } {*:, : and }  all numbered arguments joined; {2*:, } from the second; {2*2:, } every other one
     {!age:1,2,3}       full years from that date to the dump's, or to the date in three further arguments
@@ -45,6 +46,8 @@ _FORMATS = {
     "first_upper": kernels.FORMAT_FIRST_UPPER,
     "first_lower": kernels.FORMAT_FIRST_LOWER,
 }
+
+_FLAGS = {"start": kernels.FLAG_START, "bracket": kernels.FLAG_BRACKET}
 
 FOLD = np.arange(256, dtype=np.uint8)
 FOLD[ord("A") : ord("Z") + 1] += 32
@@ -85,7 +88,7 @@ class WordTable:
             forms |= {name[0].upper() + name[1:], name[0].lower() + name[1:]}
         for form in forms:
             key = form.encode()
-            if domain != kernels.DOMAIN_ENTITY:
+            if domain not in (kernels.DOMAIN_ENTITY, kernels.DOMAIN_TEX):
                 key = bytes(FOLD[np.frombuffer(key, np.uint8)])
             self.entries[domain, key] = (value, second)
 
@@ -151,7 +154,7 @@ def parse_rules(text: str, where: str) -> RuleFile:
 def load_rules(language: str) -> list[RuleFile]:
     """The rule files that hold for a language code, least specific first."""
     folder = resources.files("transforms") / "data" / "templates"
-    files = []
+    files: list[tuple[str, RuleFile]] = []
     for name in ("common", language.split("-")[0], language):
         path = folder / f"{name}.rules"
         if path.is_file() and all(file[0] != name for file in files):
@@ -360,7 +363,13 @@ class _Compiler:
         """Emits the test that an expression puts to its alternative; where its jump stands."""
         if expression.startswith(("!", "*")) or re.match(r"\d+\*", expression):
             return []
-        if expression.startswith("?!"):
+        flag = re.fullmatch(r"\?(!?)\^(\w+)", expression)
+        if flag:
+            if flag[2] not in _FLAGS:
+                raise self._fail(f"there is no circumstance {flag[2]!r}")
+            program += [kernels.OP_FLAG, 0, _FLAGS[flag[2]], int(not flag[1])]
+            place = len(program) - 3
+        elif expression.startswith("?!"):
             program += [kernels.OP_ABSENT, 0, self.words.selector(expression[2:])]
             place = len(program) - 2
         elif expression.startswith("?"):

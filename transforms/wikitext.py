@@ -69,6 +69,16 @@ _TAGS = {
 }
 
 
+# How data/tex_commands.tsv writes what is no text.
+_TEX_COMMANDS = {
+    "": kernels.TEX_IGNORED,
+    "{}": kernels.TEX_GROUP,
+    "{}/{}": kernels.TEX_FRACTION,
+    "delimiter": kernels.TEX_DELIMITER,
+    "text": kernels.TEX_TEXT,
+}
+
+
 def _language_data() -> dict[str, Any]:
     path = resources.files("transforms") / "data" / "languages.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -197,6 +207,13 @@ class WikitextExtractor:
         for name, text in html5.items():
             if name.endswith(";"):
                 words.add_text(kernels.DOMAIN_ENTITY, name[:-1], text)
+        path = resources.files("transforms") / "data" / "tex_commands.tsv"
+        for line in path.read_text(encoding="utf-8").splitlines():
+            name, _, text = line.partition("\t")
+            if text in _TEX_COMMANDS:
+                words.add(kernels.DOMAIN_TEX, name, 0, _TEX_COMMANDS[text])
+            else:
+                words.add_text(kernels.DOMAIN_TEX, name, text)
         for name in data["interlanguage"]:
             words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_LANGUAGE)
         for name in data["interwiki"]:
@@ -206,7 +223,7 @@ class WikitextExtractor:
             _CATEGORY: kernels.NAMESPACE_CATEGORY,
             _TEMPLATE: kernels.NAMESPACE_TEMPLATE,
         }
-        for key, names_of_key in {**{key: () for key in kinds}, **self.site.namespaces}.items():
+        for key, names_of_key in {**dict.fromkeys(kinds, ()), **self.site.namespaces}.items():
             aliases = {_FILE: "file", _CATEGORY: "category"}.get(key)
             more = (*own.get(aliases, ()), *english[aliases]) if aliases else ()
             for name in (*names_of_key, *more):
@@ -234,10 +251,10 @@ class WikitextExtractor:
         upper = np.arange(0x600, dtype=np.uint16)
         lower = upper.copy()
         for code in range(0x600):
-            for table, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
+            for cases, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
                 # Mappings that change the length in UTF-8 or in characters are left out.
                 if len(form) == 1 and len(form.encode()) == len(chr(code).encode()):
-                    table[code] = ord(form)
+                    cases[code] = ord(form)
         settings = np.zeros(kernels.SETTINGS, np.int64)
         settings[kernels.SETTING_VARIANTS] = variants
         settings[kernels.SETTING_KEEP_HEADINGS] = self.options.headings == "keep"
@@ -252,14 +269,14 @@ class WikitextExtractor:
             settings[setting] = words.intern(separator)
             settings[setting + 1] = len(separator)
         settings[kernels.SETTING_GROUP_FROM] = own.get("group_from", 4)
-        table, pool, code = words.arrays()
+        table, pool, programs = words.arrays()
         return kernels.Tables(
             structure_class=structure_class,
             render_class=render_class,
             fold=template_rules.FOLD,
             words=table,
             pool=pool,
-            code=code,
+            code=programs,
             upper=upper,
             lower=lower,
             settings=settings,

@@ -33,6 +33,8 @@ MAX_ARGUMENTS = 4096
 MAX_RULE_DEPTH = 24
 RULE_SLACK = 512
 MAX_RUN = 8  # braces or brackets of one run that can open something; more are literal
+MAX_FORMULA = 2000  # bytes of TeX that are turned into text
+MAX_GROUPS = 32  # nested groups in a formula
 MAX_TARGET = 512  # bytes looked at for a link's target or a template's name
 
 # What was dropped leaves this byte in the output until `clean` has repaired the punctuation around it.
@@ -42,11 +44,12 @@ DOMAIN_TAG = 1
 DOMAIN_TEMPLATE = 2
 DOMAIN_FUNCTION = 3
 DOMAIN_NAMESPACE = 4
-DOMAIN_ENTITY = 5  # the only domain whose keys are case-sensitive
+DOMAIN_ENTITY = 5  # keys are case-sensitive
 DOMAIN_SECTION = 6
 DOMAIN_SWITCH = 7
 DOMAIN_VARIANT = 8
 DOMAIN_DISAMBIGUATION = 9
+DOMAIN_TEX = 10  # case-sensitive, too
 DOMAIN_TABLES = 16  # table i of the rules is domain DOMAIN_TABLES + i
 
 EVENT_TEMPLATE = 1
@@ -67,6 +70,19 @@ TAG_BLOCK = 6
 TAG_BREAK = 7
 TAG_SUPERSCRIPT = 8
 TAG_MATH = 9
+
+# What a TeX command does, when it does not stand for a text.
+TEX_IGNORED = -1
+TEX_GROUP = -2  # its argument shows
+TEX_FRACTION = -3
+TEX_DELIMITER = -4  # \left and \right: the dot that stands for no delimiter does not show
+TEX_TEXT = -5  # its argument is text, spaces included
+
+GROUP_PLAIN = 0
+GROUP_BRACKET = 1  # what opened it wrote a bracket
+GROUP_NUMERATOR = 2
+GROUP_NUMERATOR_BRACKET = 3
+GROUP_TEXT = 4
 
 NAMESPACE_FILE = 1
 NAMESPACE_CATEGORY = 2
@@ -91,6 +107,7 @@ LINE_ALONE = 2  # a line that is never joined with its neighbours
 LINE_LIST = 3
 LINE_HEADING = 4
 LINE_DROPPED = 5
+LINE_INDENTED = 6  # starts with a space: preformatted, so mostly code and tables drawn with characters
 
 SETTING_VARIANTS = 0
 SETTING_KEEP_HEADINGS = 1
@@ -117,6 +134,10 @@ OP_JUMP = 7  # target
 OP_JOIN = 8  # first number, step, offset and length of the separator, offset and length of the last separator
 OP_AGE = 9  # selectors of year, month, day, and of the end's year, month, day (0: the dump's date)
 OP_TITLE = 10
+OP_FLAG = 11  # jump, bits, wanted: goes on if one of the bits of FLAG_* is set (1) or none is (0)
+
+FLAG_START = 1  # nothing stands before the template on its line
+FLAG_BRACKET = 2  # a bracket is open before it
 
 FORMAT_PLAIN = 0
 FORMAT_NUMBER = 1
@@ -149,7 +170,7 @@ class Tables(NamedTuple):
 def hash_bytes(fold, domain, source, start, end):  # type: ignore[no-untyped-def]
     """31-bit FNV-1a of source[start:end] under the domain's case folding."""
     value = 2166136261 ^ domain
-    if domain == DOMAIN_ENTITY:
+    if domain in (DOMAIN_ENTITY, DOMAIN_TEX):
         for i in range(start, end):
             value = ((value ^ source[i]) * 16777619) & 0x7FFFFFFF
     else:
@@ -174,7 +195,7 @@ def find(tables, domain, source, start, end):  # type: ignore[no-untyped-def]
             same = True
             for i in range(length):
                 c = source[start + i]
-                if domain != DOMAIN_ENTITY:
+                if domain != DOMAIN_ENTITY and domain != DOMAIN_TEX:
                     c = fold[c]
                 if pool[offset + i] != c:
                     same = False
@@ -561,7 +582,7 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
                     depth += 1
                     open_tables += 1
                 i = name_end
-            elif not closing and (tag == TAG_HIDDEN or tag == TAG_LITERAL or tag == TAG_REFERENCE or tag == TAG_MATH):
+            elif not closing and tag in (TAG_HIDDEN, TAG_LITERAL, TAG_REFERENCE, TAG_MATH):
                 i = name_end
                 end = tag_end(text, name_end - 1, n)
                 number = tables.words[found, 5] & 255
@@ -670,10 +691,26 @@ def put_entity(text, p, limit, out, o, tables):  # type: ignore[no-untyped-def]
 
 @kernel
 def has_content(out, start, end):  # type: ignore[no-untyped-def]
+    first, last = trim(out, start, end)
+    return first < last
+
+
+@kernel
+def reads_as_prose(out, start, end):  # type: ignore[no-untyped-def]
+    """True if an indented line is a paragraph somebody indented by accident: long, and letters nearly all of it."""
+    start, end = trim(out, start, end)
+    if end - start < 60:
+        return False
+    letters = 0
     for i in range(start, end):
-        if not is_blank(out[i]):
-            return True
-    return False
+        c = out[i]
+        if is_letter(c) or c >= 0x80:
+            letters += 1
+        elif c == _SPACE:
+            if out[i - 1] == _SPACE:
+                return False
+            letters += 1
+    return letters * 100 >= (end - start) * 88
 
 
 @kernel
@@ -693,7 +730,9 @@ def classify_line(text, q, n):  # type: ignore[no-untyped-def]
             j += 1
         if j >= n or text[j] == _NEWLINE:
             return LINE_BLANK, j, 0, 0, 0
-        return LINE_ALONE, j, 0, 0, 0
+        if text[j] == 123 and text[j + 1] in (124, 123):
+            return LINE_ALONE, j, 0, 0, 0
+        return LINE_INDENTED, j, 0, 0, 0
     if c == 42 or c == 35 or c == 58 or c == 59:
         j = q
         while text[j] == 42 or text[j] == 35 or text[j] == 58 or text[j] == 59:
@@ -734,6 +773,13 @@ def classify_line(text, q, n):  # type: ignore[no-untyped-def]
         return LINE_ALONE, q, 0, 0, 0
     if c == 124:
         return LINE_DROPPED, q, 0, 0, 0
+    if c == 33:
+        # A heading cell of a table that lost its start, if cells are divided on the line.
+        end = q
+        while end < n and text[end] != _NEWLINE and text[end] != 124 and not (text[end] == 33 and text[end + 1] == 33):
+            end += 1
+        if end < n and text[end] != _NEWLINE:
+            return LINE_DROPPED, q, 0, 0, 0
     if c == 45 and text[q + 1] == 45 and text[q + 2] == 45 and text[q + 3] == 45:
         j = q
         while text[j] == 45:
@@ -774,7 +820,7 @@ def stray_bold(text, p, n):  # type: ignore[no-untyped-def]
             if before == _SPACE:
                 if first_space < 0:
                     first_space = mark
-            elif before2 == _SPACE or before2 == _NEWLINE:
+            elif before2 in (_SPACE, _NEWLINE):
                 if first_single < 0:
                     first_single = mark
             elif first_word < 0:
@@ -917,9 +963,9 @@ def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-un
     """Writes out[start:end] under one of the formats FORMAT_*; -1 without room."""
     if form == FORMAT_NUMBER:
         return put_number(tables, out, o, room, start, end)
-    if form == FORMAT_LOWER or form == FORMAT_UPPER:
+    if form in (FORMAT_LOWER, FORMAT_UPPER):
         return put_cased(tables, out, o, room, start, end, form == FORMAT_UPPER, True)
-    if form == FORMAT_FIRST_UPPER or form == FORMAT_FIRST_LOWER:
+    if form in (FORMAT_FIRST_UPPER, FORMAT_FIRST_LOWER):
         return put_cased(tables, out, o, room, start, end, form == FORMAT_FIRST_UPPER, False)
     if form == FORMAT_SUPERSCRIPT:
         if o + 3 * (end - start) > room:
@@ -952,7 +998,7 @@ def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-un
 
 
 @kernel
-def evaluate(tables, program, arguments, first, last, out, o, room, title):  # type: ignore[no-untyped-def]
+def evaluate(tables, program, arguments, first, last, out, o, room, title, flags):  # type: ignore[no-untyped-def]
     """Runs a rule's program and writes its text at out[o:room]; the new end, or -1 without room."""
     code = tables.code
     pool = tables.pool
@@ -1079,6 +1125,11 @@ def evaluate(tables, program, arguments, first, last, out, o, room, title):  # t
                         return -1
                     o = put_integer(out, o, age)
             pc += 7
+        elif op == OP_FLAG:
+            if (flags & code[pc + 2] != 0) == (code[pc + 3] != 0):
+                pc += 4
+            else:
+                pc = code[pc + 1]
         elif op == OP_TITLE:
             if o + len(title) > room:
                 return -1
@@ -1115,6 +1166,28 @@ def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-d
     arguments[a, 3] = end
     arguments[a, 4] = read_integer(out, start, end)
     return position
+
+
+@kernel
+def where_called(out, line_start, start):  # type: ignore[no-untyped-def]
+    """FLAG_* of a template whose text goes to `start`, its line's text starting at line_start."""
+    flags = 0
+    if not has_content(out, line_start, start):
+        flags |= FLAG_START
+    closed = 0
+    i = start - 1
+    stop = max(line_start, start - 200)
+    while i >= stop and out[i] != _NEWLINE:
+        c = out[i]
+        if c == 41 or (c == 0x89 and i >= 2 and out[i - 1] == 0xBC and out[i - 2] == 0xEF):
+            closed += 1
+        elif c == 40 or (c == 0x88 and i >= 2 and out[i - 1] == 0xBC and out[i - 2] == 0xEF):
+            if closed == 0:
+                flags |= FLAG_BRACKET
+                break
+            closed -= 1
+        i -= 1
+    return flags
 
 
 @kernel
@@ -1242,7 +1315,8 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                     o = start
                     last = first
                 room = min(len(out) - 64 - 2 * (n - p), o + (o - start) + RULE_SLACK)
-                end = evaluate(tables, frames[depth, 4], arguments, first, last, out, o, room, title)
+                flags = where_called(out, line_start, start)
+                end = evaluate(tables, frames[depth, 4], arguments, first, last, out, o, room, title, flags)
                 if end > o:
                     for k in range(end - o):
                         out[start + k] = out[o + k]
@@ -1260,13 +1334,15 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
             if line_kind == LINE_HEADING:
                 if level <= skip_level:
                     skip_level = 0
-                if skip_level == 0 and not keep_appendices:
+                if skip_level == 0 and level <= 2 and not keep_appendices:
                     a, b = trim(out, line_start, o)
                     if find(tables, DOMAIN_SECTION, out, a, b) >= 0:
                         skip_level = level
                 if not keep_headings:
                     content = False
             if skip_level > 0 or line_kind == LINE_DROPPED or (line_kind == LINE_LIST and not keep_lists):
+                content = False
+            if line_kind == LINE_INDENTED and content and not reads_as_prose(out, line_start, o):
                 content = False
             kind_before = line_kind
             at_end = p >= n
@@ -1385,13 +1461,10 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
             p = j
             continue
         if c == 95:  # _
-            if text[p + 1] == 95:
-                j = p + 2
-                while j < p + 60 and (65 <= text[j] <= 90 or text[j] >= 0x80 or text[j] == 95):
-                    j += 1
-                if j - p > 6 and j <= limit and text[j - 1] == 95 and text[j - 2] == 95:
-                    p = j
-                    continue
+            j = switch_end(text, p, limit)
+            if j > 0:
+                p = j
+                continue
             out[o] = 95
             o += 1
             p += 1
@@ -1511,6 +1584,22 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                         out[o] = _SPACE if text[j] == _NEWLINE else text[j]
                         o += 1
                         j += 1
+            elif events[e, 5] == TAG_MATH:
+                j = end
+                while text[j] == _SPACE or text[j] in (44, 46, 58, 59):
+                    j += 1
+                if depth == 0 and (text[j] == _NEWLINE or j >= n) and not has_content(out, line_start, o):
+                    # A formula displayed on a line of its own is no sentence.
+                    out[o] = MARK
+                    o += 1
+                    end = j
+                else:
+                    start = o
+                    o = put_formula(text, inner, inner_end, out, o, tables)
+                    if o <= start:
+                        o = start
+                        out[o] = MARK
+                        o += 1
             else:
                 out[o] = MARK
                 o += 1
@@ -1556,6 +1645,257 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
 
 
 @kernel
+def group_end(text, i, end):  # type: ignore[no-untyped-def]
+    """The position of the `}` that closes the `{` at i, or -1."""
+    depth = 0
+    while i < end:
+        c = text[i]
+        if c == 92:
+            i += 1
+        elif c == 123:
+            depth += 1
+        elif c == 125:
+            depth -= 1
+            if depth == 0:
+                return i
+        i += 1
+    return -1
+
+
+@kernel
+def needs_brackets(text, start, end):  # type: ignore[no-untyped-def]
+    """True unless the TeX text[start:end] is one run of letters and digits, or one command."""
+    i = start
+    if i < end and text[i] == 92:
+        i += 1
+    while i < end and (is_letter(text[i]) or is_digit(text[i]) or text[i] == 46):
+        i += 1
+    return i < end
+
+
+@kernel
+def put_spaced(out, o, first):  # type: ignore[no-untyped-def]
+    """Writes a space, unless at the start or behind one; the new end of the output."""
+    if o > first and out[o - 1] != _SPACE and out[o - 1] != 40:
+        out[o] = _SPACE
+        return o + 1
+    return o
+
+
+@kernel
+def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
+    """Writes the TeX formula text[i:end] as a line of text; the new end of the output, or -1 if it cannot be one."""
+    words = tables.words
+    pool = tables.pool
+    if end - i > MAX_FORMULA:
+        return -1
+    groups = np.empty(MAX_GROUPS, np.int32)
+    depth = 0
+    first = o
+    room = o + 2 * (end - i) + 8
+    argument = -1  # what the next group or token is: GROUP_*, or -1
+    while i < end:
+        if o >= room - 8:
+            return -1
+        c = text[i]
+        if c == 32 or c == 9 or c == 10 or c == 13:
+            if depth > 0 and groups[depth - 1] == GROUP_TEXT:
+                o = put_spaced(out, o, first)
+            i += 1
+            continue
+        if c == 123:
+            if depth >= MAX_GROUPS:
+                return -1
+            kind = GROUP_PLAIN
+            if argument >= 0:
+                kind = argument
+                argument = -1
+                if kind in (GROUP_NUMERATOR, GROUP_BRACKET):
+                    close = group_end(text, i, end)
+                    if close < 0:
+                        return -1
+                    if needs_brackets(text, i + 1, close):
+                        out[o] = 40
+                        o += 1
+                        kind = GROUP_NUMERATOR_BRACKET if kind == GROUP_NUMERATOR else GROUP_BRACKET
+                    elif kind == GROUP_BRACKET:
+                        kind = GROUP_PLAIN
+            groups[depth] = kind
+            depth += 1
+            i += 1
+            continue
+        if c == 125:
+            if depth == 0:
+                return -1
+            depth -= 1
+            kind = groups[depth]
+            if kind in (GROUP_BRACKET, GROUP_NUMERATOR_BRACKET):
+                while o > first and out[o - 1] == _SPACE:
+                    o -= 1
+                out[o] = 41
+                o += 1
+            if kind in (GROUP_NUMERATOR, GROUP_NUMERATOR_BRACKET):
+                out[o] = 47
+                o += 1
+                argument = GROUP_BRACKET
+            i += 1
+            continue
+        if c == 94:  # ^
+            i += 1
+            while i < end and text[i] == _SPACE:
+                i += 1
+            stop = i + 1
+            start = i
+            if text[i] == 123:
+                stop = group_end(text, i, end)
+                if stop < 0:
+                    return -1
+                start = i + 1
+            k = start
+            while k < stop and (is_digit(text[k]) or text[k] == 43 or text[k] == 45):
+                k += 1
+            if k == stop and k > start:
+                for m in range(start, stop):
+                    o = put_superscript(out, o, text[m])
+                i = stop + 1 if start > i else stop
+            elif text[start] == 92 and is_circ(text, start):
+                o = put_code_point(out, o, 0xB0)
+                i = stop + 1 if start > i else start + 5
+            elif text[start] == 110 and (start == i or stop == start + 1):
+                o = put_code_point(out, o, 0x207F)
+                i = stop + 1 if start > i else stop
+            else:
+                out[o] = 94
+                o += 1
+                if start > i:
+                    argument = GROUP_BRACKET
+            continue
+        if c == 95:  # _
+            out[o] = 95
+            o += 1
+            i += 1
+            while i < end and text[i] == _SPACE:
+                i += 1
+            if i < end and text[i] == 123:
+                argument = GROUP_BRACKET
+            continue
+        if c == 92:  # a command
+            j = i + 1
+            while j < end and is_letter(text[j]):
+                j += 1
+            if j == i + 1:
+                c = text[j]
+                if c in (44, 59, 58, 32, 62):
+                    o = put_spaced(out, o, first)
+                elif c in (123, 125, 37, 36, 38, 35, 95):
+                    out[o] = c
+                    o += 1
+                elif c == 124:
+                    o = put_code_point(out, o, 0x2016)
+                elif c != 33:
+                    return -1
+                i = j + 1
+                continue
+            row = find(tables, DOMAIN_TEX, text, i + 1, j)
+            if row < 0:
+                return -1
+            kind = words[row, 5]
+            i = j
+            if kind >= 0:
+                offset = words[row, 4]
+                k = 0
+                if pool[offset] == _SPACE:
+                    o = put_spaced(out, o, first)
+                    k = 1
+                while k < kind:
+                    out[o] = pool[offset + k]
+                    o += 1
+                    k += 1
+                # The root sign binds what follows it.
+                if kind == 3 and pool[offset] == 0xE2 and pool[offset + 1] == 0x88 and pool[offset + 2] == 0x9A:
+                    if i < end and text[i] == 91:
+                        return -1
+                    argument = GROUP_BRACKET
+            elif kind == TEX_FRACTION:
+                while i < end and text[i] == _SPACE:
+                    i += 1
+                if i >= end or text[i] != 123:
+                    return -1
+                argument = GROUP_NUMERATOR
+            elif kind == TEX_DELIMITER:
+                if i < end and text[i] == 46:
+                    i += 1
+            elif kind == TEX_TEXT:
+                argument = GROUP_TEXT
+            continue
+        if argument >= 0 and argument != GROUP_TEXT:
+            argument = -1
+        if c == 38:
+            before = i
+            i, o = put_entity(text, i, end, out, o, tables)
+            if i == before + 1:
+                return -1
+            continue
+        if c in (61, 60, 62, 43, 45) and not (depth > 0 and groups[depth - 1] == GROUP_TEXT):
+            unary = (
+                o == first
+                or out[o - 1] in (40, 44, 94, 95, 61, 91, 123, 124, 60, 62)
+                or (o - 2 >= first and out[o - 1] == _SPACE and out[o - 2] in (61, 44, 60, 62))
+            )
+            if c in (43, 45) and unary:
+                out[o] = c
+                o += 1
+            else:
+                o = put_spaced(out, o, first)
+                out[o] = c
+                out[o + 1] = _SPACE
+                o += 2
+            i += 1
+            continue
+        if c == 126:
+            o = put_spaced(out, o, first)
+            i += 1
+            continue
+        out[o] = c
+        o += 1
+        i += 1
+        if c == 44:
+            out[o] = _SPACE
+            o += 1
+    if depth > 0:
+        return -1
+    while o > first and out[o - 1] == _SPACE:
+        o -= 1
+    return o
+
+
+@kernel
+def is_circ(text, i):  # type: ignore[no-untyped-def]
+    """True if the command `\\circ` stands at i."""
+    return text[i + 1] == 99 and text[i + 2] == 105 and text[i + 3] == 114 and text[i + 4] == 99
+
+
+@kernel
+def switch_end(text, p, limit):  # type: ignore[no-untyped-def]
+    """One past the behaviour switch `__NAME__` that starts at p; 0 if there is none.
+
+    Its name is in capitals, or in a script that MediaWiki's translations write their switches in.
+    """
+    if text[p + 1] != 95:
+        return 0
+    j = p + 2
+    stop = min(limit - 1, p + 80)
+    while j < stop:
+        c = text[j]
+        if c == 95 and text[j + 1] == 95:
+            return j + 2 if j - p >= 5 else 0
+        if not (65 <= c <= 90 or c >= 0x80 or c == 95):
+            return 0
+        j += 1
+    return 0
+
+
+@kernel
 def open_link(text, inner, inner_end, end, out, o, tables):  # type: ignore[no-untyped-def]
     """Decides on the internal link whose content is text[inner:inner_end].
 
@@ -1583,12 +1923,16 @@ def open_link(text, inner, inner_end, end, out, o, tables):  # type: ignore[no-u
         if row >= 0:
             kind = tables.words[row, 4]
     if start == inner and (
-        kind == NAMESPACE_FILE or kind == NAMESPACE_CATEGORY or (kind == NAMESPACE_LANGUAGE and j >= inner_end)
+        kind in (NAMESPACE_FILE, NAMESPACE_CATEGORY) or (kind == NAMESPACE_LANGUAGE and j >= inner_end)
     ):
         out[o] = MARK
         return end, o + 1, False, 0
     if j < inner_end and text[j] == 124:
         a, b = trim(text, j + 1, inner_end)
+        if kind == NAMESPACE_LANGUAGE and b - a == colon - start and same_name(text, a, start, b - a):
+            # `[[:de:Haus|de]]` points to a page in another language after a name.
+            out[o] = MARK
+            return end, o + 1, False, 0
         if a < b:
             return j + 1, o, True, inner_end
         inner_end = j
@@ -1613,8 +1957,59 @@ def open_link(text, inner, inner_end, end, out, o, tables):  # type: ignore[no-u
 
 
 @kernel
+def put_superscript_tag(text, p, limit, out, o):  # type: ignore[no-untyped-def]
+    """Writes the content of `<sup>` that starts at p if it is short; (where to go on, new end of the output).
+
+    Digits and signs become superscript characters; what else is an exponent follows a `^`; ordinals stay as they are.
+    """
+    while p < limit and text[p] in (39, _SPACE):
+        p += 1
+    start = o
+    j = p
+    while j < limit and j < p + 12:
+        c = text[j]
+        if is_digit(c) or c == 43 or c == 45:
+            o = put_superscript(out, o, c)
+            j += 1
+        elif c == 0xE2 and text[j + 1] == 0x88 and text[j + 2] == 0x92:  # U+2212
+            o = put_code_point(out, o, 0x207B)
+            j += 3
+        else:
+            break
+    k = j
+    while k < limit and text[k] in (39, _SPACE):
+        k += 1
+    if j > p and k < limit and text[k] == 60 and text[k + 1] == 47:
+        return k, o
+    o = start
+    c = text[p]
+    k = p + 1
+    while k < limit and text[k] in (39, _SPACE):
+        k += 1
+    alone = k < limit and text[k] == 60 and text[k + 1] == 47
+    before = out[o - 1] if o > 0 else 0
+    if c == 110 and alone:
+        return k, put_code_point(out, o, 0x207F)
+    if (
+        j > p
+        or (
+            alone
+            and c in (105, 106, 107, 109, 112, 113, 116, 120, 121, 122)
+            and (is_digit(before) or is_letter(before))
+        )
+        or (is_letter(c) and k < limit and text[k] in (43, 45))
+    ):
+        out[o] = 94
+        o += 1
+    return p, o
+
+
+@kernel
 def put_tag(text, p, limit, out, o, depth, tables):  # type: ignore[no-untyped-def]
-    """Writes what the `<` at p, which starts no paired construct, stands for; (where to go on, new end of the output)."""
+    """Writes what the `<` at p stands for, if it starts no paired construct.
+
+    (where to go on, new end of the output).
+    """
     if text[p + 1] == 33 and text[p + 2] == 45 and text[p + 3] == 45:
         # A comment that is never closed hides the rest of its line.
         j = p + 4
@@ -1635,34 +2030,18 @@ def put_tag(text, p, limit, out, o, depth, tables):  # type: ignore[no-untyped-d
     kind = tables.words[row, 4]
     end = tag_end(text, name_end - 1, limit)
     if end < 0:
-        if kind == TAG_REFERENCE or kind == TAG_HIDDEN or closing:
+        if kind in (TAG_REFERENCE, TAG_HIDDEN) or closing:
             out[o] = MARK
             return min(name_end, limit), o + 1
         out[o] = 60
         return p + 1, o + 1
     end += 1
-    if kind == TAG_BLOCK or kind == TAG_BREAK or kind == TAG_TABLE:
+    if kind in (TAG_BLOCK, TAG_BREAK, TAG_TABLE):
         out[o] = _NEWLINE if depth == 0 else _SPACE
         return end, o + 1
     if kind == TAG_SUPERSCRIPT and not closing:
-        j = end
-        while j < limit and j < end + 6 and (is_digit(text[j]) or text[j] == 43 or text[j] == 45):
-            j += 1
-        minus = 0
-        k = end
-        if text[k] == 0xE2 and text[k + 1] == 0x88 and text[k + 2] == 0x92:  # U+2212
-            minus = 3
-            j = k + 3
-            while j < limit and j < end + 8 and is_digit(text[j]):
-                j += 1
-        if j > end + minus and text[j] == 60 and text[j + 1] == 47 and j < limit:
-            if minus > 0:
-                o = put_code_point(out, o, 0x207B)
-            for i in range(end + minus, j):
-                o = put_superscript(out, o, text[i])
-            return j, o
-        return end, o
-    if kind == TAG_REFERENCE or kind == TAG_HIDDEN or kind == TAG_MATH:
+        return put_superscript_tag(text, end, limit, out, o)
+    if kind in (TAG_REFERENCE, TAG_HIDDEN, TAG_MATH):
         out[o] = MARK
         return end, o + 1
     return end, o
@@ -1752,12 +2131,14 @@ def clean(out, n):  # type: ignore[no-untyped-def]
                     if before == c or ((c == 46 or c == 59 or c == 58) and before == 44):
                         # Two separators with nothing left between them.
                         k -= 1
-                    elif c == 44 and (before == 59 or before == 58 or before == 46) and k < w:
-                        if before != 46:
-                            i += 1
-                            continue
+                    elif c == 44 and before in (59, 58) and k < w:
+                        i += 1
+                        continue
                     if not (c == 58 and k < w):
                         w = k
+        elif c == 44 and w - line > 1 and out[w - 1] == _SPACE and (i + 1 >= n or is_blank(out[i + 1])):
+            # No language sets a space before a comma.
+            w -= 1
         mark = False
         if is_letter(c) or is_digit(c) or c >= 0x80:
             letters = True
