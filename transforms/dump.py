@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from transforms import corpus, files
 from transforms.corpus import Document, ReadOptions, RejectedPage
@@ -41,7 +42,6 @@ _TAIL_BYTES = 64
 _DATE_PAGES = 200
 _MANY_REVISIONS = 16 << 20
 _PAGE = b"<page>"
-_PAGE_END = b"</page>"
 _CLOSING = b"</mediawiki>"
 _BOM = b"\xef\xbb\xbf"
 
@@ -323,6 +323,8 @@ def dump_date(path: str) -> str | None:
 def _read_pages(source: Source, unit: Unit, reading: ReadOptions) -> Iterator[Page | RejectedPage]:
     window = Window(source)
     namespaces = _LazyNamespaces(unit.path)
+    marks = np.empty(kernels.N_MARKS, np.int64)
+    view, words = kernels.views_of(window.data)
     is_closed = False
     at = 0
     while True:
@@ -337,30 +339,30 @@ def _read_pages(source: Source, unit: Unit, reading: ReadOptions) -> Iterator[Pa
                 if unit.start == 0 and not is_closed:
                     raise RunFailedError(_not_closed(unit.path))
                 return
+            view, words = kernels.views_of(window.data)
             at = 0
             continue
         if not window.is_own(start):
             return
-        end = window.data.find(_PAGE_END, start)
-        while end < 0 and len(window.data) - start <= reading.largest_page:
-            held = len(window.data) - start
-            if not window.slide(start):
-                raise RunFailedError(_not_closed(unit.path))
-            start = 0
-            end = window.data.find(_PAGE_END, held - len(_PAGE_END) + 1)
-            if end < 0 and len(window.data) > _MANY_REVISIONS:
-                _forget_old_revisions(window)
-        next_start = window.data.find(_PAGE, start + len(_PAGE), end if end >= 0 else len(window.data))
-        if next_start >= 0:
-            yield _rejected(window.data[start:next_start], "the page is not closed")
-            at = next_start
-        elif end < 0:
+        status = kernels.scan_page(view, words, start, marks)
+        if status == kernels.COMPLETE:
+            yield _page_of(window.data, view, words, marks.tolist(), namespaces)
+            at = int(marks[kernels.END])
+        elif status == kernels.NOT_CLOSED:
+            yield RejectedPage(title=_title_of(window.data, marks.tolist()), reason="the page is not closed")
+            at = int(marks[kernels.END])
+        elif len(window.data) - start > reading.largest_page:
+            reason = f"the page is larger than {reading.largest_page} bytes"
+            yield RejectedPage(title=_title_of(window.data, marks.tolist()), reason=reason)
             # What is left of it is passed over in search of the next page.
-            yield _rejected(window.data[start:], f"the page is larger than {reading.largest_page} bytes")
             at = start + len(_PAGE)
         else:
-            yield _parse_page(window.data[start:end], namespaces)
-            at = end
+            if not window.slide(start):
+                raise RunFailedError(_not_closed(unit.path))
+            if len(window.data) > _MANY_REVISIONS:
+                _forget_old_revisions(window)
+            view, words = kernels.views_of(window.data)
+            at = 0
 
 
 def _behind_tags(data: bytes, at: int) -> int:
@@ -396,73 +398,77 @@ class _LazyNamespaces:
         return self._numbers.get(prefix, 0)
 
 
-_ID = re.compile(rb"<id>\s*(\d{1,18})\s*</id>")
-_NS = re.compile(rb"<ns>\s*(-?\d{1,9})\s*</ns>")
+def _title_of(data: bytes, marks: list[int]) -> str:
+    """A page's title for people to read, whatever is wrong with the page."""
+    if marks[kernels.TITLE] < 0:
+        return "(no title)"
+    title = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]][:1000]
+    return (_unescaped(title) or title).decode("utf-8", "replace").strip()
 
 
-def _parse_page(page: bytes, namespaces: _LazyNamespaces) -> Page | RejectedPage:
-    """Reads a page from its <page> on; without </page>."""
-    revision = page.find(b"<revision>")
-    if revision < 0:
-        return _rejected(page, "the page has no revision")
-    head = page[:revision]
-    while True:
-        tag = page.find(b"<text", revision)
-        if tag < 0:
-            return _rejected(page, "the page's last revision has no text")
-        begin = page.find(b">", tag) + 1
-        if begin == 0:
-            return _rejected(page, "a tag is not closed")
-        if page[begin - 2] == ord("/"):
-            end = begin
+def _page_of(
+    data: bytes,
+    view: npt.NDArray[np.uint8],
+    words: npt.NDArray[np.uint64],
+    marks: list[int],
+    namespaces: _LazyNamespaces,
+) -> Page | RejectedPage:
+    reason = _what_is_wrong(data, marks)
+    if reason is None:
+        title: bytes | None = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]].strip()
+        if title and b"&" in title:
+            title = _unescaped(title)
+        begin, end, flags = marks[kernels.TEXT], marks[kernels.TEXT_END], marks[kernels.TEXT_FLAGS]
+        text: bytes | None
+        if flags & kernels.IS_ESCAPED:
+            out = np.empty(end - begin, np.uint8)
+            size = kernels.unescape(view, words, begin, end, out)
+            text = out[:size].tobytes() if size >= 0 else None
         else:
-            end = page.find(b"</text>", begin)
-            if end < 0:
-                return _rejected(page, "the page's text is not closed")
-        # A revision in front of this one may have no text.
-        revision = page.rfind(b"<revision>", revision, tag)
-        next_revision = page.find(b"<revision>", end)
-        if next_revision < 0:
-            break
-        revision = next_revision
-    # Where model and format stand depends on the schema: in front of the text, or behind it.
-    meta = page[revision:tag] + page[end:]
-
-    title = _unescaped(_element(head, b"title"))
-    if not title:
-        return _rejected(page, "the page has no title")
-    page_id = _ID.search(head)
-    revision_id = _ID.search(meta)
-    if page_id is None or revision_id is None:
-        return _rejected(page, f"the {'page' if page_id is None else 'revision'}'s id is no number")
-    namespace = _NS.search(head)
-    if namespace is None and b"<ns" in head:
-        return _rejected(page, "the namespace is no number")
-    if b"deleted=" in page[tag:begin]:
-        return _rejected(page, "the text was deleted")
-    escaped = page[begin:end]
-    if b"<" in escaped:
-        return _rejected(page, "there is markup of XML inside the text")
-    text = _unescaped(escaped)
-    if text is None:
-        return _rejected(page, "the text has a reference that XML does not know")
-    if not (_is_utf8(title) and _is_utf8(text)):
-        return _rejected(page, "it is not valid UTF-8")
-    return Page(
-        title=title,
-        namespace=int(namespace.group(1)) if namespace else namespaces.of(title),
-        page_id=int(page_id.group(1)),
-        revision_id=int(revision_id.group(1)),
-        is_redirect=b"<redirect" in head,
-        timestamp=_element(meta, b"timestamp"),
-        model=_element(meta, b"model") or b"wikitext",
-        text=text,
-    )
+            text = data[begin:end]
+        if not title:
+            reason = "the page has no title"
+        elif text is None:
+            reason = "the text has a reference (&…;) that XML does not know"
+        elif not (_is_utf8(title) and (not flags & kernels.NOT_ASCII or _is_utf8(text))):
+            reason = "it is not valid UTF-8"
+        else:
+            number = marks[kernels.NAMESPACE]
+            model = data[marks[kernels.MODEL] : marks[kernels.MODEL_END]] if marks[kernels.MODEL] >= 0 else b""
+            timestamp = marks[kernels.TIMESTAMP]
+            return Page(
+                title=title,
+                namespace=number if number != kernels.NO_NAMESPACE else namespaces.of(title),
+                page_id=marks[kernels.PAGE_ID],
+                revision_id=marks[kernels.REVISION_ID],
+                is_redirect=bool(marks[kernels.IS_REDIRECT]),
+                timestamp=data[timestamp : marks[kernels.TIMESTAMP_END]] if timestamp >= 0 else b"",
+                model=model or b"wikitext",
+                text=text,
+            )
+    return RejectedPage(title=_title_of(data, marks), reason=reason)
 
 
-def _rejected(page: bytes, reason: str) -> RejectedPage:
-    title = _element(page[: 1 << 16], b"title")
-    return RejectedPage(title=(_unescaped(title) or title).decode("utf-8", "replace") or "(no title)", reason=reason)
+def _what_is_wrong(data: bytes, marks: list[int]) -> str | None:
+    if marks[kernels.TITLE] < 0:
+        return "the page has no title"
+    if marks[kernels.PAGE_ID] < 0:
+        return "the page's id is missing, or no number"
+    if marks[kernels.NAMESPACE] == kernels.BAD_NAMESPACE:
+        return "the namespace is no number"
+    if marks[kernels.REVISION] < 0:
+        return "the page has no revision"
+    if marks[kernels.REVISION_ID] < 0:
+        return "the revision's id is missing, or no number"
+    if marks[kernels.TEXT] < 0:
+        return "the revision has no text"
+    if b"deleted=" in data[marks[kernels.TEXT_TAG] : marks[kernels.TEXT]]:
+        return "the text was deleted from the wiki"
+    if marks[kernels.TEXT_FLAGS] & kernels.HAS_MARKUP:
+        return "the text has markup of XML in it"
+    if marks[kernels.TEXT_END] < 0:
+        return "the text is not closed"
+    return None
 
 
 def _element(data: bytes, name: bytes) -> bytes:
@@ -482,8 +488,7 @@ def _is_utf8(text: bytes) -> bool:
 
 def _unescaped(text: bytes) -> bytes | None:
     """Resolves XML's references and line ends; None where there is one that XML does not know."""
-    if b"&" not in text and b"\r" not in text:
-        return text
     out = np.empty(len(text), np.uint8)
-    size = kernels.unescape(np.frombuffer(text, np.uint8), out)
+    view, words = kernels.views_of(text)
+    size = kernels.unescape(view, words, 0, len(text), out)
     return out[:size].tobytes() if size >= 0 else None
