@@ -186,7 +186,7 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     segment_starts = np.concatenate([np.zeros(1, np.int64), text.segment_ends])
     document_starts = np.concatenate([np.zeros(1, np.int64), text.document_ends])
     order = np.arange(len(text.document_ends), dtype=np.int64)
-    random_kernels.shuffle(twister, order, len(order))
+    random_kernels.shuffle(twister, order)
     length = options.max_seq_length
     to_predict = np.array(
         [
@@ -208,11 +208,12 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     mask_ends = np.empty(room, np.int64)
     mask_positions = np.empty(mask_room, np.uint16)
     mask_ids = np.empty(mask_room, np.int32)
+    scratch = np.zeros(instance_kernels.SCRATCH, np.uint8)
     state = np.zeros(instance_kernels.STATE, np.int64)
     state[instance_kernels.TARGET] = -1
     while not instance_kernels.make_instances(
         twister, segment_starts, document_starts, order, continues, vocabulary.ids, vocabulary.id_of("[MASK]"),
-        to_predict, options.dupe_factor, options.short_seq_prob, length, options.do_whole_word_mask,
+        to_predict, options.dupe_factor, options.short_seq_prob, length, options.do_whole_word_mask, scratch,
         spans, lengths, is_random, mask_ends, mask_positions, mask_ids, state,
     ):  # fmt: skip
         if state[instance_kernels.INSTANCES] == len(spans):
@@ -226,7 +227,7 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     made = int(state[instance_kernels.INSTANCES])
     masks = int(state[instance_kernels.MASKS])
     written = np.arange(made, dtype=np.int64)
-    random_kernels.shuffle(twister, written, made)
+    random_kernels.shuffle(twister, written)
     return Instances(
         spans[:made],
         lengths[:made],
@@ -278,8 +279,9 @@ def _write(
             last = min(first + records * step, len(instances))
             start = serialize_kernels.serialize_records(
                 text.ids, instances.spans, instances.lengths, instances.is_random, instances.mask_ends,
-                instances.mask_positions, instances.mask_ids, instances.order, varints, cls_id, sep_id,
-                options.max_seq_length, options.max_predictions_per_seq, first, last, step, buffer, sizes,
+                instances.mask_positions, instances.mask_ids, instances.order, varints, serialize_kernels.NAMES,
+                cls_id, sep_id, options.max_seq_length, options.max_predictions_per_seq, first, last, step, buffer,
+                sizes,
             )  # fmt: skip
             file.write(buffer.data[start:])
             if indexes:

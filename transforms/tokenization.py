@@ -58,6 +58,7 @@ class Tokenizer:
         for byte in range(128):
             self._ascii_ids[byte] = known.get(chr(byte), self.unknown_id)
         self._words = np.zeros((1 << kernels.WORD_BITS) * 4, np.uint64)
+        self._scratch = np.empty(kernels.SCRATCH, np.uint8)
 
     def tokenize_file(self, path: str) -> TokenizedText:
         """Tokenizes one file; see `tokenize_files`."""
@@ -100,7 +101,8 @@ class Tokenizer:
             text[size : whole + kernels.PADDING] = 10
             kernels.tokenize_block(
                 text, whole, table.do_lower_case, table.pages, table.blocks, table.pool, self._slots, self._node_ids,
-                self._ascii_ids, self.unknown_id, self._words, block_ids, block_ends, block_documents, state,
+                self._ascii_ids, self.unknown_id, self._words, self._scratch, block_ids, block_ends,
+                block_documents, state,
             )  # fmt: skip
             if state[kernels.BAD_BYTE] >= 0:
                 raise _not_utf8(path, lines_before, bytes(block), int(state[kernels.BAD_BYTE]))

@@ -12,7 +12,7 @@ from transforms.errors import UnusableInputError
 DuplicatePieces = Literal["first", "last"]
 
 SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
-MAX_PIECES = 1 << 29
+MAX_PIECES = 1 << 28
 
 
 @dataclasses.dataclass(frozen=True)

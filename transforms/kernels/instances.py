@@ -20,6 +20,7 @@ Arrays
   mask_positions, mask_ids
               uint16, int32: the masked positions of all instances, ascending in each, and the pieces written there;
               KEPT where the piece stays.
+  scratch     uint8[SCRATCH]: of one instance, all 0 to start. See the names below.
   state       int64[STATE]: where to go on, see the names below; all 0 to start, but TARGET, which is -1.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
@@ -27,8 +28,18 @@ Arrays
 import numpy as np
 
 from transforms.kernels import kernel
-from transforms.kernels.memory import trailing_zeros
-from transforms.kernels.random import below, next_53_bits, shuffle
+from transforms.kernels.memory import (
+    address,
+    get_i32,
+    get_u16,
+    get_u64,
+    load_u8,
+    put_i32,
+    put_u16,
+    put_u64,
+    trailing_zeros,
+)
+from transforms.kernels.random import USED, below, next_53_bits, shuffle_u16
 
 KEPT = -1
 
@@ -41,86 +52,104 @@ INSTANCES = 4
 MASKS = 5
 STATE = 6
 
+# Places in `scratch`.
+_MOST = 1 << 16  # more than any sequence length
+MARKED = 0  # a bit for each position: whether it is masked
+REPLACED = MARKED + _MOST // 8  # int32 for each position: what is written there, if masked
+CANDIDATES = REPLACED + 4 * _MOST  # uint16: the positions that may be masked, or where words start
+WORDS = CANDIDATES + 2 * _MOST  # uint16: words, in the order in which they are tried
+SCRATCH = WORDS + 2 * _MOST
+
 _EIGHT_TENTHS = int(0.8 * 2**53)  # random() < 0.8, in units of 2**-53; exact
 _HALF = 1 << 52
 
 
 @kernel
-def _mask_pieces(twister, first, second, count, piece_ids, mask_id, candidates, replaced, marked):
-    """Masks `count` of an instance's pieces one by one; sets their bits in `marked` and fills `replaced`."""
+def _mask_pieces(twister, used, first, second, count, piece_ids, pieces, mask_id, scratch):
+    """Masks `count` of an instance's pieces one by one: sets their bits in MARKED and fills REPLACED."""
+    candidates = scratch + CANDIDATES
     for i in range(first):
-        candidates[i] = i + 1
+        put_u16(candidates, i, i + 1)
     for i in range(second):
-        candidates[first + i] = first + 2 + i
-    shuffle(twister, candidates[: first + second], count)
+        put_u16(candidates, first + i, first + 2 + i)
+    used = shuffle_u16(twister, used, candidates, first + second, count)
     for i in range(count):
-        _replace(twister, candidates[i], piece_ids, mask_id, replaced, marked)
+        used = _replace(twister, used, get_u16(candidates, i), piece_ids, pieces, mask_id, scratch)
+    return used
 
 
 @kernel
-def _mask_words(
-    twister, first, second, count, piece_ids, mask_id, candidates, replaced, marked, continues, spans, words
-):
-    """Masks whole words while they fit into `count` pieces; see _mask_pieces. Returns how many pieces are masked."""
-    n = 0
+def _mask_words(twister, used, first, second, count, piece_ids, pieces, mask_id, scratch, continues, a, b):
+    """Masks whole words while they fit into `count` pieces; see _mask_pieces."""
+    candidates = scratch + CANDIDATES  # where each word starts among the instance's pieces
+    words = scratch + WORDS
+    n = np.int64(0)
     for i in range(first + second):
-        inside = i < first
-        at = spans[0] + i if inside else spans[1] + i - first
+        at = a + i if i < first else b + i - first
         # A piece that goes on a word belongs to what is before it, even over the [SEP] that is between.
-        if n == 0 or not continues[at]:
-            candidates[n] = i
-            words[n] = n
+        if n == 0 or load_u8(continues, at) == 0:
+            put_u16(candidates, n, i)
+            put_u16(words, n, n)
             n += 1
-    candidates[n] = first + second
-    shuffle(twister, words[:n], n)
+    put_u16(candidates, n, first + second)
+    used = shuffle_u16(twister, used, words, n, n)
     masked = 0
     for k in range(n):
         if masked >= count:
             break
-        word = np.int64(words[k])
-        start = np.int64(candidates[word])
-        end = np.int64(candidates[word + 1])
+        word = get_u16(words, k)
+        start = get_u16(candidates, word)
+        end = get_u16(candidates, word + 1)
         if masked + end - start > count:
             continue
         for i in range(start, end):
-            _replace(twister, i + 1 if i < first else i + 2, piece_ids, mask_id, replaced, marked)
+            position = i + 1 if i < first else i + 2
+            used = _replace(twister, used, position, piece_ids, pieces, mask_id, scratch)
         masked += end - start
-    return masked
+    return used
 
 
 @kernel
-def _replace(twister, position, piece_ids, mask_id, replaced, marked):
+def _replace(twister, used, position, piece_ids, pieces, mask_id, scratch):
     """Draws what is written at a masked position."""
-    position = np.int64(position)
-    if next_53_bits(twister) < _EIGHT_TENTHS:
-        piece = mask_id
-    elif next_53_bits(twister) < _HALF:
-        piece = KEPT
-    else:
-        piece = np.int64(piece_ids[below(twister, len(piece_ids))])
-    replaced[position] = piece
-    marked[position >> 6] |= np.uint64(1) << np.uint64(position & 63)
+    drawn, used = next_53_bits(twister, used)
+    piece = mask_id
+    if drawn >= _EIGHT_TENTHS:
+        drawn, used = next_53_bits(twister, used)
+        piece = np.int64(KEPT)
+        if drawn >= _HALF:
+            drawn, used = below(twister, used, pieces)
+            piece = get_i32(piece_ids, drawn)
+    put_i32(scratch + REPLACED, position, piece)
+    marked = scratch + MARKED
+    bits = get_u64(marked, position >> 6)
+    put_u64(marked, position >> 6, bits | np.uint64(1) << np.uint64(position & 63))
+    return used
 
 
 @kernel
 def make_instances(
-    twister, segment_starts, document_starts, order, continues, piece_ids, mask_id, to_predict,
-    dupe_factor, short_seq_prob, max_seq_length, whole_words,
-    spans, lengths, is_random, mask_ends, mask_positions, mask_ids, state,
+    twister_array, segment_starts, document_starts, order, continues_array, piece_ids_array, mask_id,
+    to_predict, dupe_factor, short_seq_prob, max_seq_length, whole_words, scratch_array,
+    spans, lengths, is_random, mask_ends, mask_positions_array, mask_ids_array, state,
 ):  # fmt: skip
     """Makes instances of all documents, `dupe_factor` times; returns whether all are made.
 
     False: there is no room for one instance more. Enlarge the arrays and call again.
     """
+    twister = address(twister_array)
+    used = np.int64(twister_array[USED])
+    continues = address(continues_array)
+    piece_ids = address(piece_ids_array)
+    pieces = len(piece_ids_array)
+    scratch = address(scratch_array)
+    mask_positions = address(mask_positions_array)
+    mask_ids = address(mask_ids_array)
     max_tokens = max_seq_length - 3
     most_masks = to_predict[max_seq_length]
-    candidates = np.empty(max_seq_length + 1, np.uint16)
-    words = np.empty(max_seq_length + 1, np.uint16)
-    replaced = np.empty(max_seq_length, np.int32)
-    marked = np.zeros((max_seq_length >> 6) + 1, np.uint64)
     documents = len(order)
     room = len(spans)
-    mask_room = len(mask_positions)
+    mask_room = len(mask_positions_array)
     n = state[INSTANCES]
     masks = state[MASKS]
     target = state[TARGET]
@@ -133,8 +162,10 @@ def make_instances(
             segments = document_starts[document + 1] - base
             if target < 0:
                 target = max_tokens
-                if np.float64(next_53_bits(twister)) * 2.0**-53 < short_seq_prob:
-                    target = 2 + below(twister, max_tokens - 1)
+                drawn, used = next_53_bits(twister, used)
+                if np.float64(drawn) * 2.0**-53 < short_seq_prob:
+                    drawn, used = below(twister, used, max_tokens - 1)
+                    target = 2 + drawn
             while i < segments:
                 if n == room or masks + most_masks > mask_room:
                     state[PASS] = repeat
@@ -143,6 +174,7 @@ def make_instances(
                     state[TARGET] = target
                     state[INSTANCES] = n
                     state[MASKS] = masks
+                    twister_array[USED] = used
                     return False
                 start = base + i
                 a = segment_starts[start]
@@ -150,22 +182,25 @@ def make_instances(
                     i += 1
                 chunk = base + i + 1 - start
                 a_end = np.int64(1)
+                random_next = True
                 if chunk >= 2:
-                    a_end = 1 + below(twister, chunk - 1)
+                    drawn, used = below(twister, used, chunk - 1)
+                    a_end = 1 + drawn
+                    drawn, used = next_53_bits(twister, used)
+                    random_next = drawn < _HALF
                 first = segment_starts[start + a_end] - a
-                random_next = chunk == 1 or next_53_bits(twister) < _HALF
                 if random_next:
                     wanted = target - first
                     other = np.int64(0)
                     for _ in range(10):
-                        other = below(twister, documents)
+                        other, used = below(twister, used, documents)
                         if other != place:
                             break
                     other_base = document_starts[order[other]]
                     other_end = document_starts[order[other] + 1]
-                    b_start = other_base + below(twister, other_end - other_base)
-                    b_end = b_start + 1
-                    b = segment_starts[b_start]
+                    drawn, used = below(twister, used, other_end - other_base)
+                    b_end = other_base + drawn + 1
+                    b = segment_starts[b_end - 1]
                     while b_end < other_end and segment_starts[b_end] - b < wanted:
                         b_end += 1
                     second = segment_starts[b_end] - b
@@ -175,12 +210,12 @@ def make_instances(
                     b = segment_starts[start + a_end]
                     second = segment_starts[start + chunk] - b
                 while first + second > max_tokens:
-                    in_front = next_53_bits(twister) < _HALF
+                    drawn, used = next_53_bits(twister, used)
                     if first > second:
-                        a += in_front
+                        a += drawn < _HALF
                         first -= 1
                     else:
-                        b += in_front
+                        b += drawn < _HALF
                         second -= 1
                 count = min(to_predict[first + second + 3], first + second)
                 spans[n, 0] = a
@@ -189,20 +224,19 @@ def make_instances(
                 lengths[n, 1] = second
                 is_random[n] = random_next
                 if whole_words:
-                    count = _mask_words(
-                        twister, first, second, count, piece_ids, mask_id, candidates, replaced, marked,
-                        continues, spans[n], words,
-                    )  # fmt: skip
+                    used = _mask_words(
+                        twister, used, first, second, count, piece_ids, pieces, mask_id, scratch, continues, a, b
+                    )
                 else:
-                    _mask_pieces(twister, first, second, count, piece_ids, mask_id, candidates, replaced, marked)
+                    used = _mask_pieces(twister, used, first, second, count, piece_ids, pieces, mask_id, scratch)
                 for block in range((first + second + 2 >> 6) + 1):
-                    bits = marked[block]
-                    marked[block] = 0
+                    bits = get_u64(scratch + MARKED, block)
+                    put_u64(scratch + MARKED, block, np.uint64(0))
                     while bits:
                         position = (block << 6) + trailing_zeros(bits)
                         bits &= bits - np.uint64(1)
-                        mask_positions[masks] = position
-                        mask_ids[masks] = replaced[position]
+                        put_u16(mask_positions, masks, position)
+                        put_i32(mask_ids, masks, get_i32(scratch + REPLACED, position))
                         masks += 1
                 mask_ends[n] = masks
                 n += 1
@@ -214,4 +248,5 @@ def make_instances(
     state[PASS] = dupe_factor
     state[INSTANCES] = n
     state[MASKS] = masks
+    twister_array[USED] = used
     return True

@@ -1,7 +1,12 @@
-"""Loads and stores of whole machine words at any byte of a uint8 array, and counts of bits.
+"""Loads and stores of machine words, unchecked, and counts of bits.
 
-All are unchecked: an index must lie inside the array, with the word's size to spare. Words are little-endian, as on
-every machine that numba compiles for. Indexes and small results are int64, so that arithmetic on them stays integer.
+A place in memory is an array of any type, or an address of one (int64). Kernels hand addresses to the functions that
+they call in their inner loops: handing over an array counts references, atomically, at each call. An address does not
+keep its array alive; take addresses of a kernel's arguments, which their caller holds, and of nothing else.
+
+load_ and store_ count from there in bytes, get_ and put_ in elements. Nothing is checked: all bytes must lie inside
+the array. Words are little-endian, as on every machine that numba compiles for. Indexes and all values but those of
+64 unsigned bits are int64, so that arithmetic on them stays integer.
 """
 
 from typing import Any
@@ -14,59 +19,82 @@ from numba.extending import intrinsic
 _I64 = ir.IntType(64)
 
 
-def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any, kind: ir.Type) -> Any:
-    data = cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
-    data = builder.bitcast(data, ir.IntType(8).as_pointer())
-    return builder.bitcast(builder.gep(data, [index]), kind.as_pointer())
+def _pointer(context: Any, builder: Any, base_type: Any, base: Any, offset: Any, kind: ir.Type) -> Any:
+    if isinstance(base_type, types.Array):
+        base = cgutils.create_struct_proxy(base_type)(context, builder, value=base).data
+        base = builder.bitcast(base, ir.IntType(8).as_pointer())
+    else:
+        base = builder.inttoptr(base, ir.IntType(8).as_pointer())
+    return builder.bitcast(builder.gep(base, [offset]), kind.as_pointer())
 
 
-def _load(number: int, result: Any) -> Any:
-    kind = ir.IntType(number)
+def _place(base: Any) -> Any:
+    return base if isinstance(base, types.Array) else types.int64
 
-    def typed(typingctx: Any, array: Any, index: Any) -> Any:
+
+def _load(bits: int, scale: int = 1, signed: bool = False) -> Any:
+    kind = ir.IntType(bits)
+    result = types.uint64 if bits == 64 and not signed else types.int64
+
+    def typed(typingctx: Any, base: Any, index: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            word = builder.load(_pointer(context, builder, signature.args[0], args[0], args[1], kind), align=1)
-            return builder.zext(word, _I64) if number < 64 else word
+            offset = builder.mul(args[1], ir.Constant(_I64, scale))
+            word = builder.load(_pointer(context, builder, signature.args[0], args[0], offset, kind), align=1)
+            if bits == 64:
+                return word
+            return builder.sext(word, _I64) if signed else builder.zext(word, _I64)
 
-        return result(array, types.int64), code
+        return result(_place(base), types.int64), code
 
-    return typed
+    return intrinsic(typed)
 
 
-def _store(number: int) -> Any:
-    kind = ir.IntType(number)
+def _store(bits: int, scale: int = 1, signed: bool = False) -> Any:
+    kind = ir.IntType(bits)
+    stored = types.uint64 if bits == 64 and not signed else types.int64
 
-    def typed(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    def typed(typingctx: Any, base: Any, index: Any, value: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            word = builder.trunc(args[2], kind) if number < 64 else args[2]
-            builder.store(word, _pointer(context, builder, signature.args[0], args[0], args[1], kind), align=1)
+            offset = builder.mul(args[1], ir.Constant(_I64, scale))
+            word = builder.trunc(args[2], kind) if bits < 64 else args[2]
+            builder.store(word, _pointer(context, builder, signature.args[0], args[0], offset, kind), align=1)
             return context.get_dummy_value()
 
-        return types.void(array, types.int64, types.uint64 if number == 64 else types.int64), code
+        return types.void(_place(base), types.int64, stored), code
 
-    return typed
+    return intrinsic(typed)
 
 
-load_u8 = intrinsic(_load(8, types.int64))
-load_u16 = intrinsic(_load(16, types.int64))
-load_u32 = intrinsic(_load(32, types.int64))
-load_u64 = intrinsic(_load(64, types.uint64))
-store_u8 = intrinsic(_store(8))
-store_u32 = intrinsic(_store(32))
-store_u64 = intrinsic(_store(64))
+load_u8 = _load(8)
+load_u16 = _load(16)
+load_u32 = _load(32)
+load_u64 = _load(64)
+store_u8 = _store(8)
+store_u16 = _store(16)
+store_u32 = _store(32)
+store_u64 = _store(64)
+
+get_u16 = _load(16, 2)
+get_u32 = _load(32, 4)
+get_i32 = _load(32, 4, signed=True)
+get_i64 = _load(64, 8, signed=True)
+get_u64 = _load(64, 8)
+put_u16 = _store(16, 2)
+put_u32 = _store(32, 4)
+put_i32 = _store(32, 4, signed=True)
+put_i64 = _store(64, 8, signed=True)
+put_u64 = _store(64, 8)
 
 
 @intrinsic
-def copy_32(typingctx: Any, target: Any, at: Any, source: Any, start: Any) -> Any:
-    """Copies 32 bytes from source[start:] to target[at:], which must not overlap."""
+def address(typingctx: Any, array: Any) -> Any:
+    """The address of an array's first element. The array must outlive its use, see the module's head."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(8), 32)
-        block = builder.load(_pointer(context, builder, signature.args[2], args[2], args[3], kind), align=1)
-        builder.store(block, _pointer(context, builder, signature.args[0], args[0], args[1], kind), align=1)
-        return context.get_dummy_value()
+        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=args[0]).data
+        return builder.ptrtoint(data, _I64)
 
-    return types.void(target, types.int64, source, types.int64), code
+    return types.int64(array), code
 
 
 @intrinsic
@@ -75,5 +103,15 @@ def trailing_zeros(typingctx: Any, word: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), code
+
+
+@intrinsic
+def leading_zeros(typingctx: Any, word: Any) -> Any:
+    """The number of zero bits above the highest one bit of a uint64; 64 where there is none."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), code

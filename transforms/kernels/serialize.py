@@ -14,6 +14,7 @@ Arrays
   order       int64: the instances in the order in which they are written.
   varints     uint64[size]: the variable-length encoding of each number below `size`, against the upper end of the
               word, its length in the lowest byte. `size` exceeds every id and every position.
+  names       uint8[7, 32]: NAMES, the length of each feature's name, then the name.
   buffer      uint8: where records are written to.
   record_sizes
               int64: the size of each record with its frame.
@@ -25,7 +26,16 @@ import numpy as np
 from transforms.kernels import kernel
 from transforms.kernels.crc32c import masked_crc32c
 from transforms.kernels.instances import KEPT
-from transforms.kernels.memory import store_u8, store_u32, store_u64
+from transforms.kernels.memory import (
+    address,
+    get_i32,
+    get_u16,
+    get_u64,
+    load_u8,
+    store_u8,
+    store_u32,
+    store_u64,
+)
 
 FRAME = 16  # bytes of a record around its data
 _INT64_LIST = 3
@@ -49,7 +59,6 @@ FEATURES = (
 )
 _INPUT_IDS, _INPUT_MASK, _MASKED_LM_IDS, _MASKED_LM_POSITIONS, _MASKED_LM_WEIGHTS = range(5)
 _NEXT_SENTENCE_LABELS, _SEGMENT_IDS = range(5, 7)
-# uint8[7, 32]: the length of each name, then the name.
 NAMES = np.array([list(bytes([len(n)]) + n.encode().ljust(31)) for n in FEATURES], np.uint8)
 
 
@@ -88,7 +97,7 @@ def _put_number(buffer, at, number):
 
 
 @kernel
-def _put_heads(buffer, start, end, list_tag, name):
+def _put_heads(buffer, start, end, list_tag, name, names):
     """Writes what stands in front of a feature's packed values, which are buffer[start:end]: its name and lengths."""
     at = _put_number(buffer, start, end - start)
     at -= 1
@@ -99,10 +108,10 @@ def _put_heads(buffer, start, end, list_tag, name):
     at = _put_number(buffer, at, end - at)
     at -= 1
     store_u8(buffer, at, _TAG_VALUE)
-    length = np.int64(NAMES[name, 0])
+    length = load_u8(names, 32 * name)
     at -= length + 1
     for k in range(length + 1):
-        store_u8(buffer, at + k, np.int64(NAMES[name, k]))
+        store_u8(buffer, at + k, load_u8(names, 32 * name + k))
     at -= 1
     store_u8(buffer, at, _TAG_1)
     at = _put_number(buffer, at, end - at)
@@ -116,7 +125,7 @@ def _put_bytes(buffer, at, count, value):
     """Writes `count` equal bytes that end at `at`; returns where they start."""
     at -= count
     for k in range(at, at + count):
-        buffer[k] = value
+        store_u8(buffer, k, value)
     return at
 
 
@@ -124,7 +133,7 @@ def _put_bytes(buffer, at, count, value):
 def _put_ids(buffer, at, ids, start, end, varints):
     """Writes the numbers ids[start:end] so that they end at `at`; returns where they start."""
     for k in range(end - 1, start - 1, -1):
-        word = varints[ids[k]]
+        word = get_u64(varints, get_i32(ids, k))
         store_u64(buffer, at - 8, word)
         at -= np.int64(word & np.uint64(255))
     return at
@@ -133,7 +142,7 @@ def _put_ids(buffer, at, ids, start, end, varints):
 @kernel
 def _put_one(buffer, at, number, varints):
     """Writes a number that ends at `at`; returns where it starts. Bytes before it are not kept."""
-    word = varints[number]
+    word = get_u64(varints, number)
     store_u64(buffer, at - 8, word)
     return at - np.int64(word & np.uint64(255))
 
@@ -147,11 +156,11 @@ def _put_part(buffer, at, ids, start, length, shift, mask, masks_start, mask_pos
     """
     end = start + length
     while mask > masks_start:
-        position = np.int64(mask_positions[mask - 1])
+        position = get_u16(mask_positions, mask - 1)
         if position < shift:
             break
         mask -= 1
-        piece = np.int64(mask_ids[mask])
+        piece = get_i32(mask_ids, mask)
         if piece == KEPT:
             continue
         place = start + position - shift
@@ -163,14 +172,21 @@ def _put_part(buffer, at, ids, start, length, shift, mask, masks_start, mask_pos
 
 @kernel
 def serialize_records(
-    ids, spans, lengths, is_random, mask_ends, mask_positions, mask_ids, order, varints, cls_id, sep_id,
-    max_seq_length, max_predictions_per_seq, first, last, step, buffer, record_sizes,
+    ids_array, spans, lengths, is_random, mask_ends, mask_positions_array, mask_ids_array, order, varints_array,
+    names_array, cls_id, sep_id, max_seq_length, max_predictions_per_seq, first, last, step, buffer_array,
+    record_sizes,
 ):  # fmt: skip
     """Writes the records of order[first:last:step] so that they end where `buffer` ends; returns where they start.
 
     record_sizes[k] is set for the k-th of these records.
     """
-    at = len(buffer)
+    ids = address(ids_array)
+    mask_positions = address(mask_positions_array)
+    mask_ids = address(mask_ids_array)
+    varints = address(varints_array)
+    names = address(names_array)
+    buffer = address(buffer_array)
+    at = len(buffer_array)
     count = (last - first + step - 1) // step
     for k in range(count - 1, -1, -1):
         n = order[first + k * step]
@@ -190,37 +206,37 @@ def serialize_records(
         at = _put_bytes(buffer, at, padding, 0)
         at = _put_bytes(buffer, at, b_length + 1, 1)
         at = _put_bytes(buffer, at, a_length + 2, 0)
-        at = _put_heads(buffer, at, data_end, _TAG_INTS, _SEGMENT_IDS)
+        at = _put_heads(buffer, at, data_end, _TAG_INTS, _SEGMENT_IDS, names)
         # next_sentence_labels
         end = at
         at = _put_bytes(buffer, at, 1, is_random[n])
-        at = _put_heads(buffer, at, end, _TAG_INTS, _NEXT_SENTENCE_LABELS)
+        at = _put_heads(buffer, at, end, _TAG_INTS, _NEXT_SENTENCE_LABELS, names)
         # masked_lm_weights
         end = at
         at = _put_bytes(buffer, at, 4 * (max_predictions_per_seq - masks), 0)
         for _ in range(masks):
             at -= 4
             store_u32(buffer, at, _WEIGHT)
-        at = _put_heads(buffer, at, end, _TAG_FLOATS, _MASKED_LM_WEIGHTS)
+        at = _put_heads(buffer, at, end, _TAG_FLOATS, _MASKED_LM_WEIGHTS, names)
         # masked_lm_positions
         end = at
         at = _put_bytes(buffer, at, max_predictions_per_seq - masks, 0)
         for m in range(masks_end - 1, masks_start - 1, -1):
-            at = _put_one(buffer, at, np.int64(mask_positions[m]), varints)
-        at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_POSITIONS)
+            at = _put_one(buffer, at, get_u16(mask_positions, m), varints)
+        at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_POSITIONS, names)
         # masked_lm_ids
         end = at
         at = _put_bytes(buffer, at, max_predictions_per_seq - masks, 0)
         for m in range(masks_end - 1, masks_start - 1, -1):
-            position = np.int64(mask_positions[m])
+            position = get_u16(mask_positions, m)
             place = a + position - 1 if position <= a_length else b + position - a_length - 2
-            at = _put_one(buffer, at, np.int64(ids[place]), varints)
-        at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_IDS)
+            at = _put_one(buffer, at, get_i32(ids, place), varints)
+        at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_IDS, names)
         # input_mask
         end = at
         at = _put_bytes(buffer, at, padding, 0)
         at = _put_bytes(buffer, at, used, 1)
-        at = _put_heads(buffer, at, end, _TAG_INTS, _INPUT_MASK)
+        at = _put_heads(buffer, at, end, _TAG_INTS, _INPUT_MASK, names)
         # input_ids
         end = at
         at = _put_bytes(buffer, at, padding, 0)
@@ -231,7 +247,7 @@ def serialize_records(
         at = _put_one(buffer, at, sep_id, varints)
         at, mask = _put_part(buffer, at, ids, a, a_length, 1, mask, masks_start, mask_positions, mask_ids, varints)
         at = _put_one(buffer, at, cls_id, varints)
-        at = _put_heads(buffer, at, end, _TAG_INTS, _INPUT_IDS)
+        at = _put_heads(buffer, at, end, _TAG_INTS, _INPUT_IDS, names)
         # The Example and its frame
         at = _put_number(buffer, at, data_end - at)
         at -= 1

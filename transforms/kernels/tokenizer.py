@@ -11,7 +11,9 @@ Arrays
   node_ids    int32[nodes]: the piece that ends at a node, -1 for none.
   ascii_ids   int32[128]: the piece that a punctuation character of ASCII becomes.
   words       uint64[2**WORD_BITS * 4]: a direct-mapped cache in front of the trie. An entry is a normalised word of up
-              to 16 bytes (two words, zero-padded), then its pieces, four of 32 bits, their number in the top 3 bits.
+              to 16 bytes (two words, zero-padded), then its pieces, up to four of 32 bits; above the last, in bits
+              60 of the whole, whether the word is unknown, and in bits 61 to 63 how many pieces it has.
+  scratch     uint8[SCRATCH]: the word that is being read, and the combining classes of the marks at its end.
   ids         int32: the pieces of all words of all lines, one after the other.
   segment_ends, document_ends
               int64: where each segment (line with pieces) ends in `ids`; where each document ends in `segment_ends`.
@@ -22,9 +24,25 @@ Arrays
 import numpy as np
 
 from transforms.kernels import kernel
-from transforms.kernels.memory import load_u8, load_u64, store_u64, trailing_zeros
+from transforms.kernels.memory import (
+    address,
+    get_i32,
+    get_i64,
+    get_u16,
+    get_u32,
+    get_u64,
+    leading_zeros,
+    load_u8,
+    load_u64,
+    put_i32,
+    put_i64,
+    put_u64,
+    store_u8,
+    store_u16,
+    store_u64,
+    trailing_zeros,
+)
 from transforms.unicode_tables import (
-    ACCENT,
     BYTES_SHIFT,
     CASE_SHIFT,
     CASED,
@@ -47,7 +65,9 @@ from transforms.unicode_tables import (
 PADDING = 32
 WORD_BITS = 15
 MAX_WORD = 200  # code points; a longer word is unknown
-MAX_ID = 1 << 29
+MAX_ID = 1 << 28
+WORD_BYTES = 4 * MAX_WORD + 64
+SCRATCH = WORD_BYTES + 16 * (MAX_WORD + 8)
 
 # Places in `state`.
 IDS = 0  # pieces in this block
@@ -71,9 +91,11 @@ _PAST_9 = np.uint64(0x4646464646464646)  # 0x80 - ":"
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _WORD_SHIFT = np.uint64(64 - WORD_BITS)
+_MARK_SHIFT = np.uint64(60)
 _COUNT_SHIFT = np.uint64(61)
-_PIECES = np.uint64((1 << 61) - 1)
+_PIECES = np.uint64((1 << 60) - 1)
 _HALF = np.uint64(32)
+_LOW32 = np.uint64(0xFFFFFFFF)
 
 
 @kernel
@@ -100,96 +122,82 @@ def build_trie(pieces, starts, piece_ids, slots, node_ids):
                 slots[at] = np.uint64(key) << _HALF | np.uint64(nodes)
                 node_ids[nodes] = -1
                 nodes += 1
-            node = np.int64(slots[at] & np.uint64(0xFFFFFFFF))
+            node = np.int64(slots[at] & _LOW32)
         node_ids[node] = piece_ids[k]
     return nodes
 
 
 @kernel
-def _step(slots, node, byte):
+def _step(slots, mask, node, byte):
     """The node behind `byte` from `node`, or -1."""
-    mask = len(slots) - 1
     key = node * 256 + byte + 1
     at = (key * 0x9E3779B1 >> 7) & mask
     while True:
-        slot = slots[at]
+        slot = get_u64(slots, at)
         if np.int64(slot >> _HALF) == key:
-            return np.int64(slot & np.uint64(0xFFFFFFFF))
+            return np.int64(slot & _LOW32)
         if slot == 0:
             return np.int64(-1)
         at = (at + 1) & mask
 
 
 @kernel
-def _split_word(word, size, slots, node_ids, unknown_id, ids, n):
+def _split_word(word, size, slots, mask, node_ids, unknown_id, ids, n):
     """Writes the pieces of word[:size] to ids[n:], longest match first; returns where they end, negated if unknown."""
     first = n
     start = 0
     while start < size:
         node = np.int64(0 if start == 0 else 1)
-        best = -1
+        best = np.int64(-1)
         best_end = start
         for i in range(start, size):
-            node = _step(slots, node, load_u8(word, i))
+            node = _step(slots, mask, node, load_u8(word, i))
             if node < 0:
                 break
-            if node_ids[node] >= 0:
-                best = node_ids[node]
+            piece = get_i32(node_ids, node)
+            if piece >= 0:
+                best = piece
                 best_end = i + 1
         if best < 0:
-            ids[first] = unknown_id
+            put_i32(ids, first, unknown_id)
             return -(first + 1)
-        ids[n] = best
+        put_i32(ids, n, best)
         n += 1
         start = best_end
     return n
 
 
 @kernel
-def _word(low, high, word, slots, node_ids, unknown_id, words, ids, n, state):
-    """Writes the pieces of a word of up to 16 bytes, given as two zero-padded words; returns where they end."""
-    at = np.int64(((low ^ (high * _MIX_2)) * _MIX_1) >> _WORD_SHIFT) * 4
-    if words[at] == low and words[at + 1] == high:
-        pieces = words[at + 3]
-        ids[n] = np.int32(words[at + 2] & np.uint64(0xFFFFFFFF))
-        count = np.int64(pieces >> _COUNT_SHIFT)
-        if count > 1:
-            ids[n + 1] = np.int32(words[at + 2] >> _HALF)
-            ids[n + 2] = np.int32(pieces & np.uint64(0xFFFFFFFF))
-            ids[n + 3] = np.int32((pieces & _PIECES) >> _HALF)
-        elif count == 0:  # an unknown word
-            state[UNKNOWN] += 1
-            count = np.int64(1)
-        return n + count
-    store_u64(word, 0, low)
-    store_u64(word, 8, high)
-    size = (71 - _leading_bits(high)) >> 3
-    size = 8 + size if high != 0 else (71 - _leading_bits(low)) >> 3
-    end = _split_word(word, size, slots, node_ids, unknown_id, ids, n)
-    count = end - n
-    if end < 0:
-        state[UNKNOWN] += 1
-        end = -end
-        count = np.int64(0)
-    if count <= 4:
-        words[at] = low
-        words[at + 1] = high
-        second = np.uint64(ids[n + 1]) << _HALF if count > 1 else _ZERO
-        third = np.uint64(ids[n + 2]) if count > 2 else _ZERO
-        fourth = np.uint64(ids[n + 3]) << _HALF if count > 3 else _ZERO
-        words[at + 2] = np.uint64(ids[n]) | second
-        words[at + 3] = third | fourth | np.uint64(count) << _COUNT_SHIFT
-    return end
+def _place_of(low, high):
+    """The entry of a word in `words`."""
+    return np.int64(((low ^ (high * _MIX_2)) * _MIX_1) >> _WORD_SHIFT) * 4
 
 
 @kernel
-def _leading_bits(word):
-    """64 less the number of the highest one bit, counted from 1."""
-    count = 0
-    while word != 0:
-        word >>= np.uint64(1)
-        count += 1
-    return 64 - count
+def _new_word(low, high, word, slots, mask, node_ids, unknown_id, words, ids, n):
+    """Writes the pieces of a word of up to 16 bytes that is not in `words`, and puts it there.
+
+    Returns where the pieces end, and 1 if the word is unknown.
+    """
+    store_u64(word, 0, low)
+    store_u64(word, 8, high)
+    size = 16 - (leading_zeros(high) >> 3) if high != 0 else 8 - (leading_zeros(low) >> 3)
+    end = _split_word(word, size, slots, mask, node_ids, unknown_id, ids, n)
+    unknown = end < 0
+    if unknown:
+        end = -end
+    count = end - n
+    if count <= 4:
+        at = _place_of(low, high)
+        mark = count << 1 | unknown
+        second = np.uint64(get_i32(ids, n + 1)) if count > 1 else _ZERO
+        third = np.uint64(get_i32(ids, n + 2)) if count > 2 else _ZERO
+        fourth = np.uint64(get_i32(ids, n + 3)) if count > 3 else _ZERO
+        put_u64(words, at, low)
+        put_u64(words, at + 1, high)
+        put_u64(words, at + 2, np.uint64(get_i32(ids, n)) | second << _HALF)
+        put_u64(words, at + 3, third | fourth << _HALF | np.uint64(mark) << _MARK_SHIFT)
+    return end, np.int64(unknown)
 
 
 @kernel
@@ -223,7 +231,7 @@ def _decode(text, i):
 @kernel
 def _lookup(pages, blocks, point):
     """The entry of a code point."""
-    return np.int64(blocks[np.int64(pages[point >> 7]) * 128 + (point & 127)])
+    return get_u32(blocks, get_u16(pages, point >> 7) * 128 + (point & 127))
 
 
 @kernel
@@ -262,65 +270,79 @@ def _sigma_is_final(text, i, pages, blocks):
 
 
 @kernel
-def _insert_mark(word, size, combining, mark_bytes, source, start, run, runs):
-    """Puts a mark into word[:size] in canonical order among the `run` marks at its end.
+def _insert_mark(word, size, combining, mark_bytes, source, run, runs):
+    """Puts a mark (its bytes are at `source`) into word[:size] in canonical order among the `run` marks at its end.
 
-    run[k] of `runs` (int64[2, MAX_WORD + 4]) has the combining class and the bytes of the k-th of them.
+    runs: two int64 for each of these marks, its combining class and its number of bytes.
     """
     k = run
     at = size
-    while k > 0 and runs[0, k - 1] > combining:
+    while k > 0 and get_i64(runs, 2 * k - 2) > combining:
         k -= 1
-        at -= runs[1, k]
+        at -= get_i64(runs, 2 * k + 1)
     for j in range(size - 1, at - 1, -1):
-        word[j + mark_bytes] = word[j]
-    for j in range(run - 1, k - 1, -1):
-        runs[0, j + 1] = runs[0, j]
-        runs[1, j + 1] = runs[1, j]
-    for j in range(mark_bytes):
-        word[at + j] = source[start + j]
-    runs[0, k] = combining
-    runs[1, k] = mark_bytes
+        store_u8(word, j + mark_bytes, load_u8(word, j))
+    for j in range(2 * run - 1, 2 * k - 1, -1):
+        put_i64(runs, j + 2, get_i64(runs, j))
+    _copy(word, at, source, mark_bytes)
+    put_i64(runs, 2 * k, combining)
+    put_i64(runs, 2 * k + 1, mark_bytes)
 
 
 @kernel
-def _flush(word, size, points, slots, node_ids, unknown_id, words, ids, n, state):
-    """Writes the pieces of a normalised word; returns where they end."""
+def _copy(word, at, source, count):
+    """Copies bytes; count is small."""
+    for j in range(count):
+        store_u8(word, at + j, load_u8(source, j))
+
+
+@kernel
+def _flush(word, size, points, slots, mask, node_ids, unknown_id, words, ids, n):
+    """Writes the pieces of a normalised word; returns where they end, and 1 if it is unknown."""
     if points > MAX_WORD:
-        ids[n] = unknown_id
-        state[UNKNOWN] += 1
-        return n + 1
+        put_i32(ids, n, unknown_id)
+        return n + 1, np.int64(1)
     if size <= 16:
         low = load_u64(word, 0)
         high = load_u64(word, 8)
-        if size < 8:
-            low &= (np.uint64(1) << np.uint64(size * 8)) - np.uint64(1)
+        if size <= 8:
+            low &= _ONES >> np.uint64(64 - size * 8)
             high = _ZERO
-        elif size < 16:
-            high &= (np.uint64(1) << np.uint64((size - 8) * 8)) - np.uint64(1)
-        return _word(low, high, word, slots, node_ids, unknown_id, words, ids, n, state)
-    end = _split_word(word, size, slots, node_ids, unknown_id, ids, n)
+        else:
+            high &= _ONES >> np.uint64(128 - size * 8)
+        at = _place_of(low, high)
+        if get_u64(words, at) == low and get_u64(words, at + 1) == high:
+            pieces = get_u64(words, at + 3)
+            store_u64(ids, 4 * n, get_u64(words, at + 2))
+            store_u64(ids, 4 * n + 8, pieces & _PIECES)
+            return n + np.int64(pieces >> _COUNT_SHIFT), np.int64(pieces >> _MARK_SHIFT) & 1
+        return _new_word(low, high, word, slots, mask, node_ids, unknown_id, words, ids, n)
+    end = _split_word(word, size, slots, mask, node_ids, unknown_id, ids, n)
     if end < 0:
-        state[UNKNOWN] += 1
-        end = -end
-    return end
+        return -end, np.int64(1)
+    return end, np.int64(0)
 
 
 @kernel
-def _careful_word(text, i, pages, blocks, pool, slots, node_ids, unknown_id, words, word, runs, ids, n, state):
+def _careful_word(text, i, pages, blocks, pool, slots, mask, node_ids, unknown_id, words, scratch, ids, n):
     """Reads one word, or one character that stands alone, whatever it is made of.
 
-    Returns where it goes on in `text`, where the pieces end, and whether the line is not blank. Stops before a
-    newline; where the text is not UTF-8, state[BAD_BYTE] says so.
+    Stops before a newline and before what is not UTF-8. Returns where it goes on in `text` (negative: -1 less the
+    place that is not UTF-8), where the pieces end, how many words were unknown, and whether there was anything but
+    white space.
     """
-    size = 0  # bytes in `word`
-    points = 0  # code points in it; beyond MAX_WORD they are only counted
+    word = scratch
+    runs = scratch + WORD_BYTES
+    size = np.int64(0)  # bytes in `word`
+    points = np.int64(0)  # code points in it; beyond MAX_WORD they are only counted
     run = 0  # marks at its end that canonical ordering may still move
+    unknown = np.int64(0)
     seen = False
+    bad = False
     while True:
         decoded = _decode(text, i)
         if decoded < 0:
-            state[BAD_BYTE] = i
+            bad = True
             break
         if decoded >> 3 == _NEWLINE:
             break
@@ -331,108 +353,113 @@ def _careful_word(text, i, pages, blocks, pool, slots, node_ids, unknown_id, wor
             seen = True
         if kind == KEEP:
             if points < MAX_WORD:
-                for j in range(length):
-                    word[size + j] = text[i + j]
+                _copy(word, size, text + i, length)
                 size += length
             points += 1
             run = 0
         elif kind == MAP:
             if points < MAX_WORD:
-                start = entry >> POOL_SHIFT
                 count = entry >> BYTES_SHIFT & 15
-                for j in range(count):
-                    word[size + j] = pool[start + j]
+                _copy(word, size, pool + (entry >> POOL_SHIFT), count)
                 size += count
             points += entry >> COUNT_SHIFT & 3
             run = 0
         elif kind == SIGMA:
             if points < MAX_WORD:
-                word[size] = 0xCF
-                word[size + 1] = 0x82 if _sigma_is_final(text, i, pages, blocks) else 0x83
+                store_u16(word, size, 0x82CF if _sigma_is_final(text, i, pages, blocks) else 0x83CF)
                 size += 2
             points += 1
             run = 0
         elif kind in (SPACE, PUNCTUATION, IDEOGRAPH):
             if points > 0:
-                n = _flush(word, size, points, slots, node_ids, unknown_id, words, ids, n, state)
-                points = 0
+                n, more = _flush(word, size, points, slots, mask, node_ids, unknown_id, words, ids, n)
+                unknown += more
+                points = np.int64(0)
             if kind != SPACE:
-                start = entry >> POOL_SHIFT
                 size = entry >> BYTES_SHIFT & 15
                 if size == 0:
                     size = length
-                    for j in range(length):
-                        word[j] = text[i + j]
+                    _copy(word, 0, text + i, length)
                 else:
-                    for j in range(size):
-                        word[j] = pool[start + j]
-                n = _flush(word, size, 1, slots, node_ids, unknown_id, words, ids, n, state)
+                    _copy(word, 0, pool + (entry >> POOL_SHIFT), size)
+                n, more = _flush(word, size, 1, slots, mask, node_ids, unknown_id, words, ids, n)
+                unknown += more
             i += length
             break
         elif kind == STARTER:
             run = 0
         elif kind == COMPLEX:
-            start = entry >> POOL_SHIFT
+            record = pool + (entry >> POOL_SHIFT)
             for _ in range(entry >> COUNT_SHIFT & 3):
-                combining = np.int64(pool[start])
-                count = np.int64(pool[start + 1])
+                combining = load_u8(record, 0)
+                count = load_u8(record, 1)
                 if combining == 0:
                     run = 0
                 if count > 0:
                     if points < MAX_WORD:
                         if combining == 0:
-                            for j in range(count):
-                                word[size + j] = pool[start + 2 + j]
+                            _copy(word, size, record + 2, count)
                         else:
-                            _insert_mark(word, size, combining, count, pool, start + 2, run, runs)
+                            _insert_mark(word, size, combining, count, record + 2, run, runs)
                             run += 1
                         size += count
                     points += 1
-                start += COMPLEX_BYTES
-        elif kind != ACCENT and kind != DELETE:
-            raise ValueError("an entry of the code point table has no known kind")
-        i += length
+                record += COMPLEX_BYTES
+        i += length  # nothing else remains of an ACCENT, or of what is to DELETE
     if points > 0:
-        n = _flush(word, size, points, slots, node_ids, unknown_id, words, ids, n, state)
-    return i, n, seen
+        n, more = _flush(word, size, points, slots, mask, node_ids, unknown_id, words, ids, n)
+        unknown += more
+    return (-1 - i if bad else i), n, unknown, seen
 
 
 @kernel
 def tokenize_block(
-    text, size, do_lower_case, pages, blocks, pool, slots, node_ids, ascii_ids, unknown_id, words,
-    ids, segment_ends, document_ends, state,
+    text_array, size, do_lower_case, pages_array, blocks_array, pool_array, slots_array, node_ids_array,
+    ascii_ids_array, unknown_id, words_array, scratch_array, ids_array, segment_ends, document_ends, state,
 ):  # fmt: skip
     """Tokenizes the lines of text[:size]. `ids` has room for size + 8, the others for one more than its lines.
 
     Segments and documents are counted from the start of the block; a document that started in an earlier block ends
     at a segment counted in this one. Stops at the first byte that is not UTF-8 and leaves its place in `state`.
     """
-    word = np.empty(MAX_WORD * 4 + 64, np.uint8)
-    runs = np.empty((2, MAX_WORD + 8), np.int64)
-    n = 0
+    text = address(text_array)
+    pages = address(pages_array)
+    blocks = address(blocks_array)
+    pool = address(pool_array)
+    slots = address(slots_array)
+    mask = len(slots_array) - 1
+    node_ids = address(node_ids_array)
+    ascii_ids = address(ascii_ids_array)
+    words = address(words_array)
+    scratch = address(scratch_array)
+    ids = address(ids_array)
+    n = np.int64(0)
     segments = 0
     documents = 0
+    unknown = state[UNKNOWN]
     open_segments = state[OPEN_SEGMENTS]
-    line_start = 0  # in `ids`
+    line_start = np.int64(0)  # in `ids`
     seen = False  # whether the line has anything that is not white space; a line with pieces has
-    state[BAD_BYTE] = -1
-    fold = _ONES if do_lower_case else _ZERO
-    i = 0
+    fold = _CASE_BIT if do_lower_case else _ZERO
+    i = np.int64(0)
     while i < size:
         # The next eight bytes at once: which are letters or digits of ASCII.
         low = load_u64(text, i)
-        plain = low & _LOW7
-        lower = plain | _CASE_BIT
-        letter = (lower + _FROM_A) & ~(lower + _PAST_Z)
-        digit = (plain + _FROM_0) & ~(plain + _PAST_9)
-        inside = (letter | digit) & ~low & _HIGH
-        low |= ((letter & _HIGH) >> np.uint64(2)) & fold & (inside >> np.uint64(2))
+        inside, letter = _classify(low)
         length = trailing_zeros(inside ^ _HIGH) >> 3
         if length == 0:
             byte = load_u8(text, i)
             if byte == 32:
                 i += 1
-            elif byte == _NEWLINE:
+                continue
+            if byte > 32 and byte < 127:
+                piece = get_i32(ascii_ids, byte)
+                put_i32(ids, n, piece)
+                n += 1
+                unknown += piece == unknown_id
+                i += 1
+                continue
+            if byte == _NEWLINE:
                 i += 1
                 if n > line_start:
                     segment_ends[segments] = n
@@ -442,49 +469,58 @@ def tokenize_block(
                 elif not seen and open_segments > 0:
                     document_ends[documents] = segments
                     documents += 1
-                    open_segments = 0
+                    open_segments = np.int64(0)
                 seen = False
-            elif byte > 32 and byte < 127:
-                ids[n] = ascii_ids[byte]
-                n += 1
-                state[UNKNOWN] += ascii_ids[byte] == unknown_id
-                i += 1
+                continue
+        else:
+            low |= (letter >> np.uint64(2)) & fold
+            high = _ZERO
+            if length < 8:
+                low &= (np.uint64(1) << np.uint64(length * 8)) - np.uint64(1)
             else:
-                i, n, more = _careful_word(
-                    text, i, pages, blocks, pool, slots, node_ids, unknown_id, words, word, runs, ids, n, state
-                )
-                seen |= more
-                if state[BAD_BYTE] >= 0:
-                    break
-            continue
-        high = _ZERO
-        if length < 8:
-            low &= (np.uint64(1) << np.uint64(length * 8)) - np.uint64(1)
-        else:
-            high = load_u64(text, i + 8)
-            plain = high & _LOW7
-            lower = plain | _CASE_BIT
-            letter = (lower + _FROM_A) & ~(lower + _PAST_Z)
-            digit = (plain + _FROM_0) & ~(plain + _PAST_9)
-            inside = (letter | digit) & ~high & _HIGH
-            high |= ((letter & _HIGH) >> np.uint64(2)) & fold & (inside >> np.uint64(2))
-            more_length = trailing_zeros(inside ^ _HIGH) >> 3
-            length += more_length
-            if more_length < 8:
-                high &= (np.uint64(1) << np.uint64(more_length * 8)) - np.uint64(1)
-        byte = load_u8(text, i + length)
-        if length < 16 and (byte == 32 or byte == _NEWLINE or (byte > 32 and byte < 127)):
-            n = _word(low, high, word, slots, node_ids, unknown_id, words, ids, n, state)
-            i += length
-        else:
-            # A long word, or one that something other than ASCII belongs to or may end.
-            i, n, more = _careful_word(
-                text, i, pages, blocks, pool, slots, node_ids, unknown_id, words, word, runs, ids, n, state
-            )
-            seen |= more
-            if state[BAD_BYTE] >= 0:
-                break
+                high = load_u64(text, i + 8)
+                inside, letter = _classify(high)
+                more_length = trailing_zeros(inside ^ _HIGH) >> 3
+                length += more_length
+                high |= (letter >> np.uint64(2)) & fold
+                if more_length < 8:
+                    high &= (np.uint64(1) << np.uint64(more_length * 8)) - np.uint64(1)
+            byte = load_u8(text, i + length)
+            if length < 16 and ((byte >= 32 and byte < 127) or byte == _NEWLINE):
+                at = _place_of(low, high)
+                if get_u64(words, at) == low and get_u64(words, at + 1) == high:
+                    pieces = get_u64(words, at + 3)
+                    store_u64(ids, 4 * n, get_u64(words, at + 2))
+                    store_u64(ids, 4 * n + 8, pieces & _PIECES)
+                    n += np.int64(pieces >> _COUNT_SHIFT)
+                    unknown += np.int64(pieces >> _MARK_SHIFT) & 1
+                else:
+                    n, more = _new_word(low, high, scratch, slots, mask, node_ids, unknown_id, words, ids, n)
+                    unknown += more
+                i += length + (byte == 32)
+                continue
+        # A long word, one that something other than ASCII belongs to or may end, or a control character.
+        i, n, more, other = _careful_word(
+            text, i, pages, blocks, pool, slots, mask, node_ids, unknown_id, words, scratch, ids, n
+        )
+        unknown += more
+        seen |= other
+        if i < 0:
+            break
+    state[BAD_BYTE] = -1 if i >= 0 else -1 - i
     state[IDS] = n
     state[SEGMENTS] = segments
     state[DOCUMENTS] = documents
     state[OPEN_SEGMENTS] = open_segments
+    state[UNKNOWN] = unknown
+
+
+@kernel
+def _classify(word):
+    """The high bits of those of eight bytes that are letters or digits of ASCII, and of those that are letters."""
+    plain = word & _LOW7
+    lower = plain | _CASE_BIT
+    ascii_only = ~word & _HIGH
+    letter = (lower + _FROM_A) & ~(lower + _PAST_Z) & ascii_only
+    digit = (plain + _FROM_0) & ~(plain + _PAST_9) & ascii_only
+    return letter | digit, letter
