@@ -28,10 +28,11 @@ from transforms.corpus import Document, ReadOptions, RejectedPage
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.kernels import xml as kernels
 from transforms.sources import Source, Window, container_of, is_splittable
+from transforms.wikitext import Site
 
 __all__ = [
-    "Document", "Page", "ReadOptions", "RejectedPage", "SiteInfo", "Unit", "detect_format", "dump_date",
-    "parse_site_info", "plan_units", "read_header", "read_unit", "site_base",
+    "Document", "Page", "ReadOptions", "RejectedPage", "Unit", "detect_format", "dump_date",
+    "plan_units", "read_header", "read_unit", "site_base",
 ]  # fmt: skip
 
 # bz2 data of 4 MB is about 14 MB of XML.
@@ -84,20 +85,6 @@ class Page:
     timestamp: bytes
     model: bytes
     text: bytes
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SiteInfo:
-    """What a dump says of its wiki: language code, database (enwiki), schema (0.10), address of the main page.
-
-    `namespaces` maps the local names (b"" for articles) to their numbers.
-    """
-
-    language: str
-    database: str
-    schema: str
-    base: str
-    namespaces: Mapping[bytes, int]
 
 
 def detect_format(path: str, input_format: str = "auto") -> InputFormat:
@@ -268,27 +255,9 @@ def read_header(path: str) -> bytes:
     raise UnusableInputError(f"{path}: no <page> was found in the first {len(header)} bytes of this dump.")
 
 
-def parse_site_info(header: bytes) -> SiteInfo:
-    """Reads <mediawiki> and <siteinfo> in what `read_header` returns; what is not there is empty."""
-    root = re.search(rb"<mediawiki\b[^>]*>", header)
-    attributes = dict(re.findall(rb"""([\w:]+)\s*=\s*["']([^"']*)["']""", root.group())) if root else {}
-    namespaces = {}
-    for tag, name in re.findall(rb"<namespace\b([^>]*?)(?:/>|>([^<]*)</namespace>)", header):
-        key = re.search(rb"""key\s*=\s*["'](-?\d+)["']""", tag)
-        if key:
-            namespaces[_unescaped(name) or b""] = int(key.group(1))
-    return SiteInfo(
-        language=attributes.get(b"xml:lang", b"").decode("utf-8", "replace"),
-        database=_element(header, b"dbname").decode("utf-8", "replace"),
-        schema=attributes.get(b"version", b"").decode("utf-8", "replace"),
-        base=_element(header, b"base").decode("utf-8", "replace"),
-        namespaces=namespaces,
-    )
-
-
 def site_base(header: bytes) -> str:
     """The address under which a dump's pages are found: https://en.wikipedia.org/wiki; empty where it has none."""
-    return parse_site_info(header).base.rpartition("/")[0]
+    return _element(header, b"base").decode("utf-8", "replace").rpartition("/")[0]
 
 
 def dump_date(path: str) -> str | None:
@@ -394,7 +363,8 @@ class _LazyNamespaces:
         if not colon:
             return 0
         if self._numbers is None:
-            self._numbers = parse_site_info(read_header(self._path)).namespaces
+            names = Site.parse(read_header(self._path)).namespaces.items()
+            self._numbers = {name.encode(): number for number, some in names for name in some}
         return self._numbers.get(prefix, 0)
 
 

@@ -248,7 +248,7 @@ def decode_symbols(words: Table, end: int, start: int, last_column: Bytes, table
     while True:
         if left == 0:
             if group >= n_selectors:
-                return DAMAGED
+                return DAMAGED if word * 32 - held <= end else NEED_MORE
             table_now = np.int64(selectors[group])
             group += 1
             left = _GROUP
@@ -269,7 +269,7 @@ def decode_symbols(words: Table, end: int, start: int, last_column: Bytes, table
             while used <= _MAX_LENGTH and top >= limits[table_now, used]:
                 used += 1
             if used > _MAX_LENGTH:
-                return DAMAGED
+                return DAMAGED if word * 32 - held <= end else NEED_MORE
             symbol = np.int64(sorted_symbols[table_now, (top >> (_MAX_LENGTH - used)) + offsets[table_now, used]])
         buffer <<= np.uint64(used)
         held -= used
@@ -281,7 +281,7 @@ def decode_symbols(words: Table, end: int, start: int, last_column: Bytes, table
         times = (weight << symbol) * is_run + (1 - is_run)
         weight = (weight << 1) * is_run + (1 - is_run)
         if n + times > MAX_BLOCK:
-            return DAMAGED
+            return DAMAGED if word * 32 - held <= end else NEED_MORE
         rank = symbol - 1 + np.int64(symbol == 0)
         if rank < 16:
             in_high = np.uint64(0) - np.uint64(rank >> 3)  # all ones or all zeros
