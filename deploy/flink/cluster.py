@@ -1,0 +1,440 @@
+#!/usr/bin/env python3
+"""Starts and stops a Flink cluster on this machine: one JobManager and TaskManagers, each a process of its own.
+
+    deploy/flink/cluster.py start --taskmanagers 2 --slots 2
+    maskmill build build.yaml $(deploy/flink/cluster.py flags)
+    deploy/flink/cluster.py stop
+
+Run it with the Python that maskmill is installed in: Flink starts its Python workers with the same one. Flink and
+Beam's job server are fetched once, with pip and Maven, into a cache directory.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+HERE = Path(__file__).resolve().parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maskmill" / "flink"
+
+# Flink's distribution sets these in its conf/config.yaml; PyPI's package of its libraries comes without one.
+JAVA_17_OPTIONS = tuple(
+    f"--add-{kind}={package}=ALL-UNNAMED"
+    for kind, packages in {
+        "exports": ("java.base/sun.net.util", "java.security.jgss/sun.security.krb5"),
+        "opens": (
+            "java.base/java.lang",
+            "java.base/java.net",
+            "java.base/java.io",
+            "java.base/java.nio",
+            "java.base/sun.nio.ch",
+            "java.base/java.lang.reflect",
+            "java.base/java.text",
+            "java.base/java.time",
+            "java.base/java.util",
+            "java.base/java.util.concurrent",
+            "java.base/java.util.concurrent.atomic",
+            "java.base/java.util.concurrent.locks",
+        ),
+    }.items()
+    for package in packages
+)
+
+LOG4J = """\
+rootLogger.level = INFO
+rootLogger.appenderRef.console.ref = Console
+appender.console.name = Console
+appender.console.type = CONSOLE
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss,SSS} %-5p %-60c %x - %m%n
+"""
+
+
+class ClusterError(Exception):
+    """What went wrong, as one sentence. `out_of_reach`: a registry did not answer or does not have the thing."""
+
+    def __init__(self, message: str, *, out_of_reach: bool = False) -> None:
+        super().__init__(message)
+        self.out_of_reach = out_of_reach
+
+
+@dataclasses.dataclass(frozen=True)
+class Download:
+    """Flink and a job server that fit each other, in the cache."""
+
+    flink_version: str  # as Beam names it: major.minor
+    directory: Path
+
+    @property
+    def job_server(self) -> Path:
+        """Beam's job server."""
+        return self.directory / "job-server.jar"
+
+    @property
+    def libraries(self) -> Path:
+        """Flink's jars."""
+        return self.directory / "lib"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of it is there: each part is renamed into place when it is whole."""
+        return self.job_server.exists() and self.libraries.exists()
+
+
+def fetch() -> Download:
+    """Brings Flink and Beam's job server into the cache, unless they are there.
+
+    The job server of the installed Beam comes first. Where Maven does not have it, the one that job-server/pom.xml
+    bundles from the runner's own artifact is taken: job servers and Python SDKs of different Beam versions speak
+    the same protocol.
+
+    Raises:
+      ClusterError: there is no Java or no Maven, or a registry is out of reach.
+    """
+    beam = metadata.version("apache-beam")
+    ready = Download("1.20", CACHE / f"1.20-beam-{beam}")
+    bundled = Download("1.19", CACHE / "1.19-bundled")
+    for download in (ready, bundled):
+        if download.is_complete:
+            return download
+    for tool in ("java", "mvn"):
+        if shutil.which(tool) is None:
+            raise ClusterError(f"{tool} is not on the PATH; install Java 11 or 17 and Maven.", out_of_reach=True)
+    ready.directory.mkdir(parents=True, exist_ok=True)
+    try:
+        if not ready.job_server.exists():
+            _copy_job_server(f"org.apache.beam:beam-runners-flink-1.20-job-server:{beam}", ready.job_server)
+        download = ready
+    except _NotPublishedError:
+        download = bundled
+        download.directory.mkdir(parents=True, exist_ok=True)
+        if not download.job_server.exists():
+            _bundle_job_server(download.job_server)
+    if not download.libraries.exists():
+        _copy_flink(download)
+    return download
+
+
+class _NotPublishedError(Exception):
+    """Maven answered, and has no such artifact."""
+
+
+def _maven(*arguments: str) -> None:
+    done = subprocess.run(["mvn", "-B", "-q", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return
+    lines = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")] or [done.stdout or done.stderr]
+    if "Could not find artifact" in lines[0] or "was not found in" in lines[0]:
+        raise _NotPublishedError(lines[0])
+    raise ClusterError(f"Maven is out of reach: {lines[0]}", out_of_reach=True)
+
+
+@contextlib.contextmanager
+def _renamed_into_place(path: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=path.parent) as directory:
+        made = Path(directory) / path.name
+        yield made
+        made.rename(path)
+
+
+def _copy_job_server(artifact: str, path: Path) -> None:
+    with _renamed_into_place(path) as made:
+        goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+        _maven(goal, f"-Dartifact={artifact}", f"-DoutputDirectory={made.parent}")
+        next(made.parent.glob("*.jar")).rename(made)
+
+
+def _bundle_job_server(path: Path) -> None:
+    with _renamed_into_place(path) as made:
+        shutil.copy(HERE / "job-server" / "pom.xml", made.parent)
+        try:
+            _maven("-f", str(made.parent / "pom.xml"), "package")
+        except _NotPublishedError as error:
+            raise ClusterError(f"Maven lacks a part of the job server: {error}", out_of_reach=True) from error
+        next((made.parent / "target").glob("flink-job-server-*.jar")).rename(made)
+
+
+def _copy_flink(download: Download) -> None:
+    with _renamed_into_place(download.libraries) as made:
+        wanted = f"apache-flink-libraries=={download.flink_version}.*"
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(made.parent), wanted]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            last = done.stderr.strip().splitlines()[-1:] or ["pip failed"]
+            raise ClusterError(f"PyPI is out of reach: {last[0]}", out_of_reach=True)
+        made.mkdir()
+        with tarfile.open(next(made.parent.glob("*.tar.gz"))) as archive:
+            for member in archive:
+                name = Path(member.name).name
+                if name.endswith(".jar") and name.startswith(("flink-dist", "log4j", "bash-java-utils")):
+                    member.name = name
+                    archive.extract(member, made, filter="data")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a cluster is made of. Memory in Flink's notation; of a TaskManager it is the Java part alone."""
+
+    taskmanagers: int = 2
+    slots: int = 2
+    rest_port: int = 8081
+    jobmanager_memory: str = "1g"
+    taskmanager_memory: str = "1g"
+
+
+class Cluster:
+    """A cluster whose configuration, logs and process ids lie in one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._state = directory / "cluster.json"
+
+    def start(self, settings: Settings) -> None:
+        """Starts all processes and waits until every TaskManager has registered.
+
+        Raises:
+          ClusterError: it runs already, or did not come up; what was started is stopped then.
+        """
+        if any(self.status().values()):
+            raise ClusterError(f"{self.directory}: a cluster runs here already; stop it first.")
+        download = fetch()
+        configuration = self._configure(settings)
+        self._write(download, settings, {})
+        try:
+            self._start_jobmanager(download)
+            for number in range(1, settings.taskmanagers + 1):
+                self.start_taskmanager(number)
+            self._wait(settings, f"see the logs in {configuration.parent / 'log'}")
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start_jobmanager(self, download: Download) -> None:
+        options = _resources(download, "GET_JM_RESOURCE_PARAMS", self.directory / "conf")
+        entry = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+        self._launch("jobmanager", download, options, entry, "--executionMode", "cluster")
+
+    def start_taskmanager(self, number: int) -> None:
+        """Starts one TaskManager more, or again."""
+        state = self._read()
+        download = Download(state["flink_version"], Path(state["download"]))
+        options = _resources(download, "GET_TM_RESOURCE_PARAMS", self.directory / "conf")
+        self._launch(
+            f"taskmanager-{number}", download, options, "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+        )
+
+    def _launch(
+        self, name: str, download: Download, options: tuple[list[str], list[str]], entry: str, *arguments: str
+    ) -> None:
+        java, dynamic = options
+        configuration = self.directory / "conf"
+        log4j = f"-Dlog4j.configurationFile=file:{configuration / 'log4j.properties'}"
+        command = ["java", *java, *JAVA_17_OPTIONS, log4j, "-cp", f"{download.libraries}/*", entry]
+        command += ["--configDir", str(configuration), *arguments, *dynamic]
+        log = self.directory / "log" / f"{name}.log"
+        with open(log, "ab") as output:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            )
+        state = self._read()
+        # The time a process was created at tells it from a later one of the same id.
+        state["processes"][name] = [process.pid, psutil.Process(process.pid).create_time()]
+        self._state.write_text(json.dumps(state, indent=1))
+
+    def _configure(self, settings: Settings) -> Path:
+        configuration = self.directory / "conf"
+        for folder in (configuration, self.directory / "log", self.directory / "tmp"):
+            folder.mkdir(parents=True, exist_ok=True)
+        values = {
+            "jobmanager.rpc.address": "localhost",
+            "jobmanager.rpc.port": _free_port(),
+            "jobmanager.bind-host": "localhost",
+            "jobmanager.memory.process.size": settings.jobmanager_memory,
+            "taskmanager.host": "localhost",
+            "taskmanager.bind-host": "localhost",
+            "taskmanager.memory.process.size": settings.taskmanager_memory,
+            # Data passes through as descriptions: little is sorted or shuffled, while Beam's channels to the Python
+            # workers take memory outside the heap.
+            "taskmanager.memory.managed.fraction": 0.1,
+            "taskmanager.memory.task.off-heap.size": "128m",
+            "taskmanager.numberOfTaskSlots": settings.slots,
+            "rest.address": "localhost",
+            "rest.bind-address": "localhost",
+            "rest.port": settings.rest_port,
+            "io.tmp.dirs": self.directory / "tmp",
+            # A lost TaskManager is noticed within seconds, and its work goes on elsewhere.
+            "heartbeat.interval": 2000,
+            "heartbeat.timeout": 20000,
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": 3,
+            "restart-strategy.fixed-delay.delay": "2 s",
+        }
+        (configuration / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in values.items()))
+        (configuration / "log4j.properties").write_text(LOG4J)
+        worker = self.directory / "worker"
+        worker.write_text(
+            f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(HERE / "worker.py"))} "$@"\n'
+        )
+        worker.chmod(0o755)
+        return configuration
+
+    def _wait(self, settings: Settings, hint: str) -> None:
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            if not all(self.status().values()):
+                raise ClusterError(f"A process of the cluster ended while it started; {hint}.")
+            if self.registered(settings.rest_port) == settings.taskmanagers:
+                return
+            time.sleep(0.5)
+        raise ClusterError(f"The cluster did not come up within 120 s; {hint}.")
+
+    def registered(self, rest_port: int) -> int:
+        """How many TaskManagers the JobManager knows; 0 where it does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://localhost:{rest_port}/taskmanagers", timeout=10) as answer:
+                return len(json.load(answer)["taskmanagers"])
+        except (urllib.error.URLError, OSError):
+            return 0
+
+    def status(self) -> dict[str, bool]:
+        """Each process of the cluster by its name, and whether it lives."""
+        return {name: process is not None for name, process in self.processes().items()}
+
+    def processes(self) -> dict[str, psutil.Process | None]:
+        """Each process of the cluster by its name; None where it has ended."""
+        found: dict[str, psutil.Process | None] = {}
+        for name, (pid, created) in self._read()["processes"].items():
+            try:
+                process = psutil.Process(pid)
+                same = abs(process.create_time() - created) < 1 and process.status() != psutil.STATUS_ZOMBIE
+            except psutil.NoSuchProcess:
+                same = False
+            found[name] = process if same else None
+        return found
+
+    def stop(self) -> None:
+        """Stops every process of the cluster and its Python workers."""
+        living = [p for p in self.processes().values() if p is not None]
+        family = living + [child for process in living for child in _children(process)]
+        for process in living:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, alive = psutil.wait_procs(family, timeout=15)
+        for process in alive:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(alive, timeout=15)
+        if self._state.exists():
+            self._write_processes({})
+
+    def flags(self) -> list[str]:
+        """What a maskmill command needs to run on this cluster."""
+        state = self._read()
+        if not state["processes"]:
+            raise ClusterError(f"{self.directory}: no cluster runs here; start one first.")
+        environment = json.dumps({"command": str(self.directory / "worker")}, separators=(",", ":"))
+        return [
+            "--runner=FlinkRunner",
+            f"--flink_master=localhost:{state['settings']['rest_port']}",
+            f"--flink_version={state['flink_version']}",
+            f"--flink_job_server_jar={Path(state['download']) / 'job-server.jar'}",
+            "--environment_type=PROCESS",
+            f"--environment_config={environment}",
+        ]
+
+    def _read(self) -> dict[str, Any]:
+        if not self._state.exists():
+            return {"processes": {}}
+        state: dict[str, Any] = json.loads(self._state.read_text())
+        return state
+
+    def _write(self, download: Download, settings: Settings, processes: dict[str, Any]) -> None:
+        state = {
+            "flink_version": download.flink_version,
+            "download": str(download.directory),
+            "settings": dataclasses.asdict(settings),
+            "processes": processes,
+        }
+        self._state.write_text(json.dumps(state, indent=1))
+
+    def _write_processes(self, processes: dict[str, Any]) -> None:
+        self._state.write_text(json.dumps(self._read() | {"processes": processes}, indent=1))
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        children: list[psutil.Process] = process.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    return children
+
+
+def _resources(download: Download, command: str, configuration: Path) -> tuple[list[str], list[str]]:
+    """Java's and Flink's own memory options, as Flink's start scripts get them: they must fit each other."""
+    jars = f"{next(download.libraries.glob('flink-dist*.jar'))}:{next(download.libraries.glob('bash-java-utils*.jar'))}"
+    tool = ["java", "-cp", jars, "org.apache.flink.runtime.util.bash.BashJavaUtils", command]
+    done = subprocess.run([*tool, "--configDir", str(configuration)], capture_output=True, text=True, check=False)
+    prefix = "BASH_JAVA_UTILS_EXEC_RESULT:"
+    results = [line[len(prefix) :] for line in done.stdout.splitlines() if line.startswith(prefix)]
+    if done.returncode or len(results) != 2:
+        raise ClusterError(f"Flink refuses its configuration: {(done.stderr or done.stdout).strip()[-400:]}")
+    return results[0].split(), results[1].split()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line. Exit codes: 0 done, 1 failed, 3 a registry or a tool is out of reach."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("command", choices=("fetch", "start", "status", "flags", "stop"))
+    parser.add_argument("--directory", type=Path, default=CACHE / "cluster", help="configuration, logs, process ids")
+    defaults = Settings()
+    for field in dataclasses.fields(Settings):
+        default = getattr(defaults, field.name)
+        parser.add_argument(f"--{field.name}", type=type(default), default=default)
+    chosen = parser.parse_args(argv)
+    cluster = Cluster(chosen.directory.resolve())
+    try:
+        if chosen.command == "fetch":
+            print(fetch().job_server)
+        elif chosen.command == "start":
+            settings = Settings(**{f.name: getattr(chosen, f.name) for f in dataclasses.fields(Settings)})
+            cluster.start(settings)
+            print(f"Flink answers at http://localhost:{settings.rest_port}; its files are in {cluster.directory}.")
+        elif chosen.command == "status":
+            for name, alive in cluster.status().items():
+                print(f"{name}: {'runs' if alive else 'has ended'}")
+        elif chosen.command == "flags":
+            print(*cluster.flags())
+        else:
+            cluster.stop()
+    except ClusterError as error:
+        print(f"cluster.py {chosen.command}: {error}", file=sys.stderr)
+        return 3 if error.out_of_reach else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
