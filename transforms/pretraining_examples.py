@@ -271,6 +271,9 @@ def _write(
     lines = np.empty(records * 42, np.uint8)
     varints = np.empty(max(vocabulary.size, options.max_seq_length), np.uint64)
     serialize_kernels.make_varints(varints)
+    heads = np.empty(serialize_kernels.HEADS, np.uint8)
+    serialize_kernels.make_heads(options.max_seq_length, options.max_predictions_per_seq, heads)
+    pieces = np.empty(options.max_seq_length, np.int32)
     cls_id, sep_id = vocabulary.id_of("[CLS]"), vocabulary.id_of("[SEP]")
     index: list[bytes] = []
     offset = 0
@@ -279,7 +282,7 @@ def _write(
             last = min(first + records * step, len(instances))
             start = serialize_kernels.serialize_records(
                 text.ids, instances.spans, instances.lengths, instances.is_random, instances.mask_ends,
-                instances.mask_positions, instances.mask_ids, instances.order, varints, serialize_kernels.NAMES,
+                instances.mask_positions, instances.mask_ids, instances.order, varints, heads, pieces,
                 cls_id, sep_id, options.max_seq_length, options.max_predictions_per_seq, first, last, step, buffer,
                 sizes,
             )  # fmt: skip

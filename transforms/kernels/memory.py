@@ -86,6 +86,42 @@ put_i64 = _store(64, 8, signed=True)
 put_u64 = _store(64, 8)
 
 
+def _vector_copy(size: int) -> Any:
+    kind = ir.VectorType(ir.IntType(8), size)
+
+    def typed(typingctx: Any, target: Any, at: Any, source: Any, start: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            read = _pointer(context, builder, signature.args[2], args[2], args[3], kind)
+            write = _pointer(context, builder, signature.args[0], args[0], args[1], kind)
+            builder.store(builder.load(read, align=1), write, align=1)
+            return context.get_dummy_value()
+
+        return types.void(_place(target), types.int64, _place(source), types.int64), code
+
+    return intrinsic(typed)
+
+
+# copy_32(target, at, source, start) copies 32 bytes.
+copy_32 = _vector_copy(32)
+
+
+@intrinsic
+def prefetch(typingctx: Any, base: Any, offset: Any) -> Any:
+    """Asks for the cache line at a byte, to be read soon. The place need not exist."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        i32 = ir.IntType(32)
+        pointer = _pointer(context, builder, signature.args[0], args[0], args[1], ir.IntType(8))
+        kinds = [pointer.type, i32, i32, i32]
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [pointer.type], ir.FunctionType(ir.VoidType(), kinds)
+        )
+        builder.call(function, [pointer, i32(0), i32(3), i32(1)])
+        return context.get_dummy_value()
+
+    return types.void(_place(base), types.int64), code
+
+
 @intrinsic
 def address(typingctx: Any, array: Any) -> Any:
     """The address of an array's first element. The array must outlive its use, see the module's head."""

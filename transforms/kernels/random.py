@@ -106,9 +106,9 @@ def shuffle_u16(twister, used, items, length, first):
             if used == _WORDS:
                 refill(twister)
                 used = np.int64(0)
-            while i >= stop and used < _WORDS:
+            for draw in range(used, used + min(_WORDS - used, i - stop + 1)):
                 # No branch on whether the draw is accepted: it goes either way too often to be foreseen.
-                j = get_u32(twister, _OUTPUT + used) >> shift
+                j = get_u32(twister, _OUTPUT + draw) >> shift
                 used += 1
                 accepted = j <= i
                 put_u16(items, j if accepted else i, get_u16(items, i))
@@ -117,8 +117,8 @@ def shuffle_u16(twister, used, items, length, first):
             if used == _WORDS:
                 refill(twister)
                 used = np.int64(0)
-            while i >= last and used < _WORDS:
-                j = get_u32(twister, _OUTPUT + used) >> shift
+            for draw in range(used, used + min(_WORDS - used, i - last + 1)):
+                j = get_u32(twister, _OUTPUT + draw) >> shift
                 used += 1
                 accepted = j <= i
                 j = j if accepted else i

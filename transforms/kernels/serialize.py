@@ -14,7 +14,9 @@ Arrays
   order       int64: the instances in the order in which they are written.
   varints     uint64[size]: the variable-length encoding of each number below `size`, against the upper end of the
               word, its length in the lowest byte. `size` exceeds every id and every position.
-  names       uint8[7, 32]: NAMES, the length of each feature's name, then the name.
+  heads       uint8[HEADS]: for each feature HEAD bytes, against whose end is what stands in front of its values;
+              for those whose values vary in size, only the part with the name. Then an int64 for each, its size.
+  pieces      int32[max_seq_length]: the pieces of the instance that is being written.
   buffer      uint8: where records are written to.
   record_sizes
               int64: the size of each record with its frame.
@@ -28,10 +30,14 @@ from transforms.kernels.crc32c import masked_crc32c
 from transforms.kernels.instances import KEPT
 from transforms.kernels.memory import (
     address,
+    copy_32,
     get_i32,
+    get_i64,
     get_u16,
     get_u64,
-    load_u8,
+    prefetch,
+    put_i32,
+    put_i64,
     store_u8,
     store_u32,
     store_u64,
@@ -59,6 +65,11 @@ FEATURES = (
 )
 _INPUT_IDS, _INPUT_MASK, _MASKED_LM_IDS, _MASKED_LM_POSITIONS, _MASKED_LM_WEIGHTS = range(5)
 _NEXT_SENTENCE_LABELS, _SEGMENT_IDS = range(5, 7)
+_FEATURES = len(FEATURES)
+HEAD = 64
+_HEAD_SIZES = HEAD * _FEATURES // 8
+HEADS = (HEAD + 8) * _FEATURES
+# The length of each name, then the name.
 NAMES = np.array([list(bytes([len(n)]) + n.encode().ljust(31)) for n in FEATURES], np.uint8)
 
 
@@ -97,27 +108,63 @@ def _put_number(buffer, at, number):
 
 
 @kernel
-def _put_heads(buffer, start, end, list_tag, name, names):
+def _put_heads(buffer, start, end, list_tag, feature, heads):
     """Writes what stands in front of a feature's packed values, which are buffer[start:end]: its name and lengths."""
-    at = _put_number(buffer, start, end - start)
-    at -= 1
+    at = _put_number(buffer, start, end - start) - 1
     store_u8(buffer, at, _TAG_1)
-    at = _put_number(buffer, at, end - at)
-    at -= 1
+    at = _put_number(buffer, at, end - at) - 1
     store_u8(buffer, at, list_tag)
     at = _put_number(buffer, at, end - at)
-    at -= 1
-    store_u8(buffer, at, _TAG_VALUE)
-    length = load_u8(names, 32 * name)
-    at -= length + 1
-    for k in range(length + 1):
-        store_u8(buffer, at + k, load_u8(names, 32 * name + k))
-    at -= 1
-    store_u8(buffer, at, _TAG_1)
-    at = _put_number(buffer, at, end - at)
-    at -= 1
+    copy_32(buffer, at - 32, heads, HEAD * feature + HEAD - 32)
+    at -= get_i64(heads, _HEAD_SIZES + feature)
+    at = _put_number(buffer, at, end - at) - 1
     store_u8(buffer, at, _TAG_1)
     return at
+
+
+@kernel
+def _put_head(buffer, at, feature, heads):
+    """Writes all that stands in front of a feature's packed values, whose size is always the same."""
+    copy_32(buffer, at - 32, heads, HEAD * feature + HEAD - 32)
+    copy_32(buffer, at - 64, heads, HEAD * feature)
+    return at - get_i64(heads, _HEAD_SIZES + feature)
+
+
+@kernel
+def make_heads(max_seq_length, max_predictions_per_seq, heads):
+    """Fills `heads`."""
+    buffer = address(heads)
+    for feature in range(_FEATURES):
+        end = np.int64(HEAD * (feature + 1))
+        at = end
+        if feature in (_INPUT_IDS, _MASKED_LM_IDS, _MASKED_LM_POSITIONS):
+            at -= 1
+            store_u8(buffer, at, _TAG_VALUE)
+            size = 0
+        else:
+            tag = _TAG_INTS
+            size = max_seq_length
+            if feature == _MASKED_LM_WEIGHTS:
+                tag = _TAG_FLOATS
+                size = 4 * max_predictions_per_seq
+            elif feature == _NEXT_SENTENCE_LABELS:
+                size = 1
+            at = _put_number(buffer, at, size) - 1
+            store_u8(buffer, at, _TAG_1)
+            at = _put_number(buffer, at, end + size - at) - 1
+            store_u8(buffer, at, tag)
+            at = _put_number(buffer, at, end + size - at) - 1
+            store_u8(buffer, at, _TAG_VALUE)
+        name = NAMES[feature]
+        length = np.int64(name[0])
+        at -= length + 2
+        store_u8(buffer, at, _TAG_1)
+        for k in range(length + 1):
+            store_u8(buffer, at + 1 + k, np.int64(name[k]))
+        if size:
+            at = _put_number(buffer, at, end + size - at) - 1
+            store_u8(buffer, at, _TAG_1)
+        put_i64(buffer, _HEAD_SIZES + feature, end - at)
 
 
 @kernel
@@ -130,16 +177,6 @@ def _put_bytes(buffer, at, count, value):
 
 
 @kernel
-def _put_ids(buffer, at, ids, start, end, varints):
-    """Writes the numbers ids[start:end] so that they end at `at`; returns where they start."""
-    for k in range(end - 1, start - 1, -1):
-        word = get_u64(varints, get_i32(ids, k))
-        store_u64(buffer, at - 8, word)
-        at -= np.int64(word & np.uint64(255))
-    return at
-
-
-@kernel
 def _put_one(buffer, at, number, varints):
     """Writes a number that ends at `at`; returns where it starts. Bytes before it are not kept."""
     word = get_u64(varints, number)
@@ -148,57 +185,69 @@ def _put_one(buffer, at, number, varints):
 
 
 @kernel
-def _put_part(buffer, at, ids, start, length, shift, mask, masks_start, mask_positions, mask_ids, varints):
-    """Writes one part of an instance, its masked pieces replaced, so that it ends at `at`.
-
-    Piece start + k stands at position `shift` + k; `mask` is behind the part's last mask. Returns where the part
-    starts, and the mask behind the last one before it.
-    """
-    end = start + length
-    while mask > masks_start:
-        position = get_u16(mask_positions, mask - 1)
-        if position < shift:
-            break
-        mask -= 1
-        piece = get_i32(mask_ids, mask)
-        if piece == KEPT:
-            continue
-        place = start + position - shift
-        at = _put_ids(buffer, at, ids, place + 1, end, varints)
-        at = _put_one(buffer, at, piece, varints)
-        end = place
-    return _put_ids(buffer, at, ids, start, end, varints), mask
+def _ask_for(n, ids, spans, lengths, mask_ends, mask_positions, mask_ids):
+    """Prefetches what an instance is made of: instances are in random order, and waiting for them costs more than
+    all else."""
+    for part in range(2):
+        start = get_i64(spans, 2 * n + part)
+        for at in range(4 * start, 4 * (start + get_i32(lengths, 2 * n + part)) + 64, 64):
+            prefetch(ids, at)
+    masks = get_i64(mask_ends, n)
+    prefetch(mask_positions, 2 * masks - 1)
+    prefetch(mask_positions, 2 * masks - 65)
+    for at in range(1, 257, 64):
+        prefetch(mask_ids, 4 * masks - at)
 
 
 @kernel
 def serialize_records(
-    ids_array, spans, lengths, is_random, mask_ends, mask_positions_array, mask_ids_array, order, varints_array,
-    names_array, cls_id, sep_id, max_seq_length, max_predictions_per_seq, first, last, step, buffer_array,
-    record_sizes,
+    ids_array, spans_array, lengths_array, is_random, mask_ends_array, mask_positions_array, mask_ids_array, order,
+    varints_array, heads_array, pieces_array, cls_id, sep_id, max_seq_length, max_predictions_per_seq,
+    first, last, step, buffer_array, record_sizes,
 ):  # fmt: skip
     """Writes the records of order[first:last:step] so that they end where `buffer` ends; returns where they start.
 
     record_sizes[k] is set for the k-th of these records.
     """
     ids = address(ids_array)
+    spans = address(spans_array)
+    lengths = address(lengths_array)
+    mask_ends = address(mask_ends_array)
     mask_positions = address(mask_positions_array)
     mask_ids = address(mask_ids_array)
     varints = address(varints_array)
-    names = address(names_array)
+    heads = address(heads_array)
+    pieces = address(pieces_array)
     buffer = address(buffer_array)
     at = len(buffer_array)
     count = (last - first + step - 1) // step
     for k in range(count - 1, -1, -1):
         n = order[first + k * step]
-        masks_start = mask_ends[n - 1] if n > 0 else np.int64(0)
-        masks_end = mask_ends[n]
+        # What the record before needs is asked for now, and what says where that is, a little earlier.
+        if k > 5:
+            early = order[first + (k - 6) * step]
+            prefetch(spans, 16 * early)
+            prefetch(lengths, 8 * early)
+            prefetch(mask_ends, 8 * early - 8)
+            prefetch(mask_ends, 8 * early)
+        if k > 1:
+            _ask_for(order[first + (k - 2) * step], ids, spans, lengths, mask_ends, mask_positions, mask_ids)
+        masks_start = get_i64(mask_ends, n - 1) if n > 0 else np.int64(0)
+        masks_end = get_i64(mask_ends, n)
         masks = masks_end - masks_start
-        a = spans[n, 0]
-        b = spans[n, 1]
-        a_length = np.int64(lengths[n, 0])
-        b_length = np.int64(lengths[n, 1])
+        a = get_i64(spans, 2 * n)
+        b = get_i64(spans, 2 * n + 1)
+        a_length = get_i32(lengths, 2 * n)
+        b_length = get_i32(lengths, 2 * n + 1)
         used = a_length + b_length + 3
         padding = max_seq_length - used
+        put_i32(pieces, 0, cls_id)
+        for j in range(a_length):
+            put_i32(pieces, 1 + j, get_i32(ids, a + j))
+        put_i32(pieces, a_length + 1, sep_id)
+        for j in range(b_length):
+            put_i32(pieces, a_length + 2 + j, get_i32(ids, b + j))
+        put_i32(pieces, used - 1, sep_id)
         record_end = at
         at -= 4
         data_end = at
@@ -206,51 +255,45 @@ def serialize_records(
         at = _put_bytes(buffer, at, padding, 0)
         at = _put_bytes(buffer, at, b_length + 1, 1)
         at = _put_bytes(buffer, at, a_length + 2, 0)
-        at = _put_heads(buffer, at, data_end, _TAG_INTS, _SEGMENT_IDS, names)
+        at = _put_head(buffer, at, _SEGMENT_IDS, heads)
         # next_sentence_labels
-        end = at
-        at = _put_bytes(buffer, at, 1, is_random[n])
-        at = _put_heads(buffer, at, end, _TAG_INTS, _NEXT_SENTENCE_LABELS, names)
+        at -= 1
+        store_u8(buffer, at, np.int64(is_random[n]))
+        at = _put_head(buffer, at, _NEXT_SENTENCE_LABELS, heads)
         # masked_lm_weights
-        end = at
         at = _put_bytes(buffer, at, 4 * (max_predictions_per_seq - masks), 0)
-        for _ in range(masks):
-            at -= 4
-            store_u32(buffer, at, _WEIGHT)
-        at = _put_heads(buffer, at, end, _TAG_FLOATS, _MASKED_LM_WEIGHTS, names)
+        at -= 4 * masks
+        for j in range(masks):
+            store_u32(buffer, at + 4 * j, _WEIGHT)
+        at = _put_head(buffer, at, _MASKED_LM_WEIGHTS, heads)
         # masked_lm_positions
         end = at
         at = _put_bytes(buffer, at, max_predictions_per_seq - masks, 0)
         for m in range(masks_end - 1, masks_start - 1, -1):
             at = _put_one(buffer, at, get_u16(mask_positions, m), varints)
-        at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_POSITIONS, names)
-        # masked_lm_ids
+        at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_POSITIONS, heads)
+        # masked_lm_ids, and on the way the masked pieces are put in place
         end = at
         at = _put_bytes(buffer, at, max_predictions_per_seq - masks, 0)
         for m in range(masks_end - 1, masks_start - 1, -1):
             position = get_u16(mask_positions, m)
-            place = a + position - 1 if position <= a_length else b + position - a_length - 2
-            at = _put_one(buffer, at, get_i32(ids, place), varints)
-        at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_IDS, names)
+            label = get_i32(pieces, position)
+            masked = get_i32(mask_ids, m)
+            put_i32(pieces, position, label if masked == KEPT else masked)
+            at = _put_one(buffer, at, label, varints)
+        at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_IDS, heads)
         # input_mask
-        end = at
         at = _put_bytes(buffer, at, padding, 0)
         at = _put_bytes(buffer, at, used, 1)
-        at = _put_heads(buffer, at, end, _TAG_INTS, _INPUT_MASK, names)
+        at = _put_head(buffer, at, _INPUT_MASK, heads)
         # input_ids
         end = at
         at = _put_bytes(buffer, at, padding, 0)
-        at = _put_one(buffer, at, sep_id, varints)
-        at, mask = _put_part(
-            buffer, at, ids, b, b_length, a_length + 2, masks_end, masks_start, mask_positions, mask_ids, varints
-        )
-        at = _put_one(buffer, at, sep_id, varints)
-        at, mask = _put_part(buffer, at, ids, a, a_length, 1, mask, masks_start, mask_positions, mask_ids, varints)
-        at = _put_one(buffer, at, cls_id, varints)
-        at = _put_heads(buffer, at, end, _TAG_INTS, _INPUT_IDS, names)
+        for j in range(used - 1, -1, -1):
+            at = _put_one(buffer, at, get_i32(pieces, j), varints)
+        at = _put_heads(buffer, at, end, _TAG_INTS, _INPUT_IDS, heads)
         # The Example and its frame
-        at = _put_number(buffer, at, data_end - at)
-        at -= 1
+        at = _put_number(buffer, at, data_end - at) - 1
         store_u8(buffer, at, _TAG_1)
         store_u32(buffer, data_end, masked_crc32c(buffer, at, data_end))
         store_u64(buffer, at - 12, np.uint64(data_end - at))
