@@ -58,7 +58,7 @@ def close_eval(picked: PickedExamples | None, options: BuildOptions) -> None:
 
 
 def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
-    """Runs all stages as one graph, and returns the manifest of each by its name."""
+    """Runs all stages as one graph, and returns the manifest of each by its name (none where nothing was run)."""
     masked = options.examples
     setup = examples.examples_setup(masked)
     stage, input_bytes = extract.make_stage(options.extract)
@@ -82,8 +82,10 @@ def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[st
         )
         _ = shards | "PickEval" >> pick | "CloseEval" >> beam.Map(close_eval, options)
 
-    beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes)
+    paths = (*options.extract.input, masked.vocab_file, options.output)
+    beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes, paths=paths)
     stages = extract.stages(options.extract.output) + examples.stages(masked.output)
-    runner.run(build_graph, beam_options, stages)
+    if not runner.run(build_graph, beam_options, stages):
+        return {}
     directories = {"extract": options.extract.output, "examples": masked.output, "eval": directory}
     return {name: manifest.read_manifest(path) for name, path in directories.items()}

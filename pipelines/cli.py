@@ -82,11 +82,17 @@ def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
     chosen = build_options.read_build(namespace.config)
     from pipelines import build
 
-    for name, made in build.run(chosen, beam_arguments).items():
+    manifests = build.run(chosen, beam_arguments)
+    if not manifests:
+        _report(chosen.output, {})
+    for name, made in manifests.items():
         _report(f"{chosen.output}/{'text' if name == 'extract' else name}", made)
 
 
 def _report(output: str, manifest: Mapping[str, Any]) -> None:
+    if not manifest:
+        print(f"{output}: nothing was run, the job was only described.")
+        return
     print(f"{manifest['stage']}: {output}")
     for step in sorted(manifest["counts"], key=_STEPS.index):
         counts = manifest["counts"][step]

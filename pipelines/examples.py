@@ -122,13 +122,15 @@ def stages(output: str) -> list[runner.Stage]:
 
 
 def run(options: ExamplesOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
-    """Runs the stage to its end and returns its manifest."""
+    """Runs the stage to its end and returns its manifest (empty where Beam's flags ask only for a description)."""
     texts = find_texts(options.input)
     setup = prepare(options)
     plan_examples(texts, options.output)
     # A shard grows about 18-fold at dupe 10: count it as that much work.
-    beam_options = runner.pipeline_options(beam_arguments, input_bytes=10 * sum(t.size for t in texts))
-    runner.run(
+    size = 10 * sum(t.size for t in texts)
+    paths = (*options.input, options.vocab_file, options.output)
+    beam_options = runner.pipeline_options(beam_arguments, input_bytes=size, paths=paths)
+    done = runner.run(
         lambda p: (
             p
             | "Patterns" >> beam.Create([options.input])
@@ -140,4 +142,4 @@ def run(options: ExamplesOptions, beam_arguments: Sequence[str] = ()) -> Mapping
         beam_options,
         stages(options.output),
     )
-    return manifest.read_manifest(options.output)
+    return manifest.read_manifest(options.output) if done else {}

@@ -225,12 +225,13 @@ def stages(output: str) -> list[runner.Stage]:
 
 
 def run(options: ExtractOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
-    """Runs the stage to its end and returns its manifest."""
+    """Runs the stage to its end and returns its manifest (empty where Beam's flags ask only for a description)."""
     stage, input_bytes = make_stage(options)
-    beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes)
-    runner.run(
+    paths = (*options.input, options.output)
+    beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes, paths=paths)
+    done = runner.run(
         lambda p: p | "Patterns" >> beam.Create([options.input]) | "Extract" >> stage,
         beam_options,
         stages(options.output),
     )
-    return manifest.read_manifest(options.output)
+    return manifest.read_manifest(options.output) if done else {}

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 import apache_beam as beam
@@ -20,6 +20,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
+from pipelines import environments
 from transforms import completions, files
 from transforms.errors import RunFailedError, UnusableInputError
 
@@ -34,19 +35,26 @@ def beam_flags() -> dict[str, bool]:
     parser = _BeamArgumentParser(add_help=False)
     for options_class in PipelineOptions.__subclasses__():
         options_class._add_argparse_args(parser)
-    return {s[2:]: a.nargs != 0 for a in parser._actions for s in a.option_strings if s.startswith("--")}
+    known = {s[2:]: a.nargs != 0 for a in parser._actions for s in a.option_strings if s.startswith("--")}
+    return known | dict.fromkeys(environments.JAVA_FLAGS, True)
 
 
-def pipeline_options(beam_arguments: Sequence[str], *, input_bytes: int) -> PipelineOptions:
-    """Beam's options from the flags that are Beam's, with our defaults for the local runner.
+def pipeline_options(beam_arguments: Sequence[str], *, input_bytes: int, paths: Iterable[str] = ()) -> PipelineOptions:
+    """Beam's options from the flags that are Beam's, with our defaults for each runner.
 
     Args:
       beam_arguments: flags that `options.parse` left for Beam.
       input_bytes: how much there is to read; small jobs stay in this process.
+      paths: every input and output: not every runner's workers see this machine's files.
+
+    Raises:
+      UnusableInputError: the runner cannot work with these flags or paths.
     """
     options = PipelineOptions(list(beam_arguments))
     given = {a.partition("=")[0] for a in beam_arguments}
-    if is_local(options) and "--direct_running_mode" not in given:
+    if not is_local(options):
+        environments.complete(options, given, paths)
+    elif "--direct_running_mode" not in given:
         direct = options.view_as(DirectOptions)
         if "--direct_num_workers" not in given:
             workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -73,8 +81,8 @@ def run(
     build_graph: Callable[[beam.Pipeline], Any],
     options: PipelineOptions,
     stages: Sequence[Stage] = (),
-) -> None:
-    """Builds the graph and runs it to its end.
+) -> bool:
+    """Builds the graph and runs it to its end; returns False where the options ask only for the job's description.
 
     Raises:
       UnusableInputError, RunFailedError: what a step raised, whichever process it ran in; anything else that
@@ -91,6 +99,7 @@ def run(
         state = result.wait_until_finish()
         if state not in (None, "DONE"):
             raise RunFailedError(f"The pipeline ended in state {state}; see the runner's log.")
+    return not environments.only_describes(options)
 
 
 _STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")

@@ -1,0 +1,118 @@
+"""What a maskmill command sets for the runners that work elsewhere, and what it checks before it hands over to them.
+
+One shard at a time a process, on every runner: the memory of a worker is then that of one shard, and CPU-bound steps
+do not take turns. `transforms.limits` holds to it inside a process, whatever a runner does; here the runner is told to
+give each process no more than it will work on, and as many processes as it has slots.
+
+What the runners do not promise, and what follows, for all steps: elements come in any order and from any attempt, so
+a step that needs an order sorts by a number that the elements carry; a bundle can end anywhere, so nothing is
+collected over one; the values of a key are iterated once, and are descriptions of shards, never their text.
+"""
+
+import json
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Collection, Iterable
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    SetupOptions,
+    StandardOptions,
+    TestOptions,
+    WorkerOptions,
+)
+
+from transforms import files
+from transforms.errors import UnusableInputError
+
+FLINK = "FlinkRunner"
+DATAFLOW = "DataflowRunner"
+
+# Flags of the Flink runner that only its Java part knows; each takes a value.
+JAVA_FLAGS = ("number_of_execution_retries", "execution_retry_delay", "environment_expiration_millis")
+
+_EMBEDDED = ("[local]", "[auto]")
+
+
+def complete(options: PipelineOptions, given: Collection[str], paths: Iterable[str]) -> None:
+    """Sets for a runner that works elsewhere what the user left open.
+
+    Args:
+      options: Beam's options; changed in place.
+      given: the flags that the user gave, as `--name`.
+      paths: every input and output, vocabularies included.
+
+    Raises:
+      UnusableInputError: the runner cannot work with these options or paths.
+    """
+    runner = options.view_as(StandardOptions).runner
+    if runner == FLINK:
+        _complete_flink(options, given, paths)
+    elif runner == DATAFLOW:
+        _complete_dataflow(options, given, paths)
+
+
+def only_describes(options: PipelineOptions) -> bool:
+    """Whether these options ask for the job's description and not for its execution."""
+    is_template = options.view_as(GoogleCloudOptions).template_location is not None
+    return is_template or bool(options.view_as(TestOptions).dry_run)
+
+
+def _complete_flink(options: PipelineOptions, given: Collection[str], paths: Iterable[str]) -> None:
+    flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
+    if "--job_endpoint" not in given and shutil.which("java") is None:
+        raise UnusableInputError("--runner=FlinkRunner needs Java 11 or 17 on the PATH, for Beam's job server.")
+    master = flink.flink_master.strip()
+    if master in _EMBEDDED:
+        if "--parallelism" not in given:
+            # Its Python part is this one process, unless the user brings workers.
+            flink.parallelism = 1
+        return
+    for path in paths:
+        if files.is_local(path) and not path.startswith("/"):
+            raise UnusableInputError(
+                f"{path}: on Flink's workers a relative path is another place; give an absolute path that all of them "
+                "share, or an object store's (gs://bucket/…)."
+            )
+    if "--job_endpoint" in given:
+        return
+    slots = _task_slots(master)
+    if "--parallelism" not in given:
+        flink.parallelism = max(1, sum(slots))
+    if "--sdk_worker_parallelism" not in given:
+        # A Python process for each slot of a TaskManager.
+        portable.sdk_worker_parallelism = max(slots, default=1)
+
+
+def _task_slots(master: str) -> list[int]:
+    """The task slots of each TaskManager of the cluster at `host:port` or a URL."""
+    url = master if master.startswith(("http://", "https://")) else f"http://{master}"
+    try:
+        with urllib.request.urlopen(f"{url}/taskmanagers", timeout=30) as answer:
+            found = json.load(answer)["taskmanagers"]
+    except (urllib.error.URLError, OSError, ValueError, KeyError) as error:
+        raise UnusableInputError(
+            f"{url}: Flink's REST service does not answer ({error}); start the cluster or correct --flink_master."
+        ) from error
+    return [int(manager["slotsNumber"]) for manager in found]
+
+
+def _complete_dataflow(options: PipelineOptions, given: Collection[str], paths: Iterable[str]) -> None:
+    worker, setup = options.view_as(WorkerOptions), options.view_as(SetupOptions)
+    for path in paths:
+        if files.is_local(path):
+            raise UnusableInputError(f"{path}: Dataflow's workers do not see this machine's files; give a gs:// path.")
+    if worker.sdk_container_image is None and setup.setup_file is None:
+        raise UnusableInputError(
+            "Dataflow's workers need maskmill: give --sdk_container_image (see deploy/dataflow/) or "
+            "--setup_file ./setup.py."
+        )
+    if "--number_of_worker_harness_threads" not in given:
+        # Dataflow starts a process for each of a worker's CPUs; one thread in each is one shard in each.
+        worker.number_of_worker_harness_threads = 1
+    if worker.sdk_container_image is not None and "--sdk_location" not in given:
+        setup.sdk_location = "container"
