@@ -1,0 +1,162 @@
+"""What a model looks like: from google-research's `bert_config.json`, Hugging Face's `config.json`, or a preset.
+
+The two kinds of file give the activation "gelu" different meanings: google-research's is the tanh approximation,
+Hugging Face's is the exact one. Here "gelu" is google-research's, and "gelu_erf" the exact one.
+"""
+
+import dataclasses
+import json
+from typing import Any
+
+from transforms.errors import UnusableInputError
+
+ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh", "linear")
+_FROM_HUGGING_FACE = {"gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu"}
+_TO_HUGGING_FACE = {"gelu": "gelu_new", "gelu_erf": "gelu"}
+# RoBERTa's position table begins with rows for its padding index, 1: position 0 is row 2.
+ROBERTA_POSITION_OFFSET = 2
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """An encoder's sizes, under the names of google-research/bert's BertConfig (modeling.py).
+
+    `model_type` is "bert" or "roberta". `max_position_embeddings` counts usable positions: 512 for RoBERTa too,
+    whose Hugging Face files say 514.
+
+    Raises:
+      UnusableInputError: sizes that make no model.
+    """
+
+    vocab_size: int
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    model_type: str = "bert"
+
+    def __post_init__(self) -> None:
+        if self.model_type not in ("bert", "roberta"):
+            raise UnusableInputError(
+                f"model_type is {self.model_type!r}: only bert and roberta encoders can be trained."
+            )
+        if self.hidden_act not in ACTIVATIONS:
+            raise UnusableInputError(f"hidden_act is {self.hidden_act!r}: it must be one of {', '.join(ACTIVATIONS)}.")
+        for name in (
+            "vocab_size",
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
+            "max_position_embeddings",
+            "type_vocab_size",
+        ):
+            if getattr(self, name) < 1:
+                raise UnusableInputError(f"{name} is {getattr(self, name)}: it must be at least 1.")
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UnusableInputError(f"{name} is {getattr(self, name)}: it must be in [0, 1).")
+        if self.hidden_size % self.num_attention_heads:
+            raise UnusableInputError(
+                f"hidden_size {self.hidden_size} is not a multiple of num_attention_heads {self.num_attention_heads}."
+            )
+
+    def to_google(self) -> dict[str, Any]:
+        """The content of a `bert_config.json` (with `model_type` and `layer_norm_eps` where they are not BERT's)."""
+        values = dataclasses.asdict(self)
+        for name in ("model_type", "layer_norm_eps"):
+            if values[name] == _DEFAULTS[name]:
+                del values[name]
+        return values
+
+    def to_hugging_face(self) -> dict[str, Any]:
+        """The content of a Hugging Face `config.json` of this model with its pre-training heads."""
+        values = dataclasses.asdict(self)
+        values["hidden_act"] = _TO_HUGGING_FACE.get(self.hidden_act, self.hidden_act)
+        values["torch_dtype"] = "float32"
+        if self.model_type == "roberta":
+            values["max_position_embeddings"] += ROBERTA_POSITION_OFFSET
+            values |= {"type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+            return values | {"architectures": ["RobertaForMaskedLM"]}
+        return values | {"architectures": ["BertForPreTraining"]}
+
+
+_DEFAULTS = {f.name: f.default for f in dataclasses.fields(ModelConfig)}
+
+
+def _bert(layers: int, width: int) -> dict[str, Any]:
+    return {
+        "vocab_size": 30522,
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": width // 64,
+        "intermediate_size": 4 * width,
+    }
+
+
+def _roberta(layers: int, width: int) -> dict[str, Any]:
+    sizes = _bert(layers, width) | {"vocab_size": 50265, "type_vocab_size": 1}
+    return sizes | {"hidden_act": "gelu_erf", "layer_norm_eps": 1e-5, "model_type": "roberta"}
+
+
+# BERT's sizes: google-research/bert's README (the smaller models are those of Turc et al. 2019).
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": _bert(2, 128),
+    "mini": _bert(4, 256),
+    "small": _bert(4, 512),
+    "medium": _bert(8, 512),
+    "base": _bert(12, 768),
+    "large": _bert(24, 1024),
+    "roberta-base": _roberta(12, 768),
+    "roberta-large": _roberta(24, 1024),
+}
+
+
+def from_preset(name: str, *, vocab_size: int | None = None) -> ModelConfig:
+    """A preset's sizes, with another vocabulary size where one is given.
+
+    Raises:
+      UnusableInputError: there is no such preset.
+    """
+    if name not in PRESETS:
+        raise UnusableInputError(f"--preset {name}: there is no such preset; they are {', '.join(PRESETS)}.")
+    return ModelConfig(**(PRESETS[name] | ({} if vocab_size is None else {"vocab_size": vocab_size})))
+
+
+def from_json(text: str | bytes, *, where: str) -> ModelConfig:
+    """Reads a `bert_config.json` or a Hugging Face `config.json` (known by its key `model_type` or `architectures`).
+
+    Raises:
+      UnusableInputError: it is not JSON, names no vocabulary size, or describes another kind of model.
+    """
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise UnusableInputError(f"{where}: this model configuration is not JSON ({error}).") from None
+    if not isinstance(values, dict) or "vocab_size" not in values:
+        raise UnusableInputError(f"{where}: this model configuration names no vocab_size.")
+    known = {k: v for k, v in values.items() if k in _DEFAULTS}
+    if "architectures" in values or "transformers_version" in values:
+        known["hidden_act"] = _FROM_HUGGING_FACE.get(values.get("hidden_act", "gelu"), values.get("hidden_act", "gelu"))
+        if values.get("model_type") == "roberta":
+            positions = values.get("max_position_embeddings", 514)
+            known["max_position_embeddings"] = positions - ROBERTA_POSITION_OFFSET
+    embedding_size = values.get("embedding_size")
+    if embedding_size not in (None, known.get("hidden_size", _DEFAULTS["hidden_size"])):
+        raise UnusableInputError(
+            f"{where}: embedding_size {embedding_size} differs from hidden_size; factorised embeddings (ALBERT's) "
+            "cannot be trained."
+        )
+    try:
+        return ModelConfig(**known)
+    except UnusableInputError as error:
+        raise UnusableInputError(f"{where}: {error}") from None
+    except TypeError:
+        raise UnusableInputError(f"{where}: a size in this model configuration is not a number.") from None

@@ -1,0 +1,271 @@
+"""The models: keras-hub's BERT and RoBERTa backbones with the heads for pre-training and for classification.
+
+A model takes the examples' features by name (`input_ids`, `input_mask`, `segment_ids`, `masked_lm_positions`: int32)
+and gives logits. Each of its weights is known under google-research/bert's variable name, in that program's layout:
+checkpoints, optimizers and exports speak of weights by these names alone.
+"""
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import keras_hub
+import numpy as np
+
+from training.config import ModelConfig
+from transforms.errors import UnusableInputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Weight:
+    """A weight of a Keras model under its name and layout in google-research/bert.
+
+    Keras keeps attention kernels as [width, heads, size] and dense kernels as [in, out]; the reference keeps
+    [width, width], and two of its output kernels transposed.
+    """
+
+    name: str
+    variable: Any
+    transposed: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in the reference's layout."""
+        shape = tuple(self.variable.shape)
+        if "/attention/self/" in self.name:
+            # query, key and value: kernel [width, heads, size], bias [heads, size].
+            return (*shape[:-2], shape[-2] * shape[-1])
+        if self.name.endswith("/attention/output/dense/kernel"):
+            return (shape[0] * shape[1], shape[2])
+        return shape[::-1] if self.transposed else shape
+
+    def to_reference(self, array: np.ndarray) -> np.ndarray:
+        """An array in Keras's layout → the reference's."""
+        return np.ascontiguousarray(array.T) if self.transposed else array.reshape(self.shape)
+
+    def from_reference(self, array: np.ndarray) -> np.ndarray:
+        """An array in the reference's layout → Keras's."""
+        return np.ascontiguousarray(array.T) if self.transposed else array.reshape(self.variable.shape)
+
+    def read(self) -> np.ndarray:
+        """The value, float32, in the reference's layout."""
+        return self.to_reference(np.asarray(keras.ops.convert_to_numpy(self.variable.value)))
+
+    def write(self, array: np.ndarray) -> None:
+        """Sets the value from an array in the reference's layout."""
+        self.variable.assign(self.from_reference(np.asarray(array, np.float32)))
+
+
+@dataclasses.dataclass(frozen=True)
+class BuiltModel:
+    """A Keras model with its configuration and its weights, in the order of the model's trainable variables."""
+
+    model: Any
+    config: ModelConfig
+    weights: tuple[Weight, ...]
+
+    def values(self) -> dict[str, np.ndarray]:
+        """All weights by name, in the reference's layout."""
+        return {w.name: w.read() for w in self.weights}
+
+    def load(self, values: Mapping[str, np.ndarray], *, where: str) -> list[str]:
+        """Sets the weights that `values` names, and returns the names of those it lacks, which keep their values.
+
+        Raises:
+          UnusableInputError: a shape differs, or `values` has no weight of this model's encoder.
+        """
+        missing = []
+        for weight in self.weights:
+            value = values.get(weight.name)
+            if value is None:
+                missing.append(weight.name)
+            elif tuple(value.shape) != weight.shape:
+                raise UnusableInputError(
+                    f"{where}: {weight.name} has shape {list(value.shape)}, the model's has {list(weight.shape)}; "
+                    "give the configuration that belongs to this checkpoint."
+                )
+            else:
+                weight.write(value)
+        prefix = f"{self.config.model_type}/"
+        lacking = [n for n in missing if n.startswith(prefix) and not n.startswith(f"{prefix}pooler/")]
+        if lacking:
+            raise UnusableInputError(
+                f"{where}: this checkpoint lacks {lacking[0]} and {len(lacking) - 1} more weights of the encoder; "
+                "give the configuration that belongs to it."
+            )
+        return missing
+
+
+def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: int = 0) -> BuiltModel:
+    """The encoder with the masked-LM head (tied to the word embeddings) and, by choice, the next-sentence head.
+
+    Inputs: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32.
+    Outputs: `masked_lm_logits` [B, P, vocab_size], `next_sentence_logits` [B, 2], `pooled_output` [B, hidden_size]; the
+    last two only with the next-sentence head. Source: google-research/bert run_pretraining.py,
+    get_masked_lm_output and get_next_sentence_output.
+
+    Args:
+      config: the encoder's sizes.
+      next_sentence: whether there is a pooler and a next-sentence head.
+      seed: draws the initial weights: truncated normal of `initializer_range`, the same on every backend.
+    """
+    inputs, backbone, sequence, weights = _encoder(config)
+    positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
+    head = keras_hub.layers.MaskedLMHead(
+        token_embedding=backbone.token_embedding,
+        intermediate_activation=_activation(config),
+        layer_norm_epsilon=config.layer_norm_eps,
+        name="masked_lm",
+    )
+    outputs = {"masked_lm_logits": head(sequence, positions)}
+    transform = "cls/predictions/transform"
+    weights |= {
+        f"{transform}/dense/kernel": head._intermediate_dense.kernel,
+        f"{transform}/dense/bias": head._intermediate_dense.bias,
+        f"{transform}/LayerNorm/beta": head._intermediate_layer_norm.beta,
+        f"{transform}/LayerNorm/gamma": head._intermediate_layer_norm.gamma,
+        "cls/predictions/output_bias": head._bias,
+    }
+    if next_sentence:
+        pooled = _pooled(config, backbone, sequence, weights)
+        dense = keras.layers.Dense(2, name="next_sentence")
+        outputs |= {"next_sentence_logits": dense(pooled), "pooled_output": pooled}
+        weights |= {
+            "cls/seq_relationship/output_weights": dense.kernel,
+            "cls/seq_relationship/output_bias": dense.bias,
+        }
+    return _built(config, {**inputs, "masked_lm_positions": positions}, outputs, weights, seed)
+
+
+def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0) -> BuiltModel:
+    """The encoder with a classifier on the pooled output.
+
+    Inputs: `input_ids`, `input_mask`, `segment_ids` [B, S], int32. Output: `logits` [B, num_labels].
+    Source: google-research/bert run_classifier.py, create_model.
+    """
+    inputs, backbone, sequence, weights = _encoder(config)
+    pooled = _pooled(config, backbone, sequence, weights)
+    dense = keras.layers.Dense(num_labels, name="classifier")
+    outputs = {"logits": dense(keras.layers.Dropout(config.hidden_dropout_prob)(pooled))}
+    weights |= {"output_weights": dense.kernel, "output_bias": dense.bias}
+    return _built(config, inputs, outputs, weights, seed)
+
+
+def _activation(config: ModelConfig) -> Any:
+    if config.hidden_act == "gelu":
+        return lambda x: keras.activations.gelu(x, approximate=True)
+    return keras.activations.get("gelu" if config.hidden_act == "gelu_erf" else config.hidden_act)
+
+
+def _encoder(config: ModelConfig) -> tuple[dict[str, Any], Any, Any, dict[str, Any]]:
+    """Builds the backbone. Returns the inputs, the backbone, its sequence output and its weights by name."""
+    sizes = {
+        "vocabulary_size": config.vocab_size,
+        "num_layers": config.num_hidden_layers,
+        "num_heads": config.num_attention_heads,
+        "hidden_dim": config.hidden_size,
+        "intermediate_dim": config.intermediate_size,
+        # keras-hub has one rate for all dropout: see _configure.
+        "dropout": max(config.hidden_dropout_prob, config.attention_probs_dropout_prob),
+        "max_sequence_length": config.max_position_embeddings,
+    }
+    features = ("input_ids", "input_mask") + (("segment_ids",) if config.model_type == "bert" else ())
+    inputs = {n: keras.Input((None,), dtype="int32", name=n) for n in features}
+    tokens = {"token_ids": inputs["input_ids"], "padding_mask": inputs["input_mask"]}
+    prefix = config.model_type
+    if config.model_type == "roberta":
+        backbone = keras_hub.models.RobertaBackbone(**sizes)
+        sequence = backbone(tokens)
+        positions = backbone.embeddings.position_embedding.position_embeddings
+        weights = {}
+    else:
+        backbone = keras_hub.models.BertBackbone(**sizes, num_segments=config.type_vocab_size)
+        sequence = backbone(tokens | {"segment_ids": inputs["segment_ids"]})["sequence_output"]
+        positions = backbone.position_embedding.position_embeddings
+        weights = {f"{prefix}/embeddings/token_type_embeddings": backbone.segment_embedding.embeddings}
+    _configure(backbone, config)
+    weights |= {
+        f"{prefix}/embeddings/word_embeddings": backbone.token_embedding.embeddings,
+        f"{prefix}/embeddings/position_embeddings": positions,
+        f"{prefix}/embeddings/LayerNorm/beta": backbone.embeddings_layer_norm.beta,
+        f"{prefix}/embeddings/LayerNorm/gamma": backbone.embeddings_layer_norm.gamma,
+    }
+    for i, layer in enumerate(backbone.transformer_layers):
+        attention = layer._self_attention_layer
+        parts = {
+            "attention/self/query": attention.query_dense,
+            "attention/self/key": attention.key_dense,
+            "attention/self/value": attention.value_dense,
+            "attention/output/dense": attention.output_dense,
+            "attention/output/LayerNorm": layer._self_attention_layer_norm,
+            "intermediate/dense": layer._feedforward_intermediate_dense,
+            "output/dense": layer._feedforward_output_dense,
+            "output/LayerNorm": layer._feedforward_layer_norm,
+        }
+        for part, sublayer in parts.items():
+            for kind in ("beta", "gamma") if part.endswith("LayerNorm") else ("kernel", "bias"):
+                weights[f"{prefix}/encoder/layer_{i}/{part}/{kind}"] = getattr(sublayer, kind)
+    return inputs, backbone, sequence, weights
+
+
+def _configure(backbone: Any, config: ModelConfig) -> None:
+    """Sets what keras-hub's backbones fix: activation, layer norm's epsilon, and two dropout rates instead of one.
+
+    The backbone was built with the larger rate, so that every dropout layer has a seed; a rate may then go to 0.
+    """
+    backbone.embeddings_layer_norm.epsilon = config.layer_norm_eps
+    backbone.embeddings_dropout.rate = config.hidden_dropout_prob
+    for layer in backbone.transformer_layers:
+        layer._feedforward_intermediate_dense.activation = _activation(config)
+        layer._self_attention_layer_norm.epsilon = config.layer_norm_eps
+        layer._feedforward_layer_norm.epsilon = config.layer_norm_eps
+        layer._self_attention_dropout.rate = config.hidden_dropout_prob
+        layer._feedforward_dropout.rate = config.hidden_dropout_prob
+        attention = layer._self_attention_layer
+        # Without dropout Keras takes its fused attention where the device has one.
+        attention._dropout = attention._dropout_layer.rate = config.attention_probs_dropout_prob
+
+
+def _pooled(config: ModelConfig, backbone: Any, sequence: Any, weights: dict[str, Any]) -> Any:
+    """The pooled output [B, hidden_size]: a dense layer with tanh on the first token."""
+    if config.model_type == "roberta":
+        dense = keras.layers.Dense(config.hidden_size, activation="tanh", name="pooled_dense")
+    else:
+        dense = backbone.pooled_dense
+    pooled = dense(sequence[:, 0, :])
+    weights[f"{config.model_type}/pooler/dense/kernel"] = dense.kernel
+    weights[f"{config.model_type}/pooler/dense/bias"] = dense.bias
+    return pooled
+
+
+def _built(
+    config: ModelConfig, inputs: dict[str, Any], outputs: dict[str, Any], named: dict[str, Any], seed: int
+) -> BuiltModel:
+    model = keras.Model(inputs=inputs, outputs=outputs)
+    names = {id(variable): name for name, variable in named.items()}
+    transposed = ("cls/seq_relationship/output_weights", "output_weights")
+    weights = tuple(Weight(names[id(v)], v, transposed=names[id(v)] in transposed) for v in model.trainable_variables)
+    for weight in weights:
+        weight.write(initial_value(weight.name, weight.shape, config.initializer_range, seed))
+    return BuiltModel(model=model, config=config, weights=weights)
+
+
+def initial_value(name: str, shape: tuple[int, ...], deviation: float, seed: int) -> np.ndarray:
+    """A weight before training, float32: truncated normal for matrices, zeros for biases, ones for gamma.
+
+    Drawn from (seed, name) alone: the same on every backend and device. Values beyond two deviations are drawn again
+    (google-research/bert modeling.py, create_initializer).
+    """
+    if name.endswith(("bias", "beta")):
+        return np.zeros(shape, np.float32)
+    if name.endswith("gamma"):
+        return np.ones(shape, np.float32)
+    digest = hashlib.sha256(f"{seed}:weight:{name}".encode()).digest()
+    generator = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    values = generator.standard_normal(math.prod(shape), np.float32)
+    while len(far := np.flatnonzero(np.abs(values) > 2)):
+        values[far] = generator.standard_normal(len(far), np.float32)
+    return (values * np.float32(deviation)).reshape(shape)

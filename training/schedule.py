@@ -1,0 +1,51 @@
+"""The learning rate: linear warm-up, then polynomial decay."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("maskmill")
+class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """The reference's schedule, in float32 (mlcommons/training retired_benchmarks/bert/optimization.py).
+
+    The decay runs over all steps, the warm-up's included: `learning_rate * (1 - step / num_train_steps)^poly_power`.
+    While `step - start_warmup_step < num_warmup_steps` the rate is
+    `learning_rate * (step - start_warmup_step) / num_warmup_steps` instead; `start_warmup_step` may be negative.
+    """
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float,
+        num_train_steps: int,
+        num_warmup_steps: int = 0,
+        start_warmup_step: int = 0,
+        poly_power: float = 1.0,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.num_train_steps = num_train_steps
+        self.num_warmup_steps = num_warmup_steps
+        self.start_warmup_step = start_warmup_step
+        self.poly_power = poly_power
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate (float32 scalar) of the update after `step` updates (an integer scalar)."""
+        done = ops.cast(ops.minimum(step, self.num_train_steps), "float32") / float(self.num_train_steps)
+        decayed = self.learning_rate * ops.power(1.0 - done, self.poly_power)
+        if not self.num_warmup_steps:
+            return decayed
+        since = ops.cast(ops.cast(step, "int32") - self.start_warmup_step, "float32")
+        warming = self.learning_rate * (since / float(self.num_warmup_steps))
+        return ops.where(since < self.num_warmup_steps, warming, decayed)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this schedule again."""
+        return {
+            "learning_rate": self.learning_rate,
+            "num_train_steps": self.num_train_steps,
+            "num_warmup_steps": self.num_warmup_steps,
+            "start_warmup_step": self.start_warmup_step,
+            "poly_power": self.poly_power,
+        }

@@ -1,0 +1,123 @@
+"""What is trained: losses and metrics on a model's outputs, apart from how a step runs."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from keras import ops
+
+from training.inputs import check_ids
+from training.model import BuiltModel
+
+Tensors = Mapping[str, Any]
+
+
+class Task(Protocol):
+    """A model with its losses and metrics.
+
+    A loss is a sum over examples or predictions divided by a weight that the batch alone gives. So a large batch in
+    several parts, or on several devices, has the same loss and gradient as in one piece.
+    """
+
+    built: BuiltModel
+
+    def check(self, batch: Mapping[str, np.ndarray]) -> None:
+        """Sees that the model can take a batch.
+
+        Raises:
+          UnusableInputError: it cannot; the sentence says why.
+        """
+        ...
+
+    def weights(self, batch: Tensors) -> dict[str, Any]:
+        """For each loss the weight to divide by (float32 scalar), before `epsilon` is added."""
+        ...
+
+    def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
+        """For each loss the weighted sum over the batch (float32 scalar)."""
+        ...
+
+    def epsilon(self, loss: str) -> float:
+        """What is added to a loss's weight."""
+        ...
+
+    def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
+        """What a batch gives the metrics; [B] or [B, …] float32 tensors, with the padded examples still in them."""
+        ...
+
+    def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
+        """The metrics of an evaluation set from what `evaluation` gave for each batch."""
+        ...
+
+
+class PretrainingTask:
+    """Masked LM and, where the model has its head, next-sentence prediction (google-research/bert run_pretraining.py).
+
+    Batches hold `masked_lm_positions`, `masked_lm_ids` [B, P] int32, `masked_lm_weights` [B, P] float32 and
+    `next_sentence_labels` [B] int32. In evaluation, `example_weights` [B] float32 is 0 for the examples that only fill
+    up the last batch.
+    """
+
+    def __init__(self, built: BuiltModel) -> None:
+        self.built = built
+        self.next_sentence = "next_sentence_logits" in built.model.output
+
+    def check(self, batch: Mapping[str, np.ndarray]) -> None:
+        check_ids(batch, self.built.config.vocab_size)
+
+    def weights(self, batch: Tensors) -> dict[str, Any]:
+        weights = {"masked_lm_loss": ops.sum(batch["masked_lm_weights"])}
+        if self.next_sentence:
+            labels = batch["next_sentence_labels"]
+            weights["next_sentence_loss"] = ops.sum(ops.ones_like(labels, dtype="float32"))
+        return weights
+
+    def epsilon(self, loss: str) -> float:
+        # get_masked_lm_output divides by sum(weights) + 1e-5, get_next_sentence_output by the number of examples.
+        return 1e-5 if loss == "masked_lm_loss" else 0.0
+
+    def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
+        masked = cross_entropy(batch["masked_lm_ids"], outputs["masked_lm_logits"])
+        sums = {"masked_lm_loss": ops.sum(masked * batch["masked_lm_weights"])}
+        if self.next_sentence:
+            labels = batch["next_sentence_labels"]
+            sums["next_sentence_loss"] = ops.sum(cross_entropy(labels, outputs["next_sentence_logits"]))
+        return sums
+
+    def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
+        real = batch["example_weights"]
+        weights = batch["masked_lm_weights"] * ops.expand_dims(real, -1)
+        logits, labels = outputs["masked_lm_logits"], batch["masked_lm_ids"]
+        parts = {
+            "masked_lm_weight": ops.sum(weights, -1),
+            "masked_lm_correct": ops.sum(_right(labels, logits) * weights, -1),
+            "masked_lm_loss": ops.sum(cross_entropy(labels, logits) * weights, -1),
+        }
+        if self.next_sentence:
+            logits, labels = outputs["next_sentence_logits"], batch["next_sentence_labels"]
+            parts |= {
+                "next_sentence_weight": real,
+                "next_sentence_correct": _right(labels, logits) * real,
+                "next_sentence_loss": cross_entropy(labels, logits) * real,
+            }
+        return parts
+
+    def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
+        """`masked_lm_accuracy`, `masked_lm_loss`, `next_sentence_accuracy`, `next_sentence_loss`, as metric_fn's."""
+        totals = {k: sum(float(np.sum(b[k], dtype=np.float64)) for b in batches) for k in batches[0]}
+        metrics = {}
+        for name in ("masked_lm", "next_sentence") if self.next_sentence else ("masked_lm",):
+            weight = totals[f"{name}_weight"]
+            metrics[f"{name}_accuracy"] = totals[f"{name}_correct"] / weight
+            metrics[f"{name}_loss"] = totals[f"{name}_loss"] / weight
+        return metrics
+
+
+def cross_entropy(labels: Any, logits: Any) -> Any:
+    """Cross entropy in float32: labels […], logits […, classes] → […]."""
+    return ops.sparse_categorical_crossentropy(labels, ops.cast(logits, "float32"), from_logits=True)
+
+
+def _right(labels: Any, logits: Any) -> Any:
+    """1.0 where the most probable class is the label."""
+    return ops.cast(ops.equal(ops.argmax(logits, -1), ops.cast(labels, "int32")), "float32")
