@@ -81,7 +81,8 @@ def add_flags(parser: argparse.ArgumentParser, options_class: type, *, skip: Ite
         if required:
             text += " (required)"
         elif field.default not in (None, (), ""):
-            shown = ",".join(map(str, field.default)) if kind.is_list else field.default
+            default: Any = field.default
+            shown = ",".join(map(str, default)) if kind.is_list else default
             text += f" (default: {shown})"
         arguments: dict[str, Any] = {
             "dest": name,
@@ -209,7 +210,7 @@ def absl_forms(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list[str
     """Rewrites absl's forms into argparse's: `--f` to `--f=true`, `--nof` to `--f=false`, `-x=3` to `--x=3`."""
     names = {s[2:]: a for a in parser._actions for s in a.option_strings if s.startswith("--")}
     booleans = {n for n, a in names.items() if a.type is parse_boolean}
-    out = []
+    out: list[str] = []
     for index, argument in enumerate(argv):
         if argument == "--":
             return out + list(argv[index:])

@@ -17,7 +17,7 @@ from transforms import completions, files, tfrecord
 from transforms.limits import one_shard_at_a_time
 from transforms.pretraining_examples import MaskingOptions, write_examples
 from transforms.text_shards import GroupAll, ShardKind, TextShard
-from transforms.vocabulary import Vocabulary, load_vocabulary
+from transforms.vocabulary import DuplicatePieces, Vocabulary, load_vocabulary
 
 KIND = "examples"
 
@@ -76,7 +76,7 @@ def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
 
 
 @functools.lru_cache(maxsize=2)
-def _vocabulary(path: str, sha256: str, duplicate_pieces: str) -> Vocabulary:
+def _vocabulary(path: str, sha256: str, duplicate_pieces: DuplicatePieces) -> Vocabulary:
     return load_vocabulary(path, duplicate_pieces)
 
 

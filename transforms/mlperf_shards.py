@@ -128,7 +128,7 @@ def _write_cleaned(
     else:
         content = b"".join(b for f, ranges in raw.pieces for b in read_ranges(f, ranges, extraction, output))
     text = mlperf_cleanup.clean_markup(mlperf_cleanup.remove_doc_tags(content))
-    text = mlperf_cleanup.split_sentences(text, SentenceSplitter(options.language))
+    text = mlperf_cleanup.split_sentences(text, SentenceSplitter(options.language, rules="nltk-3.4"))
     separated = mlperf_cleanup.separate_eval(
         text,
         file_number=raw.number,
@@ -208,7 +208,7 @@ def _write_part(
             sentences += sum(1 for line in content.split(b"\n") if line)
     held_out = sum(c.counts["eval_articles"] for c in plan.cleaned)
     documents = held_out if plan.kind == "eval" else sum(c.counts["documents"] for c in plan.cleaned) - held_out
-    md5 = []
+    md5: list[str] = []
     if plan.kind == "eval":
         for cleaned in plan.cleaned:
             record = completions.load(output, KIND, cleaned.key)
