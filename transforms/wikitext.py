@@ -307,7 +307,8 @@ class WikitextExtractor:
         """True for a page that lists the meanings of its title, told by its title, its templates or its switch."""
         if title.endswith(self._titles):
             return True
-        return bool(kernels.is_disambiguation(self._text, self._load(text), self._tables))
+        n = self._load(text)  # first: it may put a larger buffer in the place of self._text
+        return bool(kernels.is_disambiguation(self._text, n, self._tables))
 
     def extract(self, title: bytes, text: bytes) -> bytes:
         """The plain text of a page: UTF-8 in, UTF-8 out, one paragraph a line, no blank lines.
