@@ -122,19 +122,19 @@ def _detect(path: str, input_format: str) -> tuple[InputFormat, str]:
 def _format_of(head: bytes, path: str) -> InputFormat:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise UnusableInputError(f"{path}: this input is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8).")
+    start = head.removeprefix(_BOM).lstrip()
+    if start.startswith(b"<") and b"<mediawiki" in start:
+        return "mediawiki"
     if b"\0" in head:
         raise UnusableInputError(
             f"{path}: this input is neither text nor packed in a way that is read (bz2, gz, xz); unpack it first."
         )
-    start = head.removeprefix(_BOM).lstrip()
     if start.startswith(b"<doc "):
         return "wikiextractor"
-    if start.startswith(b"<"):
-        if b"<mediawiki" in start:
-            return "mediawiki"
-        if start.startswith((b"<?xml", b"<!DOCTYPE", b"<html")) or ".xml" in files.base_name(path):
-            raise UnusableInputError(f"{path}: this is XML or HTML, but no MediaWiki dump: it has no <mediawiki>.")
-    elif re.search(r"\.xml(\.\w+)?$", path):
+    is_named_xml = re.search(r"\.xml(\.\w+)?$", path) is not None
+    if start.startswith((b"<?xml", b"<!DOCTYPE", b"<html")) or (is_named_xml and start.startswith(b"<")):
+        raise UnusableInputError(f"{path}: this is XML or HTML, but no MediaWiki dump: it has no <mediawiki>.")
+    if is_named_xml:
         raise UnusableInputError(f"{path}: this is not XML, although its name says so.")
     if start.startswith(b"{"):
         if re.search(r"\.(jsonl|ndjson|json)(\.\w+)?$", path):
@@ -284,7 +284,7 @@ def dump_date(path: str) -> str | None:
                 newest = max(newest, page.timestamp)
     if not newest:
         raise UnusableInputError(
-            f"{path}: neither its name nor its first pages give the dump's date; name it (--dump_date)."
+            f"{path}: neither its name nor its first pages give the dump's date; name it with --dump_date."
         )
     return newest[:10].decode("ascii")
 
@@ -314,24 +314,24 @@ def _read_pages(source: Source, unit: Unit, reading: ReadOptions) -> Iterator[Pa
         if not window.is_own(start):
             return
         status = kernels.scan_page(view, words, start, marks)
-        if status == kernels.COMPLETE:
-            yield _page_of(window.data, view, words, marks.tolist(), namespaces)
-            at = int(marks[kernels.END])
-        elif status == kernels.NOT_CLOSED:
-            yield RejectedPage(title=_title_of(window.data, marks.tolist()), reason="the page is not closed")
-            at = int(marks[kernels.END])
-        elif len(window.data) - start > reading.largest_page:
-            reason = f"the page is larger than {reading.largest_page} bytes"
-            yield RejectedPage(title=_title_of(window.data, marks.tolist()), reason=reason)
-            # What is left of it is passed over in search of the next page.
-            at = start + len(_PAGE)
-        else:
+        while status == kernels.NEED_MORE and len(window.data) - start <= reading.largest_page:
             if not window.slide(start):
                 raise RunFailedError(_not_closed(unit.path))
+            start = 0
             if len(window.data) > _MANY_REVISIONS:
                 _forget_old_revisions(window)
             view, words = kernels.views_of(window.data)
-            at = 0
+            status = kernels.scan_page(view, words, start, marks)
+        found = marks.tolist()
+        if status == kernels.COMPLETE:
+            yield _page_of(window.data, view, words, found, namespaces)
+        elif status == kernels.NOT_CLOSED:
+            yield RejectedPage(title=_title_of(window.data, found), reason="the page is not closed")
+        else:
+            reason = f"the page is larger than {reading.largest_page} bytes"
+            yield RejectedPage(title=_title_of(window.data, found), reason=reason)
+        # What is left of a page too large is passed over in search of the next one.
+        at = start + len(_PAGE) if status == kernels.NEED_MORE else found[kernels.END]
 
 
 def _behind_tags(data: bytes, at: int) -> int:

@@ -156,7 +156,7 @@ def _gzip_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
             if not packed:
                 return
         packed = packed.lstrip(b"\0")
-        if packed[:1] != b"\x1f":
+        if packed[:1] != _MAGIC["gz"][:1]:
             raise _damaged(path, raw, "gzip", "something else follows its last member")
 
 
@@ -183,6 +183,8 @@ def _xz_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
             if not packed:
                 return
         packed = packed.lstrip(b"\0")
+        if packed[:1] != _MAGIC["xz"][:1]:
+            raise _damaged(path, raw, "xz", "something else follows its last stream")
 
 
 class Window:

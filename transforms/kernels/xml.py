@@ -4,7 +4,7 @@ Layout. `data` is uint8[n], and `words` the same bytes as uint64[n // 8], the fi
 at in one step for the few that matter. A page is described by `marks`, int64[N_MARKS], places in `data` and numbers:
 
   TITLE, TITLE_END                    the title, still escaped; -1 where there is none
-  PAGE_ID, REVISION_ID                numbers; -1 where there is none, or where it is no number
+  PAGE_ID, REVISION_ID                numbers; -1 where there is none, BAD_ID where it is no number
   NAMESPACE                           a number; NO_NAMESPACE, BAD_NAMESPACE
   IS_REDIRECT                         0 or 1
   TIMESTAMP, TIMESTAMP_END            of the last revision; -1 where there is none
@@ -29,6 +29,7 @@ Marks = npt.NDArray[np.int64]
     REVISION, TEXT_TAG, TEXT, TEXT_END, TEXT_FLAGS, END, N_MARKS,
 ) = range(17)  # fmt: skip
 
+BAD_ID = -2
 NO_NAMESPACE = 1 << 40
 BAD_NAMESPACE = NO_NAMESPACE + 1
 
@@ -53,6 +54,7 @@ _REDIRECT = _packed(b"redirect")
 _REVISION = _packed(b"revision")
 _TIMESTAMP = _packed(b"timestam")
 _MODEL = _packed(b"model>")
+_CONTRIBUTOR = _packed(b"contribu")
 _TEXT = _packed(b"text")
 _TEXT_END = _packed(b"/text>")
 _PAGE = _packed(b"page>")
@@ -165,9 +167,11 @@ def scan_page(data: Bytes, words: Words, start: int, marks: Marks) -> int:
             if (name & _6_BYTES) == _TITLE and marks[TITLE] < 0:
                 marks[TITLE] = at + 6
                 marks[TITLE_END], _ = _next_tag(data, words, at + 6)
-            elif (name & _3_BYTES) == _ID and marks[PAGE_ID] < 0:
+            elif (name & _3_BYTES) == _ID and marks[PAGE_ID] == -1:
                 end, _ = _next_tag(data, words, at + 3)
                 marks[PAGE_ID] = _digits(data, at + 3, end)
+                if marks[PAGE_ID] < 0:
+                    marks[PAGE_ID] = BAD_ID
             elif (name & _3_BYTES) == _NS:
                 end, _ = _next_tag(data, words, at + 3)
                 is_negative = data[at + 3] == 45
@@ -186,9 +190,13 @@ def scan_page(data: Bytes, words: Words, start: int, marks: Marks) -> int:
             marks[TEXT_END] = -1
             marks[TEXT_FLAGS] = 0
         elif marks[REVISION] >= 0:
-            if (name & _3_BYTES) == _ID and marks[REVISION_ID] < 0:
+            if (name & _3_BYTES) == _ID and marks[REVISION_ID] == -1:
                 end, _ = _next_tag(data, words, at + 3)
                 marks[REVISION_ID] = _digits(data, at + 3, end)
+                if marks[REVISION_ID] < 0:
+                    marks[REVISION_ID] = BAD_ID
+            elif name == _CONTRIBUTOR and marks[REVISION_ID] == -1:
+                marks[REVISION_ID] = BAD_ID  # the next id is the contributor's
             elif name == _TIMESTAMP and marks[TIMESTAMP] < 0:
                 marks[TIMESTAMP] = at + 10
                 marks[TIMESTAMP_END], _ = _next_tag(data, words, at + 10)
@@ -197,10 +205,12 @@ def scan_page(data: Bytes, words: Words, start: int, marks: Marks) -> int:
                 marks[MODEL_END], _ = _next_tag(data, words, at + 6)
             elif (name & _4_BYTES) == _TEXT and marks[TEXT] < 0:
                 marks[TEXT_TAG] = at - 1
-                while at < n and data[at] != 62:
+                while at < n and data[at] != 62 and data[at] != 60:
                     at += 1
                 if at >= n:
                     return NEED_MORE
+                if data[at] == 60:
+                    continue
                 at += 1
                 marks[TEXT] = at
                 if data[at - 2] == 47:

@@ -1,0 +1,107 @@
+"""Dumps made up for the tests, in every container."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from bzip2_writer import block, stream
+
+NAMESPACES = {"Media": -2, "Special": -1, "": 0, "Talk": 1, "User": 2, "File": 6, "Template": 10, "Cat & Co": 14}
+
+
+def header(schema: str = "0.10") -> str:
+    names = "\n".join(
+        f'      <namespace key="{key}" case="first-letter">{escape(name)}</namespace>'
+        if name
+        else f'      <namespace key="{key}" case="first-letter" />'
+        for name, key in NAMESPACES.items()
+    )
+    return (
+        f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-{schema}/" version="{schema}" xml:lang="en">\n'
+        "  <siteinfo>\n    <sitename>Testwiki</sitename>\n    <dbname>testwiki</dbname>\n"
+        "    <base>https://test.wikipedia.org/wiki/Main_Page</base>\n"
+        f"    <namespaces>\n{names}\n    </namespaces>\n  </siteinfo>\n"
+    )
+
+
+def page(
+    number: int,
+    title: str,
+    text: str,
+    *,
+    schema: str = "0.10",
+    namespace: int = 0,
+    redirect: str | None = None,
+    model: str = "wikitext",
+    older: Sequence[str] = (),
+) -> str:
+    """One page as MediaWiki writes it in a schema; `older` are the texts of revisions before the last."""
+    parts = [f"  <page>\n    <title>{escape(title)}</title>\n"]
+    if schema not in ("0.3", "0.4", "0.5"):
+        parts.append(f"    <ns>{namespace}</ns>\n")
+    parts.append(f"    <id>{number}</id>\n")
+    if redirect is not None and schema != "0.3":
+        parts.append(f"    <redirect title={quoteattr(redirect)} />\n" if schema >= "0.6" else "    <redirect />\n")
+    for k, content in enumerate([*older, text]):
+        named = f"      <model>{model}</model>\n      <format>text/x-wiki</format>\n" if schema >= "0.8" else ""
+        size = f'bytes="{len(content.encode())}" ' if schema == "0.11" else ""
+        body = f'<text {size}xml:space="preserve">{escape(content, {chr(34): "&quot;"})}</text>'
+        body = f"      {body}\n" if content else f'      <text {size}xml:space="preserve" />\n'
+        parts += [
+            f"    <revision>\n      <id>{1000 * number + k}</id>\n",
+            f"      <timestamp>20{10 + k:02d}-01-02T03:04:05Z</timestamp>\n",
+            "      <contributor>\n        <username>Someone</username>\n        <id>77</id>\n      </contributor>\n",
+            "      <comment>a &lt;page&gt; of [[text]]</comment>\n",
+            f"      <origin>{1000 * number}</origin>\n" if schema == "0.11" else "",
+            # 0.8 wrote them behind the text.
+            body + "      <sha1>abc</sha1>\n" + named if schema == "0.8" else named + body,
+            "    </revision>\n",
+        ]
+    return "".join([*parts, "  </page>\n"])
+
+
+def dump(pages: Sequence[str], schema: str = "0.10") -> bytes:
+    return (header(schema) + "".join(pages) + "</mediawiki>\n").encode()
+
+
+def tiny_blocks(size: int) -> Callable[[bytes], bytes]:
+    """One bzip2 stream of blocks of `size` bytes."""
+    return lambda xml: stream([block(xml[i : i + size]) for i in range(0, len(xml), size)])
+
+
+def many_streams(size: int) -> Callable[[bytes], bytes]:
+    """As pbzip2 packs: a stream every so many bytes, wherever pages start."""
+    return lambda xml: b"".join(bz2.compress(xml[i : i + size]) for i in range(0, len(xml), size))
+
+
+def multistream(pages_each: int) -> Callable[[bytes], bytes]:
+    """As Wikimedia packs: a stream of its own for the header, for every so many pages, and for the end."""
+
+    def pack(xml: bytes) -> bytes:
+        pages = xml.split(b"  <page>\n")
+        end = pages[-1].index(b"</mediawiki>")
+        pages, closing = [pages[0], *pages[1:-1], pages[-1][:end]], pages[-1][end:]
+        groups = [pages[i : i + pages_each] for i in range(1, len(pages), pages_each)]
+        parts = [pages[0], *(b"".join(b"  <page>\n" + page for page in group) for group in groups), closing]
+        return b"".join(map(bz2.compress, parts))
+
+    return pack
+
+
+def gzip_members(size: int) -> Callable[[bytes], bytes]:
+    return lambda xml: b"".join(gzip.compress(xml[i : i + size]) for i in range(0, len(xml), size))
+
+
+CONTAINERS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "bz2": bz2.compress,
+    "tiny blocks": tiny_blocks(150),
+    "many streams": many_streams(171),
+    "multistream": multistream(2),
+    "gz": gzip.compress,
+    "gz members": gzip_members(333),
+    "xz": lzma.compress,
+    "xz streams": lambda xml: lzma.compress(xml[:500]) + b"\0" * 8 + lzma.compress(xml[500:]),
+}
