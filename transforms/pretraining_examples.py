@@ -213,7 +213,7 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     state[instance_kernels.TARGET] = -1
     while not instance_kernels.make_instances(
         twister, segment_starts, document_starts, order, continues, vocabulary.ids, vocabulary.id_of("[MASK]"),
-        to_predict, options.dupe_factor, options.short_seq_prob, length, options.do_whole_word_mask, scratch,
+        to_predict, options.dupe_factor, float(options.short_seq_prob), length, options.do_whole_word_mask, scratch,
         spans, lengths, is_random, mask_ends, mask_positions, mask_ids, state,
     ):  # fmt: skip
         if state[instance_kernels.INSTANCES] == len(spans):

@@ -11,12 +11,14 @@ a read-only install without a home directory works, pre-warmed or not. It fits t
 `NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES` when an image is made and when it runs, to use it on other kinds.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib
 import importlib.util
 import logging
 import os
+import pickle
 import pkgutil
 import re
 import stat
@@ -160,6 +162,12 @@ class _KernelCache(FunctionCache):
                 data = file.load(key)
             except OSError as error:
                 _log.debug("%s: the kernels' cache cannot be read (%s)", directory, error)
+                continue
+            except (EOFError, pickle.UnpicklingError) as error:
+                # A crash of the machine can leave an empty file; without an index all is compiled and kept again.
+                _log.info("%s: the kernels' cache is damaged (%s); it is made anew", directory, error)
+                with contextlib.suppress(OSError):
+                    file.flush()
                 continue
             if data is not None:
                 return self._impl.rebuild(target_context, data)

@@ -39,7 +39,7 @@ from transforms.kernels.memory import (
     put_u64,
     trailing_zeros,
 )
-from transforms.kernels.random import USED, below, next_53_bits, shuffle_u16
+from transforms.kernels.random import USED, below, next_53_bits, seeded, shuffle_u16
 
 KEPT = -1
 
@@ -250,3 +250,15 @@ def make_instances(
     state[MASKS] = masks
     twister_array[USED] = used
     return True
+
+
+def warm_up() -> None:
+    """Compiles the entry kernel of this module."""
+    room = 4
+    make_instances(
+        seeded(0), np.array([0, 4]), np.array([0, 1]), np.zeros(1, np.int64), np.empty(0, np.uint8),
+        np.zeros(1, np.int32), 0, np.ones(9, np.int64), 1, 0.1, 8, False, np.zeros(SCRATCH, np.uint8),
+        np.empty((room, 2), np.int64), np.empty((room, 2), np.int32), np.empty(room, np.uint8),
+        np.empty(room, np.int64), np.empty(room, np.uint16), np.empty(room, np.int32),
+        np.array([0, 0, 0, -1, 0, 0]),
+    )  # fmt: skip

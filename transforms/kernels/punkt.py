@@ -130,7 +130,7 @@ def first_invalid(data, words):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _code_at(data, at):  # type: ignore[no-untyped-def]
+def code_at(data, at):  # type: ignore[no-untyped-def]
     """The code point that starts at byte `at`, and its length in bytes."""
     lead = np.int64(data[at])
     if lead < 0x80:
@@ -150,17 +150,17 @@ def _entry(model, code):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _character(model, data, at):  # type: ignore[no-untyped-def]
+def character(model, data, at):  # type: ignore[no-untyped-def]
     """The properties of the character at byte `at`, and its length in bytes."""
     lead = data[at]
     if lead < 0x80:
         return model[ASCII + lead], 1
-    code, size = _code_at(data, at)
+    code, size = code_at(data, at)
     return _entry(model, code), size
 
 
 @kernel
-def _character_before(data, at, begin):  # type: ignore[no-untyped-def]
+def character_before(data, at, begin):  # type: ignore[no-untyped-def]
     """Where the character starts that ends at byte `at`."""
     at -= 1
     while at > begin and data[at] & 0xC0 == 0x80:
@@ -188,7 +188,7 @@ def _multi_character_mark(model, data, at, end):  # type: ignore[no-untyped-def]
     for _ in range(2):
         if at + 1 >= end or data[at] != _FULL_STOP or data[at + 1] == _NEWLINE:
             return False
-        held, size = _character(model, data, at + 1)
+        held, size = character(model, data, at + 1)
         if not held & SPACE:
             return False
         at += 1 + size
@@ -206,7 +206,7 @@ def _multi_character_end(model, data, at, end):  # type: ignore[no-untyped-def]
     while True:  # at a full stop: it goes on with one white space and another full stop
         if at + 1 >= end:
             return at + 1
-        held, size = _character(model, data, at + 1)
+        held, size = character(model, data, at + 1)
         if not held & SPACE or at + 1 + size >= end or data[at + 1 + size] != _FULL_STOP:
             return at + 1
         at += 1 + size
@@ -217,7 +217,7 @@ def _ends_word(model, data, at, end):  # type: ignore[no-untyped-def]
     """Whether a word that reaches byte `at` ends there (_word_tokenize_fmt), a comma not looked at."""
     if at >= end:
         return True
-    held, _size = _character(model, data, at)
+    held, _size = character(model, data, at)
     if held & (SPACE | NON_WORD):
         return True
     return held & CHECK != 0 and _multi_character_mark(model, data, at, end)
@@ -226,14 +226,14 @@ def _ends_word(model, data, at, end):  # type: ignore[no-untyped-def]
 @kernel
 def _token_end(model, data, at, end):  # type: ignore[no-untyped-def]
     """Where the token that starts at byte `at` (no white space) ends (_word_tokenize_fmt)."""
-    held, size = _character(model, data, at)
+    held, size = character(model, data, at)
     if held & CHECK and _multi_character_mark(model, data, at, end):
         return _multi_character_end(model, data, at, end)
     at += size
     if held & NO_WORD_START:
         return at
     while at < end:
-        held, size = _character(model, data, at)
+        held, size = character(model, data, at)
         if held & (SPACE | NON_WORD | CHECK):
             if held & (SPACE | NON_WORD):
                 break
@@ -252,8 +252,8 @@ def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def
     found = False
     before = at
     while before > start and not found:
-        before = _character_before(data, before, start)
-        held, _size = _character(model, data, before)
+        before = character_before(data, before, start)
+        held, _size = character(model, data, before)
         if not held & IGNORABLE:
             found = True
             if not held & CASED:
@@ -262,7 +262,7 @@ def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def
         return False
     after = at + 2
     while after < end:
-        held, size = _character(model, data, after)
+        held, size = character(model, data, after)
         if not held & IGNORABLE:
             return held & CASED == 0
         after += size
@@ -283,7 +283,7 @@ def _look_up(model, data, start, end, word):  # type: ignore[no-untyped-def]
             code = lead + (model[ASCII + lead] >> DELTA_SHIFT)
             at += 1
         else:
-            code, size = _code_at(data, at)
+            code, size = code_at(data, at)
             if code == _CAPITAL_SIGMA:
                 code = _FINAL_SIGMA if _sigma_is_final(model, data, start, end, at) else _SMALL_SIGMA
             elif code == _DOTTED_I:
@@ -327,12 +327,12 @@ def _is_number(model, data, start, end):  # type: ignore[no-untyped-def]
         at += 1
     if at >= end:
         return False
-    held, size = _character(model, data, at)
+    held, size = character(model, data, at)
     if not held & DIGIT:
         return False
     at += size
     while at < end:
-        held, size = _character(model, data, at)
+        held, size = character(model, data, at)
         if not held & (DIGIT | CHECK):
             return False
         at += size
@@ -377,7 +377,7 @@ def _first_pass(model, data, start, end, word):  # type: ignore[no-untyped-def]
                 found |= _T_ABBREVIATION
             else:
                 found |= _T_BREAK
-        held, size = _character(model, data, start)
+        held, size = character(model, data, start)
         if held & ALPHA and end - start == size + 1:
             found |= _T_INITIAL
     if _is_number(model, data, start, end):
@@ -422,7 +422,7 @@ def _starts_sentence(model, data, start, end, bits):  # type: ignore[no-untyped-
     byte = data[start]
     if end - start == 1 and (_is_end_mark(byte) or byte in (_COMMA, ord(";"), ord(":"))):
         return _FALSE
-    held, _size = _character(model, data, start)
+    held, _size = character(model, data, start)
     if held & UPPER and bits & ORTHO_LC and not bits & ORTHO_MID_UC:
         return _TRUE
     if held & LOWER and (bits & ORTHO_UC or not bits & ORTHO_BEG_LC):
@@ -443,7 +443,7 @@ def _second_pass(model, data, found, number, start, end, next_found, next_number
         return False
     bits = model[model[BITS_AT] + next_type] if next_type >= 0 else 0
     starts = _starts_sentence(model, data, start, end, bits)
-    upper = _character(model, data, start)[0] & UPPER
+    upper = character(model, data, start)[0] & UPPER
     if (
         found & (_T_ABBREVIATION | _T_ELLIPSIS)
         and not found & _T_INITIAL
@@ -465,7 +465,7 @@ def _contains_break(model, data, begin, end, word):  # type: ignore[no-untyped-d
     number = -1
     at = begin
     while at < end:
-        held, size = _character(model, data, at)
+        held, size = character(model, data, at)
         if held & SPACE:
             at += size
             continue
@@ -484,21 +484,21 @@ def _contains_break(model, data, begin, end, word):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _stripped_end(model, data, begin, end):  # type: ignore[no-untyped-def]
+def stripped_end(model, data, begin, end):  # type: ignore[no-untyped-def]
     """Where bytes `begin:end` end without their trailing white space (str.rstrip)."""
     while end > begin:
-        at = _character_before(data, end, begin)
-        if not _character(model, data, at)[0] & STRIPPED:
+        at = character_before(data, end, begin)
+        if not character(model, data, at)[0] & STRIPPED:
             break
         end = at
     return end
 
 
 @kernel
-def _stripped_start(model, data, begin, end):  # type: ignore[no-untyped-def]
+def stripped_start(model, data, begin, end):  # type: ignore[no-untyped-def]
     """Where bytes `begin:end` start without their leading white space (str.lstrip)."""
     while begin < end:
-        held, size = _character(model, data, begin)
+        held, size = character(model, data, begin)
         if not held & STRIPPED:
             break
         begin += size
@@ -513,16 +513,16 @@ def _realigned(model, data, begin, end):  # type: ignore[no-untyped-def]
     """
     at = begin
     while at < end:
-        held, size = _character(model, data, at)
+        held, size = character(model, data, at)
         if not held & CLOSER:
             return 0
         at += size
         if at >= end:
             return at - begin
-        held, size = _character(model, data, at)
+        held, size = character(model, data, at)
         if held & SPACE:
             while at < end:
-                held, size = _character(model, data, at)
+                held, size = character(model, data, at)
                 if not held & SPACE:
                     break
                 at += size
@@ -541,7 +541,7 @@ def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
     at += 1
     if at >= end:
         return -1, -1
-    held, size = _character(model, data, at)
+    held, size = character(model, data, at)
     if held & NON_WORD:
         return at + size, at
     if not held & SPACE:
@@ -550,13 +550,13 @@ def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
         at += size
         if at >= end:
             return -1, -1
-        held, size = _character(model, data, at)
+        held, size = character(model, data, at)
     start = at
     while not held & SPACE:
         at += size
         if at >= end:
             break
-        held, size = _character(model, data, at)
+        held, size = character(model, data, at)
     return at, start
 
 
@@ -570,7 +570,7 @@ def _space_between(model, data, begin, end):  # type: ignore[no-untyped-def]
         if byte == 0x20 or 0x09 <= byte <= 0x0D:
             return at + 1
         if not model[ASCII_WORDS] and (byte >= 0xC0 or 0x1C <= byte <= 0x1F):
-            held, size = _character(model, data, at)
+            held, size = character(model, data, at)
             if held & SPACE:
                 return at + size
     return -1
@@ -632,14 +632,14 @@ def line_sentences(model, data, begin, end, marks, num_marks, word, spans):  # t
                 if not done:
                     continue
                 slice_start = last_break
-                slice_end = _stripped_end(model, data, begin, end)
+                slice_end = stripped_end(model, data, begin, end)
             if held_end >= 0:
                 start = held_start + realign
                 # An empty slice (its end may even lie before its start) has nothing to give back.
                 moved = _realigned(model, data, slice_start, slice_end)
                 if moved > 0:
                     spans[count, 0] = start
-                    spans[count, 1] = _stripped_end(model, data, slice_start, slice_start + moved)
+                    spans[count, 1] = stripped_end(model, data, slice_start, slice_start + moved)
                     count += 1
                     realign = moved
                 else:
@@ -723,14 +723,14 @@ def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
             if has_newline:
                 single = length == 0
             else:
-                single = length == _code_at(data, begin)[1]
+                single = length == code_at(data, begin)[1]
             if single:
                 out[written] = _NEWLINE
                 written += 1
         count = line_sentences(model, data, begin, end, marks, num_marks, word, spans)
         for number in range(count):
-            start = _stripped_start(model, data, spans[number, 0], spans[number, 1])
-            stop = _stripped_end(model, data, start, spans[number, 1])
+            start = stripped_start(model, data, spans[number, 0], spans[number, 1])
+            stop = stripped_end(model, data, start, spans[number, 1])
             if start < stop or keep_blank:
                 for at in range(start, stop):
                     out[written] = data[at]

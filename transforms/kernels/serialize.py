@@ -328,3 +328,20 @@ def index_lines(record_sizes, count, offset, lines):
             n += 1
         offset += record_sizes[k]
     return n
+
+
+def warm_up() -> None:
+    """Compiles the entry kernels of this module."""
+    length, predictions = 5, 1
+    varints = np.empty(length, np.uint64)
+    make_varints(varints)
+    heads = np.empty(HEADS, np.uint8)
+    make_heads(length, predictions, heads)
+    sizes = np.empty(1, np.int64)
+    serialize_records(
+        np.zeros(2, np.int32), np.array([[0, 1]]), np.ones((1, 2), np.int32), np.zeros(1, np.uint8),
+        np.ones(1, np.int64),
+        np.ones(1, np.uint16), np.zeros(1, np.int32), np.zeros(1, np.int64), varints, heads, np.empty(length, np.int32),
+        0, 0, length, predictions, 0, 1, 1, np.empty(most_record_bytes(length, predictions), np.uint8), sizes,
+    )  # fmt: skip
+    index_lines(sizes, 1, 0, np.empty(42, np.uint8))

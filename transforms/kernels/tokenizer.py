@@ -59,7 +59,9 @@ from transforms.unicode_tables import (
     SIGMA,
     SPACE,
     STARTER,
+    VERSIONS,
     WHITE,
+    load,
 )
 
 PADDING = 32
@@ -524,3 +526,18 @@ def _classify(word):
     letter = (lower + _FROM_A) & ~(lower + _PAST_Z) & ascii_only
     digit = (plain + _FROM_0) & ~(plain + _PAST_9) & ascii_only
     return letter | digit, letter
+
+
+def warm_up() -> None:
+    """Compiles the entry kernels of this module."""
+    slots = np.zeros(8, np.uint64)
+    node_ids = np.empty(4, np.int32)
+    build_trie(np.array([97, 98], np.uint8), np.array([0, 1, 2]), np.arange(2, dtype=np.int32), slots, node_ids)
+    table = load(VERSIONS[0], True)
+    text = np.full(2 + PADDING, _NEWLINE, np.uint8)
+    text[0] = 97
+    tokenize_block(
+        text, 2, True, table.pages, table.blocks, table.pool, slots, node_ids, np.zeros(128, np.int32), 0,
+        np.zeros(4 << WORD_BITS, np.uint64), np.empty(SCRATCH, np.uint8), np.empty(10, np.int32),
+        np.empty(3, np.int64), np.empty(3, np.int64), np.zeros(STATE, np.int64),
+    )  # fmt: skip

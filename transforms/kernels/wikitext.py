@@ -2063,7 +2063,7 @@ def clean(out, n):  # type: ignore[no-untyped-def]
         if c == _NEWLINE:
             while w > line and out[w - 1] == _SPACE:
                 w -= 1
-            if letters:
+            if letters and w > line:
                 out[w] = _NEWLINE
                 w += 1
                 line = w
