@@ -125,7 +125,7 @@ def _find_end(window: Window, start: int, mark: bytes, largest: int) -> tuple[in
             return None, 0
         start = 0
         end = window.data.find(mark, max(1, held - len(mark) + 1))
-    return end, start
+    return (end if end - start <= largest else -1), start
 
 
 def _parse_doc(data: bytes) -> Document | RejectedPage:
@@ -172,11 +172,11 @@ def _read_blank_separated(source: Source, is_first: bool, reading: ReadOptions) 
                 start = 0
                 break
             start = 0
-        if behind is None and len(window.data) - start > reading.largest_page:
-            yield _too_large(window.data[start:], reading)
-            at = start + 1
-            continue
         end = behind.start() if behind else len(window.data)
+        if end - start > reading.largest_page:
+            yield _too_large(window.data[start:end], reading)
+            at = end if behind else start + 1
+            continue
         text = window.data[start:end].strip().removeprefix(_BOM).replace(b"\r\n", b"\n")
         if text:
             yield Document(document_id="", title=b"", text=text) if _is_utf8(text) else _rejected(text, _NOT_UTF8)

@@ -215,7 +215,8 @@ def _not_closed(path: str) -> str:
 def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | RejectedPage]:
     """The pages or documents that start in a unit, in order; a bad one is rejected, never left out.
 
-    Memory is bounded by the largest page (and `reading.largest_page`), whatever the size of the unit or file.
+    Memory is bounded by the largest page without its old revisions (and by `reading.largest_page`), whatever the size
+    of the unit or file.
 
     Raises:
       RunFailedError: the file is damaged or cut off; the message names the byte.
@@ -314,19 +315,21 @@ def _read_pages(source: Source, unit: Unit, reading: ReadOptions) -> Iterator[Pa
         if not window.is_own(start):
             return
         status = kernels.scan_page(view, words, start, marks)
-        while status == kernels.NEED_MORE and len(window.data) - start <= reading.largest_page:
+        while status == kernels.NEED_MORE:
+            if len(window.data) - start > min(_MANY_REVISIONS, reading.largest_page):
+                _forget_old_revisions(window, start)
+            if len(window.data) - start > reading.largest_page:
+                break
             if not window.slide(start):
                 raise RunFailedError(_not_closed(unit.path))
             start = 0
-            if len(window.data) > _MANY_REVISIONS:
-                _forget_old_revisions(window)
             view, words = kernels.views_of(window.data)
             status = kernels.scan_page(view, words, start, marks)
         found = marks.tolist()
-        if status == kernels.COMPLETE:
-            yield _page_of(window.data, view, words, found, namespaces)
-        elif status == kernels.NOT_CLOSED:
+        if status == kernels.NOT_CLOSED:
             yield RejectedPage(title=_title_of(window.data, found), reason="the page is not closed")
+        elif status == kernels.COMPLETE and found[kernels.END] - found[kernels.REVISION] <= reading.largest_page:
+            yield _page_of(window.data, view, words, found, namespaces)
         else:
             reason = f"the page is larger than {reading.largest_page} bytes"
             yield RejectedPage(title=_title_of(window.data, found), reason=reason)
@@ -342,10 +345,10 @@ def _behind_tags(data: bytes, at: int) -> int:
     return len(data)
 
 
-def _forget_old_revisions(window: Window) -> None:
+def _forget_old_revisions(window: Window, start: int) -> None:
     """A page's whole history can be far larger than memory; only its last revision is wanted."""
-    first = window.data.find(b"<revision>")
-    last = window.data.rfind(b"<revision>")
+    first = window.data.find(b"<revision>", start)
+    last = window.data.rfind(b"<revision>", start)
     if first < last:
         window.cut(first, last)
 
