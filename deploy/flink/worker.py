@@ -13,6 +13,9 @@ from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_a
 from apache_beam.runners.worker import sdk_worker_main
 from google.protobuf import json_format, text_format
 
+# A Python without maskmill fails here and at once, not after minutes of waiting for a client that cannot answer.
+import transforms  # noqa: F401
+
 
 def provision(worker_id: str, endpoint: str) -> beam_provision_api_pb2.ProvisionInfo:
     """What the TaskManager says of the job and of its other services."""
