@@ -5,10 +5,14 @@ import dataclasses
 import logging
 import os
 import re
+import shlex
 import sys
+import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 import apache_beam as beam
@@ -19,6 +23,7 @@ from apache_beam.options.pipeline_options import (
     _BeamArgumentParser,
 )
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipelines import environments
 from transforms import completions, files
@@ -90,9 +95,13 @@ def run(
     """
     # A failure reaches the user as one sentence (`_one_sentence`), not as Beam's log of every attempt at it.
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    runner: Any = FnApiRunner() if is_local(options) else None
     watched = Progress(stages) if stages and all(files.is_local(s.output) for s in stages) else None
-    with _one_sentence(), watched or contextlib.nullcontext():
+    with (
+        tempfile.TemporaryDirectory(prefix="maskmill-") as logs,
+        _one_sentence(logs),
+        watched or contextlib.nullcontext(),
+    ):
+        runner: Any = _local_runner(options, logs) if is_local(options) else None
         pipeline = beam.Pipeline(runner=runner, options=options)
         build_graph(pipeline)
         result = pipeline.run()
@@ -102,31 +111,59 @@ def run(
     return not environments.only_describes(options)
 
 
+_WORKER_LOG = "workers.log"
+
+
+def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
+    """The local runner. Its worker processes are ours, and what they print goes to a log of this run."""
+    direct = options.view_as(DirectOptions)
+    if direct.direct_running_mode != "multi_processing":
+        return FnApiRunner()
+    log = shlex.quote(os.path.join(logs, _WORKER_LOG))
+    command = f"exec {shlex.quote(sys.executable)} -m pipelines.local_worker 2>>{log}"
+    # The mode would make the runner choose Beam's own command.
+    direct.direct_running_mode = "in_memory"
+    return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
+
+
 _STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
 _WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
 
 
 @contextlib.contextmanager
-def _one_sentence() -> Iterator[None]:
-    """Brings a step's own error back out of what a runner makes of it (an exception, or a traceback in a text)."""
+def _one_sentence(logs: str) -> Iterator[None]:
+    """Brings a step's own error back out of what a runner makes of it (an exception, or a traceback in a text).
+
+    Anything else is a fault of ours or of the machine's: its whole story is kept in a file that the sentence names.
+    """
     try:
         yield
     except (UnusableInputError, RunFailedError) as error:
         raise type(error)(_WHILE_RUNNING.sub("", str(error))) from error
-    except KeyboardInterrupt:
-        raise
     except Exception as error:
         found = _STEP_ERROR.findall(str(error))
         if found:
             name, message = found[-1]
             kind = UnusableInputError if name == "UnusableInputError" else RunFailedError
             raise kind(_WHILE_RUNNING.sub("", message).replace("\\n", "")) from error
-        raise RunFailedError(f"The run failed: {_last_line(error)}") from error
+        kept = _keep_story(error, logs)
+        raise RunFailedError(f"The run failed: {_last_line(error)}. The whole story is in {kept}.") from error
+
+
+def _keep_story(error: Exception, logs: str) -> str:
+    """Writes a traceback and what the workers printed to a file that stays; returns its name."""
+    handle, kept = tempfile.mkstemp(prefix="maskmill-failure-", suffix=".log")
+    with os.fdopen(handle, "w", encoding="utf-8") as story:
+        traceback.print_exception(error, file=story)
+        log = Path(logs) / _WORKER_LOG
+        if log.exists():
+            story.write("\nWhat the worker processes printed:\n" + log.read_text(errors="replace"))
+    return kept
 
 
 def _last_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1] if lines else 'no message'}"
+    return f"{type(error).__name__}: {lines[-1].rstrip('.') if lines else 'no message'}"
 
 
 class Progress:
