@@ -41,6 +41,7 @@ CANONICAL_NAMESPACES = {
     14: "Category",
     15: "Category talk",
 }
+_KEPT = 1 << 20  # bytes of the page buffer that is kept
 _FILE = 6
 _TEMPLATE = 10
 _CATEGORY = 14
@@ -285,8 +286,9 @@ class WikitextExtractor:
     def _load(self, text: bytes) -> int:
         """Copies a page into the kernels' padded buffer; its length."""
         n = len(text)
-        if len(self._text) < n + kernels.PADDING:
-            self._text = np.empty(n + n // 2 + kernels.PADDING + 65536, np.uint8)
+        # Buffers are kept for the next page, but not those that one enormous page needed.
+        if not n + kernels.PADDING <= len(self._text) <= max(n + kernels.PADDING, _KEPT):
+            self._text = np.empty(max(n + kernels.PADDING, _KEPT), np.uint8)
         self._text[:n] = np.frombuffer(text, np.uint8)
         self._text[n : n + kernels.PADDING] = 0
         return n
@@ -316,9 +318,9 @@ class WikitextExtractor:
         title, text: as the reader gives them, without XML escapes.
         """
         n = self._load(text)
-        # What kernels.extract asks for.
-        if len(self._out) < 4 * n + 65536:
-            self._out = np.empty(6 * n + 65536, np.uint8)
+        room = 2 * n + kernels.ROOM
+        if not room <= len(self._out) <= max(room, 2 * _KEPT):
+            self._out = np.empty(max(room, 2 * _KEPT), np.uint8)
         name = np.frombuffer(title or b" ", np.uint8).copy()
         length = kernels.extract(self._text, n, name, self._tables, self._out)
         return self._out[:length].tobytes()

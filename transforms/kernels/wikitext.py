@@ -32,9 +32,12 @@ MAX_FRAMES = 256
 MAX_ARGUMENTS = 4096
 MAX_RULE_DEPTH = 24
 RULE_SLACK = 512
+ROOM = 65536  # bytes of output beyond two a byte of the page: room for what rules add
 MAX_RUN = 8  # braces or brackets of one run that can open something; more are literal
 MAX_FORMULA = 2000  # bytes of TeX that are turned into text
 MAX_GROUPS = 32  # nested groups in a formula
+MAX_VARIANTS = 8  # `-{` open at once
+MAX_COLONS = 4  # prefixes tried in a template's name
 MAX_TARGET = 512  # bytes looked at for a link's target or a template's name
 
 # What was dropped leaves this byte in the output until `clean` has repaired the punctuation around it.
@@ -330,14 +333,42 @@ def closing_tag(text, i, n, name, length, reference):  # type: ignore[no-untyped
 
 
 @kernel
+def count_openers(text, n, classes):  # type: ignore[no-untyped-def]
+    """One more than the constructs that can start in text[:n], as `structure` counts them."""
+    room = 1
+    i = 0
+    while i < n:
+        c = text[i]
+        if classes[c] == 0:
+            i += 1
+        elif c == 123 or c == 91:
+            j = i
+            while text[j] == c:
+                j += 1
+            if j - i > 1:
+                room += min(j - i, MAX_RUN) // 2
+            elif text[j] != _SPACE and text[j] != _NEWLINE:
+                room += 1
+            i = j
+        elif c == 60:
+            if is_letter(text[i + 1]) or text[i + 1] == 33:
+                room += 1
+            i += 1
+        elif c == 45:
+            if text[i + 1] == 123:
+                room += 1
+            i += 1
+        else:
+            i += 1
+    return room
+
+
+@kernel
 def structure(text, n, tables):  # type: ignore[no-untyped-def]
     """(events, number of rows used): the constructs of text[:n]; see the module's comment."""
     classes = tables.structure_class
-    room = 1
-    for i in range(n):
-        c = text[i]
-        if c == 123 or c == 91 or c == 60 or c == 45:
-            room += 1
+    variants = tables.settings[SETTING_VARIANTS] != 0
+    room = count_openers(text, n, classes)
     events = np.empty((room, 6), np.int32)
     stack = np.empty((room, 4), np.int32)  # kind, first byte, openers left in the run, last free event of the run
     used = 0
@@ -348,7 +379,6 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
     last_newline = -1
     no_comment_end = False
     unclosed = np.zeros(256, np.bool_)  # by number of the tag: no closing tag further on
-    variants = tables.settings[SETTING_VARIANTS] != 0
     i = 0
     while i < n:
         c = text[i]
@@ -604,6 +634,9 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
                 i = name_end
         elif c == 45:  # -
             if variants and text[i + 1] == 123 and text[i + 2] != 123:
+                if open_variants >= MAX_VARIANTS and stack[depth - 1, 0] == STACK_VARIANT:
+                    depth -= 1
+                    open_variants -= 1
                 events[used, 0] = i
                 events[used, 1] = -1
                 events[used, 2] = EVENT_VARIANT
@@ -687,12 +720,6 @@ def put_entity(text, p, limit, out, o, tables):  # type: ignore[no-untyped-def]
             return j + 1, o + tables.words[row, 5]
     out[o] = 38
     return p + 1, o + 1
-
-
-@kernel
-def has_content(out, start, end):  # type: ignore[no-untyped-def]
-    first, last = trim(out, start, end)
-    return first < last
 
 
 @kernel
@@ -1169,11 +1196,12 @@ def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-d
 
 
 @kernel
-def where_called(out, line_start, start):  # type: ignore[no-untyped-def]
-    """FLAG_* of a template whose text goes to `start`, its line's text starting at line_start."""
-    flags = 0
-    if not has_content(out, line_start, start):
-        flags |= FLAG_START
+def where_called(out, line_start, start, blank):  # type: ignore[no-untyped-def]
+    """FLAG_* of a template whose text goes to `start`, its line's text starting at line_start.
+
+    blank: whether nothing but white space and marks stands between the two.
+    """
+    flags = FLAG_START if blank else 0
     closed = 0
     i = start - 1
     stop = max(line_start, start - 200)
@@ -1201,12 +1229,14 @@ def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
     while start < end and (text[start] == _SPACE or text[start] == _NEWLINE or text[start] == 9 or text[start] == 95):
         start += 1
     j = start
+    colons = 0
     stop = min(end, start + MAX_TARGET)
     while j < stop:
         c = text[j]
         if c == 124 or c == 123 or c == 91 or c == 60:
             break
-        if c == 58:
+        if c == 58 and colons < MAX_COLONS:
+            colons += 1
             row = find(tables, DOMAIN_FUNCTION, text, start, j)
             if row >= 0:
                 return words[row, 4], j
@@ -1272,7 +1302,7 @@ def find_variant(text, start, end, tables):  # type: ignore[no-untyped-def]
 
 @kernel
 def render(text, n, events, used, title, tables, out):  # type: ignore[no-untyped-def]
-    """Writes the text of a page to `out`, uint8[at least 4 n + 65536]; the number of bytes written.
+    """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
 
     Lines end with a newline, MARK stands where something was dropped, white space is not yet collapsed.
     """
@@ -1295,6 +1325,7 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
     skip_level = 0  # > 0: inside a section that is dropped
     line_kind, p, level, heading_end, heading_line_end = classify_line(text, 0, n)
     line_start = 0  # in the output
+    blank_to = 0  # up to where the line in the output is known to be blank
     if line_kind == LINE_HEADING:
         frames[0, 0] = FRAME_RANGE
         frames[0, 1] = heading_end
@@ -1315,7 +1346,10 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                     o = start
                     last = first
                 room = min(len(out) - 64 - 2 * (n - p), o + (o - start) + RULE_SLACK)
-                flags = where_called(out, line_start, start)
+                blank_to = min(blank_to, start)
+                while blank_to < start and is_blank(out[blank_to]):
+                    blank_to += 1
+                flags = where_called(out, line_start, start, blank_to >= start)
                 end = evaluate(tables, frames[depth, 4], arguments, first, last, out, o, room, title, flags)
                 if end > o:
                     for k in range(end - o):
@@ -1324,13 +1358,16 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                 else:
                     out[start] = MARK
                     o = start + 1
+                blank_to = min(blank_to, start)
                 next_argument = first
                 rules -= 1
             limit = frames[depth - 1, 1] if depth > 0 else n
             continue
         if p >= n or (depth == 0 and text[p] == _NEWLINE):
             # End of a line of the page itself.
-            content = has_content(out, line_start, o)
+            while blank_to < o and is_blank(out[blank_to]):
+                blank_to += 1
+            content = blank_to < o
             if line_kind == LINE_HEADING:
                 if level <= skip_level:
                     skip_level = 0
@@ -1358,6 +1395,7 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
             if at_end:
                 return o
             line_start = o
+            blank_to = o
             if line_kind == LINE_HEADING:
                 frames[0, 0] = FRAME_RANGE
                 frames[0, 1] = heading_end
@@ -1494,7 +1532,7 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                     o += 1
                     p = j
                 elif c == 91:
-                    p += 2
+                    p = j
                     # An unclosed file link: what follows on the line is its options and its caption.
                     a = p
                     while a < limit and a < p + 60 and text[a] != 58 and text[a] != _NEWLINE:
@@ -1504,7 +1542,9 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                         if row >= 0 and words[row, 4] == NAMESPACE_FILE:
                             line_kind = LINE_DROPPED
                 else:
-                    if depth == 0 and not has_content(out, line_start, o):
+                    while blank_to < o and is_blank(out[blank_to]):
+                        blank_to += 1
+                    if depth == 0 and blank_to >= o:
                         line_kind = LINE_DROPPED
                     p = j
             else:
@@ -1588,7 +1628,9 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                 j = end
                 while text[j] == _SPACE or text[j] in (44, 46, 58, 59):
                     j += 1
-                if depth == 0 and (text[j] == _NEWLINE or j >= n) and not has_content(out, line_start, o):
+                while blank_to < o and is_blank(out[blank_to]):
+                    blank_to += 1
+                if depth == 0 and (text[j] == _NEWLINE or j >= n) and blank_to >= o:
                     # A formula displayed on a line of its own is no sentence.
                     out[o] = MARK
                     o += 1
@@ -2163,7 +2205,7 @@ def opens(out, w, line):  # type: ignore[no-untyped-def]
 
 @kernel
 def extract(text, n, title, tables, out):  # type: ignore[no-untyped-def]
-    """The three passes; the number of bytes of plain text in `out`, uint8[at least 4 n + 65536]."""
+    """The three passes; the number of bytes of plain text in `out`, uint8[at least 2 n + ROOM]."""
     events, used = structure(text, n, tables)
     length = render(text, n, events, used, title, tables, out)
     return clean(out, length)
@@ -2196,3 +2238,22 @@ def is_disambiguation(text, n, tables):  # type: ignore[no-untyped-def]
         else:
             i += 1
     return False
+
+
+def warm_up() -> None:
+    """Compiles the entry kernels."""
+    tables = Tables(
+        structure_class=np.zeros(256, np.uint8),
+        render_class=np.zeros(256, np.uint8),
+        fold=np.zeros(256, np.uint8),
+        words=np.zeros((16, 6), np.int32),
+        pool=np.zeros(1, np.uint8),
+        code=np.zeros(1, np.int32),
+        upper=np.zeros(0x600, np.uint16),
+        lower=np.zeros(0x600, np.uint16),
+        settings=np.zeros(SETTINGS, np.int64),
+    )
+    text = np.zeros(PADDING, np.uint8)
+    extract(text, 0, np.zeros(1, np.uint8), tables, np.zeros(ROOM, np.uint8))
+    is_disambiguation(text, 0, tables)
+    hash_bytes(tables.fold, 1, text, 0, 1)
