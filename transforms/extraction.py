@@ -109,9 +109,8 @@ class DocumentExtractor:
             self._site,
             WikitextOptions(headings=options.headings, lists=options.lists, date=file.date or "2001-01-15"),
         )
-        self._compat = (
-            WikiExtractorCompat(self._base, file.date, None) if options.extractor == "wikiextractor" else None
-        )
+        with_compat = options.extractor == "wikiextractor" and file.date
+        self._compat = WikiExtractorCompat(file.date) if with_compat else None
 
     def extract(self, item: dump.Page | dump.Document) -> tuple[str, bytes] | str:
         """Returns a document's identity and its bytes, or the name of the count it goes to."""

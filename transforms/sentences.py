@@ -58,8 +58,8 @@ _PROPERTY_BITS = dict(
 
 
 @functools.cache
-def _characters(rules: PunktRules) -> NDArray[np.int32]:
-    """The character tables of one version: what a model holds from `punkt.PAGES` on, up to its words."""
+def character_tables(rules: PunktRules) -> NDArray[np.int32]:
+    """The character tables of one version, laid out as a model (transforms/kernels/punkt.py) without words."""
     entries = np.zeros(punkt_unicode.NUM_CODE_POINTS, np.int32)
     for run in punkt_unicode.read_runs(_read("punkt_unicode", f"{rules}.tsv")):
         bits = sum(_PROPERTY_BITS[letter] for letter in run.letters)
@@ -80,7 +80,8 @@ def _characters(rules: PunktRules) -> NDArray[np.int32]:
     kept: dict[bytes, int] = {}
     page_of = [kept.setdefault(page.tobytes(), len(kept)) for page in pages]
     places = punkt.ASCII + _PAGE * np.array(page_of, np.int32)
-    return np.concatenate((places, np.frombuffer(b"".join(kept), np.int32)), dtype=np.int32)
+    head = np.zeros(punkt.PAGES, np.int32)
+    return np.concatenate((head, places, np.frombuffer(b"".join(kept), np.int32)), dtype=np.int32)
 
 
 class _Parameters(NamedTuple):
@@ -168,8 +169,8 @@ def _model(language: str, rules: PunktRules) -> NDArray[np.int32]:
             slot = slot + 1 & slots.size - 1
         slots[slot] = number
     lengths = [len(word) for word in bits]
-    head = np.zeros(punkt.PAGES, np.int32)
-    model = [head, _characters(rules)]
+    head = character_tables(rules).copy()
+    model = [head]
 
     def append(field: int, values: Iterable[int] | NDArray[np.int32]) -> None:
         head[field] = sum(part.size for part in model)
