@@ -127,6 +127,7 @@ def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
 
 
 _STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
+_WORKER_ENDED = re.compile(r"Worker subprocess exited with return code (-?\d+)")
 _WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
 
 
@@ -136,6 +137,8 @@ def _one_sentence(logs: str) -> Iterator[None]:
 
     Anything else is a fault of ours or of the machine's: its whole story is kept in a file that the sentence names.
     """
+    failed_threads: list[threading.ExceptHookArgs] = []
+    previous, threading.excepthook = threading.excepthook, failed_threads.append
     try:
         yield
     except (UnusableInputError, RunFailedError) as error:
@@ -146,15 +149,25 @@ def _one_sentence(logs: str) -> Iterator[None]:
             name, message = found[-1]
             kind = UnusableInputError if name == "UnusableInputError" else RunFailedError
             raise kind(_WHILE_RUNNING.sub("", message).replace("\\n", "")) from error
-        kept = _keep_story(error, logs)
+        for thread in failed_threads:
+            if ended := _WORKER_ENDED.search(str(thread.exc_value)):
+                raise RunFailedError(
+                    f"A worker process ended with code {ended[1]} (-9: something killed it, often for want of memory); "
+                    "run the same command again, it goes on where this one stopped."
+                ) from error
+        kept = _keep_story(error, failed_threads, logs)
         raise RunFailedError(f"The run failed: {_last_line(error)}. The whole story is in {kept}.") from error
+    finally:
+        threading.excepthook = previous
 
 
-def _keep_story(error: Exception, logs: str) -> str:
+def _keep_story(error: Exception, failed_threads: Sequence[threading.ExceptHookArgs], logs: str) -> str:
     """Writes a traceback and what the workers printed to a file that stays; returns its name."""
     handle, kept = tempfile.mkstemp(prefix="maskmill-failure-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8") as story:
         traceback.print_exception(error, file=story)
+        for thread in failed_threads:
+            traceback.print_exception(thread.exc_type, thread.exc_value, thread.exc_traceback, file=story)
         log = Path(logs) / _WORKER_LOG
         if log.exists():
             story.write("\nWhat the worker processes printed:\n" + log.read_text(errors="replace"))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
@@ -236,3 +237,26 @@ def test_a_full_disk_fails_with_one_sentence(workers: tuple[str, ...], tmp_path:
     for path in output.rglob("part-*"):
         assert path.stat().st_size < 300_000
     assert not list(output.rglob("manifest.json"))
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return [p for p in psutil.Process(process.pid).children() if "pipelines.local_worker" in " ".join(p.cmdline())]
+
+
+def test_a_killed_worker_is_one_sentence_and_a_killed_build_leaves_no_worker(tmp_path: Path) -> None:
+    path = config(tmp_path, tmp_path / "out")
+    for victim in ("worker", "build"):
+        process = subprocess.Popen(
+            command(path, *TWO_PROCESSES), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        while len(workers := workers_of(process)) < 2:
+            time.sleep(0.01)
+        (workers[0] if victim == "worker" else process).kill()
+        errors = process.communicate(timeout=120)[1]
+        if victim == "worker":
+            assert process.returncode == 1
+            assert [line for line in errors.splitlines() if line.startswith("maskmill")] == errors.splitlines()[-1:]
+            assert "A worker process ended with code -9" in errors
+            assert "Traceback" not in errors
+        gone, alive = psutil.wait_procs(workers, timeout=30)
+        assert len(gone) == 2, alive
