@@ -1,5 +1,6 @@
 """Tokenization against the reference's own ids, and against the oracle on any text."""
 
+import itertools
 import os
 import unicodedata
 from pathlib import Path
@@ -39,7 +40,7 @@ def tokenized(text: bytes, tokenizer: Tokenizer) -> list[list[list[int]]]:
     result = tokenizer.tokenize_bytes(text)
     segments = [ids.tolist() for ids in np.split(result.ids, result.segment_ends)[:-1]]
     starts = [0, *result.document_ends.tolist()]
-    return [segments[start:end] for start, end in zip(starts, starts[1:], strict=False)]
+    return [segments[start:end] for start, end in itertools.pairwise(starts)]
 
 
 def expected(text: bytes, pieces: list[str], do_lower_case: bool, version: str) -> list[list[list[int]]]:
@@ -104,7 +105,9 @@ def test_every_code_point_that_is_not_simply_kept(version: str, do_lower_case: b
     ideographs = special[entries[special] & 15 == unicode_tables.IDEOGRAPH][::40]
     others = special[entries[special] & 15 != unicode_tables.IDEOGRAPH]
     plain = np.flatnonzero(entries & 15 == unicode_tables.KEEP)[::40]
-    points = [p for p in sorted({*ideographs, *others[:: 1 if do_lower_case else 4], *plain}) if not 0xD800 <= p < 0xE000]
+    points = [
+        p for p in sorted({*ideographs, *others[:: 1 if do_lower_case else 4], *plain}) if not 0xD800 <= p < 0xE000
+    ]
     lines = "\n".join(f"a{chr(p)}b Σ{chr(p)} A{chr(p)}Σ" for p in points if p != 10)
     parts = {c for p in points for c in oracle.unicode(version).nfd(oracle.unicode(version).lower(chr(p)) + chr(p))}
     names = [*SPECIAL, *dict.fromkeys(x for c in sorted(parts | set("abAΣσς")) for x in (c, "##" + c))]
@@ -207,7 +210,9 @@ def test_what_is_not_utf8_is_one_sentence(bad: bytes, tmp_path: Path) -> None:
     tokenizer = Tokenizer(vocabulary_of([*SPECIAL, "a"]))
     for content in (b"a\na\r\n\na " + bad + b"\na", b"a\na\n\na " + bad):
         (tmp_path / "text").write_bytes(content)
-        with pytest.raises(UnusableInputError, match=r"text, line 4: this text is not UTF-8 \(byte 0x.. after \d+ bytes"):
+        with pytest.raises(
+            UnusableInputError, match=r"text, line 4: this text is not UTF-8 \(byte 0x.. after \d+ bytes"
+        ):
             tokenizer.tokenize_file(str(tmp_path / "text"))
     assert tokenizer.tokenize_bytes(b"a").ids.tolist() == [5]  # it still works
 

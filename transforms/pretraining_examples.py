@@ -22,6 +22,7 @@ from transforms.vocabulary import DuplicatePieces, Vocabulary
 MIN_SEQ_LENGTH = 5  # [CLS], a piece, [SEP], a piece, [SEP]
 MAX_SEQ_LENGTH = 65_535
 _BUFFER_BYTES = 4 << 20
+_SPARE = 1024
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -198,10 +199,7 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     continues = np.empty(0, np.uint8)
     if options.do_whole_word_mask:
         continues = _continues(vocabulary)[text.ids]
-    # What the first guesses do not hold is added as it is needed.
-    room = int(1.2 * options.dupe_factor * (len(text.ids) / (0.9 * length) + len(order))) + 1024
-    mask_room = int(1.1 * min(room * length * options.masked_lm_prob, room * options.max_predictions_per_seq))
-    mask_room += options.max_predictions_per_seq
+    room, mask_room = _guess(len(text.ids), len(order), options)
     spans = np.empty((room, 2), np.int64)
     lengths = np.empty((room, 2), np.int32)
     is_random = np.empty(room, np.uint8)
@@ -239,8 +237,18 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     )
 
 
+def _guess(tokens: int, documents: int, options: MaskingOptions) -> tuple[int, int]:
+    """How many instances and masks there will be, generously: memory that is not written to costs nothing.
+
+    What the guesses do not hold is added as it is needed.
+    """
+    instances = int(1.2 * options.dupe_factor * (tokens / (0.9 * options.max_seq_length) + documents)) + _SPARE
+    most = min(options.max_seq_length * options.masked_lm_prob, options.max_predictions_per_seq)
+    return instances, int(1.1 * instances * most) + options.max_predictions_per_seq
+
+
 def _more(size: int) -> int:
-    return size + (size >> 2) + 1024
+    return size + (size >> 2) + _SPARE
 
 
 def _continues(vocabulary: Vocabulary) -> np.ndarray:

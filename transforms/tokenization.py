@@ -11,6 +11,7 @@ from transforms.kernels import tokenizer as kernels
 from transforms.vocabulary import Vocabulary
 
 _BLOCK_BYTES = 1 << 20
+_MOST_PIECE_BYTES = (1 << 24) - 2  # a node of the trie and a byte make a 32-bit key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,10 +45,10 @@ class Tokenizer:
         joined = np.frombuffer(bytearray(b"".join(pieces) + b"\0"), np.uint8)
         starts = np.zeros(len(pieces) + 1, np.int64)
         np.cumsum([len(piece) for piece in pieces], out=starts[1:])
-        if starts[-1] >= 1 << 23:
+        if starts[-1] > _MOST_PIECE_BYTES:
             raise UnusableInputError(
                 f"{vocabulary.path}: the pieces of this vocabulary have {starts[-1]:,} bytes; "
-                f"the tokenizer takes up to {1 << 23:,}."
+                f"the tokenizer takes up to {_MOST_PIECE_BYTES:,}."
             )
         most_nodes = int(starts[-1]) + 2
         self._slots = np.zeros(1 << (2 * most_nodes).bit_length(), np.uint64)
