@@ -156,6 +156,14 @@ def test_bad_doc_elements(tmp_path: Path) -> None:
     assert second == RejectedPage(title="<doc 2> B", reason="the <doc> tag has no id and title")
     assert isinstance(third, RejectedPage)
     assert third.reason == "it is not valid UTF-8"
+    path = write(tmp_path, (doc(1, "A", "a")[:-8] + doc(2, "B", "b")).encode())
+    for unit_bytes in (1, 1000):
+        assert read(path, unit_bytes) == [
+            RejectedPage(
+                title='<doc id="1" url="https://x.org/wiki?curid=1" title="A"> A a', reason="the <doc> is not closed"
+            ),
+            document("b", "B", "2"),
+        ]
     path = write(tmp_path, (doc(1, "A", "a") + doc(2, "B", "b")[:-8]).encode())
     with pytest.raises(RunFailedError, match=r"x\.txt: the file is cut off: its last <doc> is not closed"):
         read(path)

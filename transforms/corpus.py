@@ -110,8 +110,14 @@ def _read_doc_elements(
             yield _too_large(window.data[start:], reading)
             at = start + 1
             continue
-        yield _parse_doc(window.data[start:end])
-        at = end
+        # Where a document is not closed, the next one starts inside it.
+        inner = window.data.find(_DOC, start + 1, end)
+        if inner >= 0:
+            yield _rejected(window.data[start:inner], "the <doc> is not closed")
+            at = inner
+        else:
+            yield _parse_doc(window.data[start:end])
+            at = end
 
 
 def _find_end(window: Window, start: int, mark: bytes, largest: int) -> tuple[int | None, int]:

@@ -202,7 +202,7 @@ def _check_closed(path: str, container: str, size: int) -> None:
                 continue
             while chunk := source.read():
                 tail = (tail + chunk)[-_TAIL_BYTES:]
-        if len(tail.rstrip()) > len(_CLOSING) or start == 0:
+        if tail.rstrip().endswith(_CLOSING) or len(tail) == _TAIL_BYTES:
             break
     if not tail.rstrip().endswith(_CLOSING):
         raise UnusableInputError(_not_closed(path))
