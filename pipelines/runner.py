@@ -1,5 +1,6 @@
 """Runs a stage's Beam graph: the local runner by default, any other by its name, with one sentence for a failure."""
 
+import _thread
 import contextlib
 import dataclasses
 import logging
@@ -138,7 +139,13 @@ def _one_sentence(logs: str) -> Iterator[None]:
     Anything else is a fault of ours or of the machine's: its whole story is kept in a file that the sentence names.
     """
     failed_threads: list[threading.ExceptHookArgs] = []
-    previous, threading.excepthook = threading.excepthook, failed_threads.append
+
+    def note(failure: threading.ExceptHookArgs) -> None:
+        failed_threads.append(failure)
+        if _WORKER_ENDED.search(str(failure.exc_value)):
+            _thread.interrupt_main()  # a runner waits for ever for a worker that ended before it answered
+
+    previous, threading.excepthook = threading.excepthook, note
     try:
         yield
     except (UnusableInputError, RunFailedError) as error:
@@ -149,16 +156,23 @@ def _one_sentence(logs: str) -> Iterator[None]:
             name, message = found[-1]
             kind = UnusableInputError if name == "UnusableInputError" else RunFailedError
             raise kind(_WHILE_RUNNING.sub("", message).replace("\\n", "")) from error
-        for thread in failed_threads:
-            if ended := _WORKER_ENDED.search(str(thread.exc_value)):
-                raise RunFailedError(
-                    f"A worker process ended with code {ended[1]} (-9: something killed it, often for want of memory); "
-                    "run the same command again, it goes on where this one stopped."
-                ) from error
+        _raise_if_worker_ended(failed_threads, error)
         kept = _keep_story(error, failed_threads, logs)
         raise RunFailedError(f"The run failed: {_last_line(error)}. The whole story is in {kept}.") from error
+    except KeyboardInterrupt as error:
+        _raise_if_worker_ended(failed_threads, error)
+        raise
     finally:
         threading.excepthook = previous
+
+
+def _raise_if_worker_ended(failed_threads: Sequence[threading.ExceptHookArgs], error: BaseException) -> None:
+    for thread in failed_threads:
+        if ended := _WORKER_ENDED.search(str(thread.exc_value)):
+            raise RunFailedError(
+                f"A worker process ended with code {ended[1]} (-9: something killed it, often for want of memory); "
+                "run the same command again, it goes on where this one stopped."
+            ) from error
 
 
 def _keep_story(error: Exception, failed_threads: Sequence[threading.ExceptHookArgs], logs: str) -> str:

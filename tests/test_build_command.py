@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -97,10 +96,10 @@ def mtimes(output: Path) -> dict[str, int]:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Iterator[Path]:
+def copy(tmp_path: Path) -> Path:
     """A finished build of this test's own."""
     assert cli.main(["build", str(config(tmp_path, tmp_path / "out")), *IN_MEMORY]) == 0
-    yield tmp_path / "out"
+    return tmp_path / "out"
 
 
 def test_a_rerun_makes_only_what_is_missing_or_stale(copy: Path, expected: dict[str, str], tmp_path: Path) -> None:
