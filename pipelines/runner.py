@@ -121,7 +121,7 @@ def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
     if direct.direct_running_mode != "multi_processing":
         return FnApiRunner()
     log = shlex.quote(os.path.join(logs, _WORKER_LOG))
-    command = f"exec {shlex.quote(sys.executable)} -m pipelines.local_worker 2>>{log}"
+    command = f"exec {shlex.quote(sys.executable)} -m pipelines.local_worker {os.getpid()} 2>>{log}"
     # The mode would make the runner choose Beam's own command.
     direct.direct_running_mode = "in_memory"
     return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
