@@ -165,9 +165,9 @@ def write_examples(
             f"{', '.join(inputs)}: there is no sentence in this text, so no example can be made; check the input."
         )
     instances = make_instances(text, vocabulary, options)
-    written: list[WrittenFile] = []
-    for place, path in enumerate(outputs):
-        written += _write(path, place, len(outputs), text, instances, vocabulary, options, indexes, packed, checksum)
+    written = write_instances(
+        outputs, text, instances, vocabulary, options, indexes=indexes, packed=packed, checksum=checksum
+    )
     counts = ExampleCounts(
         text_bytes=text.bytes,
         documents=len(text.document_ends),
@@ -257,6 +257,27 @@ def _continues(vocabulary: Vocabulary) -> np.ndarray:
     marks = [piece.startswith("##") for piece in vocabulary.pieces]
     continues[vocabulary.ids] = marks
     return continues
+
+
+def write_instances(
+    outputs: Sequence[str],
+    text: TokenizedText,
+    instances: Instances,
+    vocabulary: Vocabulary,
+    options: MaskingOptions,
+    *,
+    indexes: bool = True,
+    packed: bool = False,
+    checksum: bool = True,
+) -> list[WrittenFile]:
+    """Writes the instances of a text as TFRecords; see `write_examples`."""
+    return [
+        written
+        for place, path in enumerate(outputs)
+        for written in _write(
+            path, place, len(outputs), text, instances, vocabulary, options, indexes, packed, checksum
+        )
+    ]
 
 
 def _write(
