@@ -6,6 +6,7 @@ directly, because there an object appears only when its upload is complete. Beam
 that are not local.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import fcntl
@@ -24,6 +25,7 @@ from transforms.errors import RunFailedError, UnusableInputError
 
 TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
+_DELETERS = 16
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, order=True)
@@ -182,8 +184,9 @@ def delete(paths: Sequence[str]) -> None:
                 os.unlink(path)
         return
     systems, _ = _beam()
-    with _explained(paths[0]):
-        systems.delete(list(paths))
+    # A look-up and a request for each path: many at once, or thousands of them take minutes.
+    with _explained(paths[0]), concurrent.futures.ThreadPoolExecutor(_DELETERS) as threads:
+        list(threads.map(lambda path: systems.delete([path]), paths))
 
 
 def delete_tree(directory: str) -> None:
@@ -270,7 +273,8 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
       packed: gzip the content; the same content gives the same bytes.
 
     Raises:
-      RunFailedError: the file cannot be written (disk full, no permission, no such bucket).
+      RunFailedError: the file cannot be written (disk full, or what arrived at an object store is not what was sent).
+      UnusableInputError: there is no such bucket, or access to it is refused.
     """
     if is_local(path):
         with _new_local_file(path, checksum, packed) as output:
@@ -279,25 +283,56 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
     systems, uncompressed = _beam()
     with _explained(path):
         raw = systems.create(path, compression_type=uncompressed)
-        output = OutputFile(path, raw, checksum=checksum, packed=packed)
-        try:
-            yield output
-            output.finish()
-        except BaseException:
-            _abandon_upload(raw)
-            raise
+    output = OutputFile(path, cast(BinaryIO, _Explaining(path, raw)), checksum=checksum, packed=packed)
+    try:
+        yield output
+        output.finish()
+        with _explained(path):
+            _finish_upload(systems, path, raw)
+    except BaseException:
+        _abandon_upload(raw)
+        raise
+
+
+class _Explaining:
+    """A remote writer whose errors are sentences; those of the code that fills it stay as they are."""
+
+    def __init__(self, path: str, raw: Any) -> None:
+        self._path = path
+        self._raw = raw
+
+    def write(self, block: bytes | bytearray | memoryview) -> int:
+        with _explained(self._path):
+            self._raw.write(block)
+        return len(block)
+
+
+def _finish_upload(systems: Any, path: str, raw: Any) -> None:
+    """Makes the object visible. google-cloud-storage compares its own crc32c with the store's."""
+    try:
         raw.close()
+    except Exception as error:
+        if type(error).__name__ != "DataCorruption":
+            raise
+        systems.delete([path])
+        raise RunFailedError(
+            f"{path}: the object store received other bytes than were sent; the object was deleted, run again."
+        ) from error
 
 
 def _abandon_upload(raw: Any) -> None:
-    """Ends an upload without making its object visible: google-cloud-storage's writer uploads on close."""
-    inner = getattr(raw, "raw", raw)
-    for writer in (raw, inner):
-        terminate = getattr(writer, "terminate", None)
-        if terminate is not None:
+    """Ends an upload without making its object visible."""
+    terminate = getattr(raw, "terminate", None)
+    # A writer that is collected closes itself, and closing is what makes the object visible.
+    raw.close = _leave_open
+    if terminate is not None:
+        # Where the store cannot be told, it drops the unfinished upload in its own time; what led here is raised.
+        with contextlib.suppress(Exception):
             terminate()
-            return
-    # A writer without `terminate` is left unclosed: a resumable upload that is never finalised makes no object.
+
+
+def _leave_open() -> None:
+    """Stands in for the `close` of an abandoned writer."""
 
 
 @contextlib.contextmanager
@@ -361,12 +396,29 @@ def _explained(path: str) -> Iterator[None]:
     except (UnusableInputError, RunFailedError, FileNotFoundError):
         raise
     except Exception as error:
-        name = type(error).__name__
-        text = str(error).splitlines()[0] if str(error) else name
-        if name in ("NotFound", "BucketNotFound") or "404" in text:
+        causes = list(_causes(error))
+        statuses = {int(code) for code in (_status(cause) for cause in causes) if code is not None}
+        text = " ".join(str(getattr(causes[-1], "message", causes[-1])).split()) or type(error).__name__
+        if 404 in statuses:
             raise UnusableInputError(f"{path}: there is no such bucket or object.") from error
-        if name in ("Forbidden", "Unauthorized") or "403" in text or "401" in text:
+        if statuses & {401, 403}:
             raise UnusableInputError(f"{path}: access is refused; check the credentials ({text}).") from error
-        if name in ("BeamIOError", "ValueError", "ImportError"):
+        if type(error).__name__ in ("BeamIOError", "ValueError", "ImportError"):
             raise UnusableInputError(f"{path}: {text}") from error
         raise
+
+
+def _causes(error: Any) -> Iterator[Any]:
+    """An error, then what Beam wrapped into it: exceptions or bare HTTP statuses, by path."""
+    yield error
+    for cause in (getattr(error, "exception_details", None) or {}).values():
+        yield from _causes(cause)
+
+
+def _status(cause: Any) -> Any:
+    """The HTTP status that a cause stands for, or None."""
+    code = cause if isinstance(cause, int) else getattr(cause, "code", None)
+    if code is None:
+        # google-cloud-storage's uploads raise the answer itself.
+        code = getattr(getattr(cause, "response", None), "status_code", None)
+    return code if isinstance(code, int) else None
