@@ -15,6 +15,8 @@ TENSORFLOW = [
     "safetensors>=0.4",
 ]
 DEV = [
+    "cryptography>=42",
+    "gcp-storage-emulator>=2026.7",
     "hypothesis>=6.100",
     "mypy>=1.11",
     "pytest>=8",
@@ -37,7 +39,7 @@ setup(
     package_data={"transforms": ["data/*", "data/*/*", "data/*/*/*"]},
     install_requires=[
         "apache-beam[gcp]>=2.65,<3",
-        "google-cloud-storage>=2.18",
+        "google-cloud-storage>=3",
         "nltk>=3.9",
         "numba>=0.61",
         "numpy>=1.26",
