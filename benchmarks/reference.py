@@ -31,8 +31,10 @@ VOCABULARY = ROOT / "tests" / "data" / "vocab.txt"
 # The scripts are of TensorFlow 1; under 2, its compatibility module stands in for the whole.
 SHIM = """
 import runpy, sys
-import tensorflow.compat.v1 as tensorflow
-sys.modules["tensorflow"] = tensorflow
+import tensorflow
+if not tensorflow.__version__.startswith("1."):
+    import tensorflow.compat.v1 as tensorflow
+    sys.modules["tensorflow"] = tensorflow
 sys.argv = sys.argv[1:]
 sys.path.insert(0, sys.argv[0].rpartition("/")[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
