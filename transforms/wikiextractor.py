@@ -121,7 +121,7 @@ class WikiExtractorCompat:
                 if opened >> number & 1:
                     steps.run_with_characters(kernels.drop_element, number)
         if b"&" in steps.text:
-            steps.run(kernels.resolve_references)
+            steps.resolve_references()
         if _MAYBE_PLACEHOLDER.search(steps.text):
             steps.text = _number_placeholders(steps.text)
         steps.text = steps.text.replace(b"<<", b"\xc2\xab").replace(b">>", b"\xc2\xbb")
@@ -166,13 +166,19 @@ class _Steps:
         self._characters = characters
         self._out = np.empty(0, np.uint8)
 
-    def run(self, kernel: Callable[..., int], *arguments: Any) -> None:
-        """Puts what a kernel makes of the text in its place."""
+    def run(self, kernel: Callable[..., int], *arguments: Any) -> int:
+        """Puts what a kernel makes of the text in its place; returns what the kernel returned."""
         if self._out.size < len(self.text) + 2:
             self._out = np.empty(len(self.text) + 2, np.uint8)
         size = kernel(np.frombuffer(self.text, np.uint8), *arguments, self._out)
         if size >= 0:
             self.text = self._out[:size].tobytes()
+        return size
+
+    def resolve_references(self) -> None:
+        """Resolves HTML's references; those in digits of other scripts, which nobody writes, the slow way."""
+        if self.run(kernels.resolve_references) == kernels.ODD_DIGITS:
+            self.text = _resolve(self.text.decode("utf-8")).encode("utf-8")
 
     def run_with_characters(self, kernel: Callable[..., int], *arguments: Any) -> None:
         """As `run`, for a kernel that asks what a character is."""
@@ -293,11 +299,13 @@ def _resolve(text: str) -> str:
     """Resolves the references of the XML, and HTML's, once."""
 
     def character(match: re.Match[str]) -> str:
-        number, name = match.groups()
+        numeric, name = match.groups()
         try:
-            if not number:
+            if not numeric:
                 return chr(html.entities.name2codepoint[name])
-            return chr(int(name[1:], 16) if name[0] == "x" else int(name))
+            code = int(name[1:], 16) if name[0] == "x" else int(name)
+            # Half of a surrogate pair is in no UTF-8: WikiExtractor dies of it.
+            return match[0] if 0xD800 <= code < 0xE000 else chr(code)
         except (KeyError, ValueError, OverflowError):
             return match[0]
 
@@ -326,7 +334,7 @@ class _Expansion:
             pieces.append(text[at:start])
             if needs_expansion:
                 body = _escape_xml(text[start + 2 : end - 2]).decode("utf-8")
-                pieces.append(_resolve(self._value(body, 0)).encode("utf-8", "ignore"))
+                pieces.append(_resolve(self._value(body, 0)).encode("utf-8"))
             at = end
         return b"".join([*pieces, text[at:]])
 
@@ -381,7 +389,10 @@ def _if_equal(expand: _Expand, arguments: Sequence[str]) -> str:
     return expand(arguments[3].strip()) if len(arguments) > 3 else ""
 
 
-_ERROR = '<span class="error">'
+_ERROR, _ERROR_END = (
+    tag.translate({ord('"'): kernels.QUOTE_MARK, ord("<"): kernels.LESS_MARK, ord(">"): kernels.GREATER_MARK})
+    for tag in ('<span class="error">', "</span>")
+)
 
 
 def _if_error(expand: _Expand, arguments: Sequence[str]) -> str:
@@ -444,7 +455,7 @@ def _calculate(expand: _Expand, arguments: Sequence[str]) -> str:
             raise ValueError("too long")
         return str(_number(ast.parse(expression.strip(), mode="eval").body))
     except (ValueError, SyntaxError, KeyError, TypeError, ArithmeticError, RecursionError, MemoryError):
-        return f"{_ERROR}{expression}</span>"
+        return f"{_ERROR}{expression}{_ERROR_END}"
 
 
 def _integer(_expand: _Expand, arguments: Sequence[str]) -> str:

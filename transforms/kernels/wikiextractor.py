@@ -5,8 +5,9 @@ it returns how many bytes it wrote, or -1 where there was nothing to do and `out
 the text: a search that found nothing is not made again.
 
 The text is the page's own, with the XML's references resolved. WikiExtractor works on the references and resolves them
-between its links and its tags; the difference only shows in the double quotes that italics become: `QUOTE_MARK`
-stands for those until then, a byte that is in no UTF-8.
+between its links and its tags; the difference only shows in the double quotes that italics become, and in the tag
+around a failed calculation: `QUOTE_MARK`, `LESS_MARK` and `GREATER_MARK` stand for what is not a reference until then,
+three control characters that XML does not allow.
 
 `model` has the character tables, laid out as transforms/kernels/punkt.py says, of the Unicode version of Python 3.7.
 """
@@ -29,12 +30,14 @@ from transforms.kernels.punkt import (
     stripped_start,
 )
 
-QUOTE_MARK = 0xFF
+QUOTE_MARK, LESS_MARK, GREATER_MARK = 1, 2, 3
+_MARKS = np.arange(256, dtype=np.uint8)  # what each byte stands for
+_MARKS[[QUOTE_MARK, LESS_MARK, GREATER_MARK]] = [ord('"'), ord("<"), ord(">")]
 _WORD = ALPHA | DIGIT  # \w
 
 _NEWLINE, _TAB, _BLANK = ord("\n"), ord("\t"), ord(" ")
 _OPEN_BRACE, _CLOSE_BRACE, _OPEN_BRACKET, _CLOSE_BRACKET = ord("{"), ord("}"), ord("["), ord("]")
-_PIPE, _COLON, _APOSTROPHE, _DOUBLE_QUOTE = ord("|"), ord(":"), ord("'"), ord('"')
+_PIPE, _COLON, _APOSTROPHE = ord("|"), ord(":"), ord("'")
 _LESS, _GREATER, _SLASH, _HYPHEN, _AMPERSAND, _SEMICOLON = ord("<"), ord(">"), ord("/"), ord("-"), ord("&"), ord(";")
 _HASH_SIGN, _STOP, _EQUALS, _EXCLAMATION, _QUESTION, _PLUS = ord("#"), ord("."), ord("="), ord("!"), ord("?"), ord("+")
 _DELETE = 0x7F
@@ -553,8 +556,6 @@ def _is_address_character(model, data, at, end):  # type: ignore[no-untyped-def]
     byte = data[at]
     if byte < 0x80:
         return byte > _BLANK and byte not in (_OPEN_BRACKET, _CLOSE_BRACKET, _DELETE), 1
-    if byte == QUOTE_MARK:
-        return False, 1
     held, size = character(model, data, at)
     return not held & SPACE, size
 
@@ -571,7 +572,7 @@ def _scheme_end(model, data, at, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def _is_label_byte(byte):  # type: ignore[no-untyped-def]
-    return byte not in (_OPEN_BRACKET, _CLOSE_BRACKET) and (byte >= _BLANK or byte == _TAB)
+    return byte not in (_OPEN_BRACKET, _CLOSE_BRACKET) and (byte >= _BLANK or byte == _TAB or _MARKS[byte] != byte)
 
 
 @kernel
@@ -629,7 +630,7 @@ def _is_image_address(model, data, start, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def replace_addresses(model, data, out):  # type: ignore[no-untyped-def]
-    """Puts the label in place of each `[address label]`, and quotes in place of `QUOTE_MARK`."""
+    """Puts the label in place of each `[address label]`, and the marks' characters in theirs."""
     size = data.size
     written = 0
     at = 0
@@ -643,7 +644,7 @@ def replace_addresses(model, data, out):  # type: ignore[no-untyped-def]
                     good, length = _is_address_character(model, data, place, size)
                     if good:
                         place += length
-                while place < size and data[place] != QUOTE_MARK:
+                while place < size:
                     held, length = character(model, data, place)
                     if not held & SPACE:
                         break
@@ -652,11 +653,11 @@ def replace_addresses(model, data, out):  # type: ignore[no-untyped-def]
                 if end >= 0:
                     if not _is_image_address(model, data, place, end):
                         for i in range(place, end):
-                            out[written] = _DOUBLE_QUOTE if data[i] == QUOTE_MARK else data[i]
+                            out[written] = _MARKS[data[i]]
                             written += 1
                     at = end + 1
                     continue
-        out[written] = _DOUBLE_QUOTE if byte == QUOTE_MARK else byte
+        out[written] = _MARKS[byte]
         written += 1
         at += 1
     return written
@@ -853,6 +854,7 @@ def drop_element(model, data, number, out):  # type: ignore[no-untyped-def]
 
 # Entities
 
+ODD_DIGITS = -2
 _ENTITIES = sorted((name.encode(), code) for name, code in html.entities.name2codepoint.items())
 _ENTITY_BYTES, _ENTITY_STARTS = _packed(tuple(name for name, _ in _ENTITIES))
 _ENTITY_CODES = np.array([code for _, code in _ENTITIES], np.int64)
@@ -930,7 +932,10 @@ def _write_code(code, out, written):  # type: ignore[no-untyped-def]
 
 @kernel
 def resolve_references(data, out):  # type: ignore[no-untyped-def]
-    """Puts characters in place of HTML 4's named references and of numeric ones."""
+    """Puts characters in place of HTML 4's named references and of numeric ones; `ODD_DIGITS` if it meets such.
+
+    Python's int, and so WikiExtractor, takes digits of all scripts, and `_` between them.
+    """
     size = data.size
     written = 0
     at = 0
@@ -942,10 +947,10 @@ def resolve_references(data, out):  # type: ignore[no-untyped-def]
             numeric = first < size and data[first] == _HASH_SIGN
             first += numeric
             end = first
-            while end < size and (
-                ord("a") <= _lower(data[end]) <= ord("z") or ord("0") <= data[end] <= ord("9") or data[end] == ord("_")
-            ):
+            while end < size and (ord("a") <= _lower(data[end]) <= ord("z") or ord("0") <= data[end] <= ord("9")):
                 end += 1
+            if numeric and end < size and (data[end] >= 0x80 or data[end] == ord("_")):
+                return ODD_DIGITS
             if end < size and end > first and data[end] == _SEMICOLON:
                 code = _reference(data, first, end) if numeric else _entity(data, first, end)
                 if code >= 0:
