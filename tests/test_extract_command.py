@@ -46,6 +46,17 @@ def test_mlperf_shards_are_the_references(
     assert sorted(p.name for p in output.iterdir()) == sorted([*expected, ".maskmill", "manifest.json"])
 
 
+def test_mlperf_shards_from_a_dump_are_nearly_the_references(data: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    flags = ("--compat=mlperf", "--num_eval_articles=7", "--shard_size_mb=1.5", "--dump_date=2020-01-01")
+    assert extract(DUMP, output, *flags) == 0
+    ours = {line for p in [*output.glob("part-*"), output / "eval.txt"] for line in p.read_bytes().split(b"\n")}
+    packed = [*(data / "gold" / "cleanup").glob("part-*.gz"), data / "gold" / "cleanup" / "eval.txt.gz"]
+    gold = {line for p in packed for line in gzip.decompress(p.read_bytes()).split(b"\n")}
+    assert len(ours & gold) / len(gold) > 0.99
+    assert len(ours & gold) / len(ours) > 0.99
+
+
 # ---- the same bytes
 
 
@@ -192,7 +203,7 @@ def test_parquet_takes_a_column(tmp_path: Path) -> None:
 def test_wikiextractor_files_in_the_default_mode(wiki_files: Path, tmp_path: Path) -> None:
     assert extract(f"{wiki_files}/wiki_0?", tmp_path / "text", "--eval_fraction=0") == 0
     manifest = json.loads((tmp_path / "text" / "manifest.json").read_text())
-    assert manifest["counts"]["train"]["documents"] == 106
+    assert manifest["counts"]["extract"] == {"read": 106, "documents": 105, "empty": 1}
     assert text_of(tmp_path / "text").startswith("Anarchism is a political philosophy")
 
 
@@ -246,7 +257,7 @@ def test_a_damaged_block_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str
     packed[700_000] ^= 0xFF
     (tmp_path / "damaged.xml.bz2").write_bytes(packed)
     code, message = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/damaged.xml.bz2")
-    assert code == 1
+    assert code in (1, 2)  # 2 where the planning already reads as far
     assert "damaged.xml.bz2" in message
 
 
