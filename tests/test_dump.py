@@ -215,6 +215,7 @@ def test_no_date(tmp_path: Path) -> None:
         ("a.txt", b"{ a brace\n", "text"),
         ("a.txt", b"< 3 apples", "text"),
         ("a", gzip.compress(b"text"), "text"),
+        ("a", b"BZhang wrote this", "text"),
     ],
 )
 def test_formats_are_told_by_content(name: str, content: bytes, found: str, tmp_path: Path) -> None:
@@ -257,6 +258,8 @@ def test_a_format_that_is_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path, SMALL, "a.xml")
     assert detect_format(path, "mediawiki") == "mediawiki"
     assert detect_format(path, "text") == "text"
+    assert detect_format(write(tmp_path, b"<html> is a tag"), "text") == "text"
+    path = write(tmp_path, SMALL, "a.xml")
     with pytest.raises(UnusableInputError, match="is no Parquet file, it looks like a MediaWiki XML dump"):
         detect_format(path, "parquet")
 
@@ -305,6 +308,19 @@ def test_one_damaged_block_fails_the_run(tmp_path: Path) -> None:
 def test_zeros_may_follow_gzip_and_xz_data(tmp_path: Path) -> None:
     for packed in (gzip.compress(SMALL) + b"\0" * 100, lzma.compress(SMALL) + b"\0" * 4):
         assert read(write(tmp_path, packed)) == oracle_dump.read_pages(SMALL)
+
+
+def test_units_are_of_a_good_size(tmp_path: Path) -> None:
+    path = write(tmp_path, b"text", "x.txt")
+
+    def sizes(size: int) -> set[int]:
+        units = plan_units([files.FileInfo(path=path, size=size)])
+        assert (units[0].start, units[-1].end) == (0, size)
+        return {unit.end - unit.start for unit in units}
+
+    assert sizes(10 << 30) == {64 << 20}
+    assert sizes(80 << 20) == {16 << 20}
+    assert sizes(100) == {100}
 
 
 def test_a_file_that_is_gone() -> None:

@@ -35,8 +35,11 @@ __all__ = [
     "plan_units", "read_header", "read_unit", "site_base",
 ]  # fmt: skip
 
-# bz2 data of 4 MB is about 14 MB of XML.
-UNIT_BYTES = 4 << 20
+# Of packed data; 4 MB of bz2 are about 14 MB of XML. Small files have some units for each worker all the same; in
+# large ones fewer blocks are unpacked twice, to finish the last page of a unit.
+_UNITS_A_FILE = 64
+_SMALLEST_UNIT = 4 << 20
+_LARGEST_UNIT = 16 << 20
 _LARGEST_HEADER = 4 << 20
 _HEAD_BYTES = 64 << 10
 _TAIL_BYTES = 64
@@ -110,25 +113,30 @@ def _detect(path: str, input_format: str) -> tuple[InputFormat, str]:
                 head += chunk
         if not head.strip():
             raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
+        if input_format in ("text", "jsonl"):
+            # Anything can be meant as text, or as lines of which some are bad.
+            _refuse_other_encodings(head, path)
+            return cast(InputFormat, input_format), container
         found = _format_of(head[:_HEAD_BYTES], path)
-    # Anything can be meant as text, or as lines of which some are bad.
-    if input_format in ("text", "jsonl") and found != "parquet":
-        return cast(InputFormat, input_format), container
     if input_format not in ("auto", found):
         raise UnusableInputError(f"{path}: this is no {_NAMES[input_format]}, it looks like a {_NAMES[found]}.")
     return found, container
 
 
-def _format_of(head: bytes, path: str) -> InputFormat:
+def _refuse_other_encodings(head: bytes, path: str) -> None:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise UnusableInputError(f"{path}: this input is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8).")
-    start = head.removeprefix(_BOM).lstrip()
-    if start.startswith(b"<") and b"<mediawiki" in start:
-        return "mediawiki"
     if b"\0" in head:
         raise UnusableInputError(
             f"{path}: this input is neither text nor packed in a way that is read (bz2, gz, xz); unpack it first."
         )
+
+
+def _format_of(head: bytes, path: str) -> InputFormat:
+    start = head.removeprefix(_BOM).lstrip()
+    if start.startswith(b"<") and b"<mediawiki" in start:
+        return "mediawiki"
+    _refuse_other_encodings(head, path)
     if start.startswith(b"<doc "):
         return "wikiextractor"
     is_named_xml = re.search(r"\.xml(\.\w+)?$", path) is not None
@@ -159,14 +167,15 @@ def plan_units(
     *,
     input_format: str = "auto",
     reading: ReadOptions | None = None,
-    unit_bytes: int = UNIT_BYTES,
+    unit_bytes: int | None = None,
 ) -> list[Unit]:
     """Cuts files into units, in order. Nothing is read but the head and, where that can be done, the tail of each.
 
     Args:
       input_format: "auto" or the format of all files.
       reading: where it is given, a Parquet file's columns are held against it.
-      unit_bytes: size of a unit of packed bytes; of plain bytes it takes four times as many.
+      unit_bytes: size of a unit of bz2; of plain bytes it takes four times as many. None: 4 to 16 MB, by the file's
+        size. It changes no page that is read.
 
     Raises:
       UnusableInputError: a file is empty, damaged, cut off, or of the wrong format.
@@ -174,13 +183,13 @@ def plan_units(
     units = []
     for file in inputs:
         found, container = _detect(file.path, input_format)
+        aim = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)
         if found == "parquet":
-            bounds = corpus.parquet_bounds(file.path, file.size, reading, unit_bytes)
+            bounds = corpus.parquet_bounds(file.path, file.size, reading, aim)
         elif is_splittable(container):
             if found == "mediawiki":
                 _check_closed(file.path, container, file.size)
-            aim = unit_bytes if container == "bz2" else 4 * unit_bytes
-            count = -(-file.size // aim)
+            count = -(-file.size // (aim if container == "bz2" else 4 * aim))
             bounds = [k * file.size // count for k in range(count + 1)]
         else:
             bounds = [0, file.size]
@@ -201,10 +210,10 @@ def _check_closed(path: str, container: str, size: int) -> None:
             if source.own == 0:
                 continue
             while chunk := source.read():
-                tail = (tail + chunk)[-_TAIL_BYTES:]
-        if tail.rstrip().endswith(_CLOSING) or len(tail) == _TAIL_BYTES:
+                tail = (tail + chunk).rstrip()[-_TAIL_BYTES:]
+        if tail.endswith(_CLOSING) or len(tail) == _TAIL_BYTES:
             break
-    if not tail.rstrip().endswith(_CLOSING):
+    if not tail.endswith(_CLOSING):
         raise UnusableInputError(_not_closed(path))
 
 

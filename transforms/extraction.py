@@ -133,6 +133,8 @@ class DocumentExtractor:
             if options.doc_blocks:
                 return str(page.page_id), format_document(page.page_id, self._base, page.title, text)
         else:
+            if page.model != b"wikitext":
+                return "other_content_models"
             if not options.keep_disambiguation and self._wikitext.is_disambiguation(page.title, page.text):
                 return "disambiguation_pages"
             text = self._wikitext.extract(page.title, page.text)

@@ -6,6 +6,7 @@ and xz files cannot, and have one range only.
 """
 
 import lzma
+import re
 import zlib
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from transforms.bzip2 import Bzip2Blocks
 from transforms.errors import RunFailedError
 
 CONTAINERS = ("plain", "bz2", "gz", "xz")
-_MAGIC = {"bz2": b"BZh", "gz": b"\x1f\x8b", "xz": b"\xfd7zXZ\x00"}
+_MAGIC = {"bz2": rb"BZh[1-9]", "gz": rb"\x1f\x8b", "xz": rb"\xfd7zXZ\x00"}
 _CHUNK = 1 << 20
 _XZ_MEMORY = 1 << 30  # the dictionary of a hostile file could take 4 GB
 
@@ -22,7 +23,7 @@ _XZ_MEMORY = 1 << 30  # the dictionary of a hostile file could take 4 GB
 def container_of(head: bytes) -> str:
     """What a file is packed with, by its first bytes: one of CONTAINERS."""
     for name, magic in _MAGIC.items():
-        if head.startswith(magic):
+        if re.match(magic, head):
             return name
     return "plain"
 
@@ -156,7 +157,7 @@ def _gzip_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
             if not packed:
                 return
         packed = packed.lstrip(b"\0")
-        if packed[:1] != _MAGIC["gz"][:1]:
+        if packed[:1] != b"\x1f":
             raise _damaged(path, raw, "gzip", "something else follows its last member")
 
 
@@ -183,7 +184,7 @@ def _xz_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
             if not packed:
                 return
         packed = packed.lstrip(b"\0")
-        if packed[:1] != _MAGIC["xz"][:1]:
+        if packed[:1] != b"\xfd":
             raise _damaged(path, raw, "xz", "something else follows its last stream")
 
 
