@@ -10,7 +10,7 @@ section. `[table NAME]` maps keys to texts, `[rules]` maps template names to pat
     nowrap|nobr = {1}
     birth date = [{?df}{3} {2@month} {1}||{2@month} {3}, {1}]
 
-Names compare as MediaWiki compares them, and ignoring ASCII case: `|` separates names that share a pattern. A name
+Names compare ignoring ASCII case, but for those of two or three capitals: `|` separates names that share a pattern. A name
 that ends in `:` is a parser function, whose first argument follows the colon. `{@NAME}` in a name, with `{@}` in the
 pattern, makes one rule for each row of table NAME: the key stands in the name, the text in the pattern.
 
@@ -195,7 +195,9 @@ def _add_name(words: WordTable, name: str, program: int) -> None:
     if name.endswith(":") and len(name) > 1:
         words.add(kernels.DOMAIN_FUNCTION, name[:-1], program)
     else:
-        words.add(kernels.DOMAIN_TEMPLATE, name, program)
+        # {{PER}} is Peru, and {{per}} is not.
+        exact = words.intern(name.encode()) + 1 if re.fullmatch("[A-Z]{2,3}", name) else 0
+        words.add(kernels.DOMAIN_TEMPLATE, name, program, exact)
 
 
 def _unescape(text: str) -> str:

@@ -1254,6 +1254,12 @@ def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
     row = find(tables, DOMAIN_TEMPLATE, text, start, name_end)
     if row < 0:
         return -1, j
+    if words[row, 5] != 0:
+        # A name whose case matters.
+        offset = words[row, 5] - 1
+        for k in range(name_end - start):
+            if tables.pool[offset + k] != text[start + k]:
+                return -1, j
     return words[row, 4], j
 
 
@@ -1270,7 +1276,7 @@ def find_variant(text, start, end, tables):  # type: ignore[no-untyped-def]
     if j < end and text[j] == 124:
         for k in range(start, j):
             c = text[k]
-            if c == 72 or c == 84 or c == 45:
+            if c == 72 or c == 84 or (c == 45 and not is_letter(text[k - 1]) and not is_letter(text[k + 1])):
                 return end, end
             if c == 82:
                 return j + 1, end
