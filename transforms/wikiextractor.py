@@ -35,6 +35,8 @@ _SWITCHES = re.compile(
     rb"|NOTITLECONVERT|NOTC|START|END|INDEX|NOINDEX|STATICREDIRECT|DISAMBIG)__"
 )
 _HIGHLIGHT_OPEN, _HIGHLIGHT_CLOSE = b"<syntaxhighlight ", b"</syntaxhighlight>"
+_MARKS = {kernels.QUOTE_MARK: '"', kernels.LESS_MARK: "<", kernels.GREATER_MARK: ">"}
+_MARKED = bytes(ord(_MARKS.get(byte, chr(byte))) for byte in range(256))
 _PLACEHOLDERS = (("math", "formula"), ("code", "codice"))
 _MAYBE_PLACEHOLDER = re.compile(rb"<[^<>\w]*(?:math|code)", re.IGNORECASE)
 
@@ -110,6 +112,7 @@ class WikiExtractorCompat:
             steps.text = _SWITCHES.sub(b"", steps.text)
         if _HIGHLIGHT_OPEN in steps.text:
             steps.text = _keep_highlighted(steps.text)
+        steps.text = steps.text.translate(_MARKED)
         self._drop_markup(steps)
         return self._tidy(steps)
 
@@ -390,8 +393,7 @@ def _if_equal(expand: _Expand, arguments: Sequence[str]) -> str:
 
 
 _ERROR, _ERROR_END = (
-    tag.translate({ord('"'): kernels.QUOTE_MARK, ord("<"): kernels.LESS_MARK, ord(">"): kernels.GREATER_MARK})
-    for tag in ('<span class="error">', "</span>")
+    tag.translate({ord(of): mark for mark, of in _MARKS.items()}) for tag in ('<span class="error">', "</span>")
 )
 
 
@@ -482,7 +484,7 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "#iferror": _Function(_if_error, 1, math.inf),
     "#ifexist": _Function(lambda expand, arguments: expand(arguments[2]), 3, 3),  # no page exists
     "#switch": _Function(_switch, 1, math.inf),
-    "urlencode": _Function(lambda _, arguments: urllib.parse.quote(arguments[0]), 1, math.inf),
+    "urlencode": _Function(lambda _, arguments: urllib.parse.quote(arguments[0].translate(_MARKS)), 1, math.inf),
     "lc": _Function(lambda _, arguments: arguments[0].lower(), 1, math.inf),
     "uc": _Function(lambda _, arguments: arguments[0].upper(), 1, math.inf),
     "lcfirst": _Function(lambda _, arguments: arguments[0][:1].lower() + arguments[0][1:], 1, math.inf),

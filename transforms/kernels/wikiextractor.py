@@ -31,8 +31,6 @@ from transforms.kernels.punkt import (
 )
 
 QUOTE_MARK, LESS_MARK, GREATER_MARK = 1, 2, 3
-_MARKS = np.arange(256, dtype=np.uint8)  # what each byte stands for
-_MARKS[[QUOTE_MARK, LESS_MARK, GREATER_MARK]] = [ord('"'), ord("<"), ord(">")]
 _WORD = ALPHA | DIGIT  # \w
 
 _NEWLINE, _TAB, _BLANK = ord("\n"), ord("\t"), ord(" ")
@@ -572,7 +570,9 @@ def _scheme_end(model, data, at, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def _is_label_byte(byte):  # type: ignore[no-untyped-def]
-    return byte not in (_OPEN_BRACKET, _CLOSE_BRACKET) and (byte >= _BLANK or byte == _TAB or _MARKS[byte] != byte)
+    return byte not in (_OPEN_BRACKET, _CLOSE_BRACKET) and (
+        byte >= _BLANK or byte == _TAB or byte in (QUOTE_MARK, LESS_MARK, GREATER_MARK)
+    )
 
 
 @kernel
@@ -630,7 +630,7 @@ def _is_image_address(model, data, start, end):  # type: ignore[no-untyped-def]
 
 @kernel
 def replace_addresses(model, data, out):  # type: ignore[no-untyped-def]
-    """Puts the label in place of each `[address label]`, and the marks' characters in theirs."""
+    """Puts the label in place of each `[address label]`."""
     size = data.size
     written = 0
     at = 0
@@ -653,11 +653,11 @@ def replace_addresses(model, data, out):  # type: ignore[no-untyped-def]
                 if end >= 0:
                     if not _is_image_address(model, data, place, end):
                         for i in range(place, end):
-                            out[written] = _MARKS[data[i]]
+                            out[written] = data[i]
                             written += 1
                     at = end + 1
                     continue
-        out[written] = _MARKS[byte]
+        out[written] = byte
         written += 1
         at += 1
     return written
