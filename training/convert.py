@@ -80,7 +80,7 @@ def _find(path: str) -> str:
         newest = checkpoints.list_checkpoints(path)
         if newest:
             return newest[-1]
-        single = [p for p in storage.matching(files.join(path, "*.safetensors")) if "-of-" not in p]
+        single = storage.matching(files.join(path, "*.safetensors"))
         if len(single) == 1:
             return single[0]
         latest = tf.train.latest_checkpoint(path)

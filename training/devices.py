@@ -1,7 +1,10 @@
 """The backend and its devices: one device, all of a machine, or those of several hosts."""
 
+import contextlib
 import dataclasses
+import importlib.util
 import os
+import sys
 from typing import Any
 
 from transforms.errors import UnusableInputError
@@ -49,8 +52,6 @@ def select_backend(backend: str) -> None:
     Raises:
       UnusableInputError: Keras runs with another backend in this process already.
     """
-    import sys
-
     loaded = sys.modules.get("keras")
     if loaded is not None and loaded.backend.backend() != backend:
         raise UnusableInputError(
@@ -88,12 +89,14 @@ def _start_jax(options: DeviceOptions) -> Devices:
     import keras
 
     _hide_accelerators_from_tensorflow()
-    if options.num_devices is not None and _platform(options) == "cpu":
-        jax.config.update("jax_num_cpu_devices", options.num_devices)
+    if (options.num_devices or 1) > 1 and _platform() == "cpu":
+        # Refused when JAX has its devices already; then those that it has are counted below.
+        with contextlib.suppress(RuntimeError):
+            jax.config.update("jax_num_cpu_devices", options.num_devices)
     if options.coordinator is not None:
-        # On CPUs (a test of several hosts on one machine) JAX needs to be told how to communicate.
-        jax.config.update("jax_cpu_collectives_implementation", "gloo")
-        keras.distribution.initialize(options.coordinator, options.num_processes, options.process_id)
+        # `auto`: Slurm, GKE and Cloud TPU tell JAX themselves.
+        address = None if options.coordinator == "auto" else options.coordinator
+        keras.distribution.initialize(address, options.num_processes, options.process_id)
     found = jax.devices()
     count = options.num_devices or (1 if found[0].platform == "cpu" else len(found))
     if options.coordinator is not None:
@@ -116,13 +119,11 @@ def _start_jax(options: DeviceOptions) -> Devices:
     )
 
 
-def _platform(options: DeviceOptions) -> str:
+def _platform() -> str:
     """JAX's platform without starting it: the number of virtual CPU devices must be set before."""
     chosen = os.environ.get("JAX_PLATFORMS", "")
     if chosen:
         return chosen.split(",")[0]
-    import importlib.util
-
     accelerators = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "libtpu")
     return "accelerator" if any(importlib.util.find_spec(m) for m in accelerators) else "cpu"
 
@@ -157,7 +158,9 @@ def _local_strategy(options: DeviceOptions) -> Any:
     if not accelerators and options.num_devices and options.num_devices > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
         virtual = [tf.config.LogicalDeviceConfiguration()] * options.num_devices
-        tf.config.set_logical_device_configuration(cpu, virtual)
+        # As above: refused once TensorFlow has its devices.
+        with contextlib.suppress(RuntimeError):
+            tf.config.set_logical_device_configuration(cpu, virtual)
     kind = "GPU" if accelerators else "CPU"
     found = tf.config.list_logical_devices(kind)
     count = options.num_devices or (len(found) if accelerators else 1)

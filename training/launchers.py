@@ -1,7 +1,7 @@
 """Starting the training elsewhere: `maskmill train --launcher NAME` prints or runs the commands that do.
 
-What is particular to a place stands in a file of deploy/training/, edited by the user; here the training's flags are put
-into it.
+What is particular to a place stands in a file of deploy/training/, edited by the user; here the training's flags are
+put into it.
 """
 
 import dataclasses

@@ -183,7 +183,9 @@ def _encoder(config: ModelConfig) -> tuple[dict[str, Any], Any, Any, dict[str, A
         weights = {}
     else:
         backbone = keras_hub.models.BertBackbone(**sizes, num_segments=config.type_vocab_size)
-        sequence = backbone(tokens | {"segment_ids": inputs["segment_ids"]})["sequence_output"]
+        # Without the pooler, which not every model needs: _pooled adds it.
+        encoder = keras.Model(backbone.input, backbone.output["sequence_output"])
+        sequence = encoder(tokens | {"segment_ids": inputs["segment_ids"]})
         positions = backbone.position_embedding.position_embeddings
         weights = {f"{prefix}/embeddings/token_type_embeddings": backbone.segment_embedding.embeddings}
     _configure(backbone, config)

@@ -198,6 +198,8 @@ class TensorFlowSteps(_Steps):
 
         self._tf = tf
         self._strategy = devices.strategy
+        # Keras would add the devices' gradients up; here that is done before they are clipped.
+        optimizer._all_reduce_sum_gradients = lambda gradients_and_variables: gradients_and_variables
         self._train = tf.function(self._train_step, reduce_retracing=True)
         self._evaluate = tf.function(self._evaluate_step, reduce_retracing=True)
 
@@ -233,18 +235,16 @@ class TensorFlowSteps(_Steps):
             for name, each in pieces.items()
         }
 
-    def _train_step(self, batch: Batch) -> Any:
-        gradients, losses, norm = self._strategy.run(self._gradients, args=(batch,))
+    def _train_step(self, batch: Batch) -> dict[str, Any]:
+        results = self._strategy.run(self._update, args=(batch,))
+        return {name: self._strategy.experimental_local_results(value)[0] for name, value in results.items()}
+
+    def _update(self, batch: Batch) -> dict[str, Any]:
+        """What each device does. All have the same gradients in the end, and so the same weights."""
+        gradients, losses, norm = self._gradients(batch)
         rate = self._learning_rate(self.optimizer.iterations)
-        # Outside `run` the optimizer takes each device's copy of the gradients, which are all the same, as it is.
         self.optimizer.apply(gradients, self.model.trainable_variables)
-        first = self._strategy.experimental_local_results
-        losses = {name: first(value)[0] for name, value in losses.items()}
-        return losses | {
-            "loss": sum(losses.values()),
-            "gradient_norm": first(norm)[0],
-            "learning_rate": rate,
-        }
+        return losses | {"loss": sum(losses.values()), "gradient_norm": norm, "learning_rate": rate}
 
     def _gradients(self, batch: Batch) -> tuple[list[Any], dict[str, Any], Any]:
         tf = self._tf

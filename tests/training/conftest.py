@@ -12,6 +12,9 @@ import pytest
 os.environ.setdefault("KERAS_BACKEND", "jax")
 # Both backends get four virtual CPU devices; a test uses one unless it asks for more.
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
+# The tests compile far longer than they compute: every program is kept, for the other tests and the next time.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[2] / ".cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 # The data path's environment has no TensorFlow: there these tests are none of its business (make test-training).

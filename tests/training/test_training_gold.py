@@ -6,7 +6,6 @@ import pytest
 from training_helpers import CHECKPOINT, batch_of, devices
 
 
-
 @pytest.fixture(scope="module")
 def data(examples_path):
     return batch_of(examples_path, 0, 1256)

@@ -8,11 +8,11 @@ GOLD = Path(__file__).parent.parent / "data" / "training"
 CHECKPOINT = GOLD / "tf1_ckpt" / "model.ckpt-0"
 
 
-def devices(count: int | None = None):
+def devices(count: int | None = None, dtype: str = "float32"):
     """Devices of this process's backend."""
     from training.devices import DeviceOptions, start
 
-    return start(DeviceOptions(backend=BACKEND, num_devices=count))
+    return start(DeviceOptions(backend=BACKEND, num_devices=count, dtype=dtype))
 
 
 def batch_of(path: str, start: int, count: int) -> dict:
@@ -24,3 +24,71 @@ def batch_of(path: str, start: int, count: int) -> dict:
     records = list(tf.data.TFRecordDataset(path).skip(start).take(count).as_numpy_iterator())
     parsed = inputs._parse(records, inputs.pretraining_features(128, 20))
     return {name: value.numpy() for name, value in parsed.items()}
+
+
+def small_config(**changes):
+    """A model that compiles in a second or two."""
+    from training.config import ModelConfig
+
+    sizes = {
+        "vocab_size": 500,
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "max_position_embeddings": 64,
+        "initializer_range": 0.1,
+    }
+    return ModelConfig(**(sizes | changes))
+
+
+def random_batch(count: int, *, seed: int = 0, length: int = 32, predictions: int = 5, vocab: int = 500) -> dict:
+    """Examples of random tokens; each has another number of tokens and of predictions."""
+    import numpy as np
+
+    draw = np.random.default_rng(seed)
+    mask = (np.arange(length) < draw.integers(8, length + 1, (count, 1))).astype(np.int32)
+    weights = (np.arange(predictions) < draw.integers(1, predictions + 1, (count, 1))).astype(np.float32)
+    return {
+        "input_ids": draw.integers(0, vocab, (count, length), np.int32) * mask,
+        "input_mask": mask,
+        "segment_ids": draw.integers(0, 2, (count, length), np.int32) * mask,
+        "masked_lm_positions": draw.integers(0, 8, (count, predictions), np.int32),
+        "masked_lm_ids": draw.integers(0, vocab, (count, predictions), np.int32),
+        "masked_lm_weights": weights,
+        "next_sentence_labels": draw.integers(0, 2, count, np.int32),
+    }
+
+
+def make_steps(
+    config, *, count=None, optimizer="lamb", clip="after", seed=0, next_sentence=True, rate=0.01, dtype="float32"
+):
+    """Steps of a new pre-training model on `count` devices."""
+    import contextlib
+
+    import keras
+
+    from training import optimizers, steps, tasks
+    from training.model import pretraining_model
+
+    keras.distribution.set_distribution(None)
+    used = devices(count, dtype)
+    scope = contextlib.nullcontext() if used.strategy is None else used.strategy.scope()
+    with scope:
+        built = pretraining_model(config, next_sentence=next_sentence, seed=seed)
+        made = {"lamb": optimizers.Lamb, "adamw": optimizers.AdamW}[optimizer](rate)
+        return steps.make_steps(tasks.PretrainingTask(built), made, used, steps.StepOptions(clip=clip, seed=seed))
+
+
+def parted(batch: dict, parts: int) -> dict:
+    """A batch in parts: [parts, examples, …]."""
+    return {name: value.reshape(parts, -1, *value.shape[1:]) for name, value in batch.items()}
+
+
+def run_steps(steps, batches, parts: int = 1) -> tuple[list[float], dict]:
+    """Trains on batches. Returns the losses and the weights."""
+    losses = [float(steps.train(parted(batch, parts))["loss"]) for batch in batches]
+    steps.store()
+    return losses, steps.task.built.values()

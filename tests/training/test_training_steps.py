@@ -1,0 +1,101 @@
+"""One step is the same in parts, on several devices and from run to run. On either backend."""
+
+import numpy as np
+import pytest
+from training_helpers import BACKEND, make_steps, random_batch, run_steps, small_config
+
+BATCHES = [random_batch(32, seed=i) for i in range(3)]
+
+
+def assert_same(one, other, tolerance=1e-5):
+    np.testing.assert_allclose(one[0], other[0], rtol=tolerance)
+    for name, value in one[1].items():
+        np.testing.assert_allclose(value, other[1][name], atol=tolerance, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return run_steps(make_steps(small_config(), clip="none"), BATCHES)
+
+
+def test_four_parts_of_eight_are_a_batch_of_32(whole):
+    assert_same(run_steps(make_steps(small_config(), clip="none"), BATCHES, parts=4), whole)
+
+
+def test_four_devices_are_one_device(whole):
+    steps = make_steps(small_config(), count=4, clip="none")
+    assert steps.devices.count == 4
+    assert_same(run_steps(steps, BATCHES), whole)
+
+
+def test_parts_and_devices_together_with_clipping_after_the_average():
+    clipped = run_steps(make_steps(small_config()), BATCHES)
+    assert_same(run_steps(make_steps(small_config(), count=4), BATCHES, parts=2), clipped)
+
+
+def test_clipping_matters_here(whole):
+    # Were every gradient below norm 1, the tests above would not tell clipping from none.
+    steps = make_steps(small_config(initializer_range=0.5), clip="after")
+    norms = [float(steps.train({n: v[None] for n, v in b.items()})["gradient_norm"]) for b in BATCHES]
+    assert max(norms) > 1
+
+
+def test_clipping_before_the_average_is_each_devices_own():
+    """The reference's default: each device's gradient, of its own loss, is clipped; then they are averaged."""
+    # AdamW's first moment after one step is (1 - beta_1) times the gradient.
+    config = small_config(initializer_range=0.5)
+    batch = BATCHES[0]
+    together = make_steps(config, count=4, clip="before", optimizer="adamw")
+    together.train({n: v[None] for n, v in batch.items()})
+    together.store()
+    alone = []
+    for device in range(4):
+        steps = make_steps(config, clip="after", optimizer="adamw")
+        steps.train({n: v[None, 8 * device : 8 * (device + 1)] for n, v in batch.items()})
+        steps.store()
+        alone.append([np.asarray(m.value) for m in steps.optimizer.m])
+    for got, *own in zip(together.optimizer.m, *alone, strict=True):
+        np.testing.assert_allclose(np.asarray(got.value), sum(own) / 4, atol=1e-6)
+
+
+def test_dropout_is_drawn_from_the_seed_and_the_step():
+    config = small_config(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.1)
+    # Without learning, the same batch has the same loss at each step but for its dropout.
+    first = run_steps(make_steps(config, seed=1, rate=0.0), [BATCHES[0]] * 3)[0]
+    assert first == run_steps(make_steps(config, seed=1, rate=0.0), [BATCHES[0]] * 3)[0]
+    assert len(set(first)) == 3
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="the same Keras layers; once is enough")
+def test_dropout_rates_apply_each_to_its_own():
+    def loss(hidden, attention):
+        config = small_config(hidden_dropout_prob=hidden, attention_probs_dropout_prob=attention)
+        return run_steps(make_steps(config, rate=0.0), BATCHES[:1])[0][0]
+
+    assert len({loss(0.0, 0.0), loss(0.0, 0.5), loss(0.5, 0.0)}) == 3
+
+
+def test_without_next_sentence_prediction_there_is_one_loss():
+    steps = make_steps(small_config(), next_sentence=False)
+    losses = steps.train({n: v[None] for n, v in BATCHES[0].items()})
+    assert set(losses) == {"loss", "masked_lm_loss", "gradient_norm", "learning_rate"}
+    assert float(losses["loss"]) == float(losses["masked_lm_loss"])
+
+
+def test_roberta_learns():
+    roberta = small_config(model_type="roberta", hidden_act="gelu_erf", layer_norm_eps=1e-5, type_vocab_size=1)
+    losses, _ = run_steps(make_steps(roberta, next_sentence=False), [BATCHES[0]] * 8)
+    assert losses[-1] < losses[0]
+
+
+def test_bfloat16_keeps_weights_and_losses_in_float32():
+    import keras
+
+    try:
+        losses, values = run_steps(make_steps(small_config(), dtype="mixed_bfloat16"), BATCHES)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert {v.dtype for v in values.values()} == {np.dtype(np.float32)}
+    full, _ = run_steps(make_steps(small_config()), BATCHES)
+    np.testing.assert_allclose(losses, full, rtol=0.02)
+    assert losses != full
