@@ -6,12 +6,10 @@ from typing import Any
 import apache_beam as beam
 
 from pipelines import examples, extract, runner
-from pipelines.build_options import BuildOptions
+from pipelines.build_options import EVAL_NAME, BuildOptions
 from transforms import completions, example_shards, files, manifest, text_shards
 from transforms.example_shards import PickedExamples, PickEvalExamples
 from transforms.text_shards import TextShard
-
-EVAL_NAME = "eval.tfrecord"
 
 
 def eval_directory(options: BuildOptions) -> str:

@@ -9,6 +9,7 @@ import yaml
 from pipelines import options as option_tools
 from pipelines.options import option
 from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions
+from training.options import TrainOptions
 from transforms import files
 from transforms.errors import UnusableInputError
 
@@ -30,11 +31,25 @@ class BuildOptions:
     extract: ExtractOptions
     examples: ExamplesOptions
     eval: EvalOptions
+    train: TrainOptions | None
 
 
 # What a build decides itself, by section.
-_FIXED = {"extract": ("output", "compat"), "examples": ("input", "output", "compat"), "eval": ()}
-_SECTIONS: dict[str, type] = {"extract": ExtractOptions, "examples": ExamplesOptions, "eval": EvalOptions}
+_FIXED: dict[str, tuple[str, ...]] = {
+    "extract": ("output", "compat"),
+    "examples": ("input", "output", "compat"),
+    "eval": (),
+    "train": ("output_dir", "input_file", "eval_file", "vocab_file"),
+}
+_SECTIONS: dict[str, type] = {
+    "extract": ExtractOptions,
+    "examples": ExamplesOptions,
+    "eval": EvalOptions,
+    "train": TrainOptions,
+}
+
+# The file of the picked eval examples, in the build's folder `eval`.
+EVAL_NAME = "eval.tfrecord"
 
 
 def read_build(path: str) -> BuildOptions:
@@ -63,12 +78,23 @@ def make_build(content: dict[str, Any], *, where: str) -> BuildOptions:
     top = option_tools.from_mapping(_Top, {k: v for k, v in content.items() if k not in _SECTIONS}, where=where)
     make = functools.partial(_section, content, where)
     text, masked = files.join(top.output, "text"), files.join(top.output, "examples")
+    examples: ExamplesOptions = make("examples", input=(text,), output=masked, compat=top.compat)
     return BuildOptions(
         output=top.output,
         compat=top.compat,
         extract=make("extract", output=text, compat=top.compat),
-        examples=make("examples", input=(text,), output=masked, compat=top.compat),
+        examples=examples,
         eval=make("eval"),
+        # Training is for those who have the extra [tensorflow]: it runs only where its section is there.
+        train=make(
+            "train",
+            output_dir=files.join(top.output, "train"),
+            input_file=(files.join(masked, "part-*.tfrecord*"),),
+            eval_file=(files.join(files.join(top.output, "eval"), EVAL_NAME),),
+            vocab_file=examples.vocab_file,
+        )
+        if "train" in content
+        else None,
     )
 
 
@@ -80,5 +106,9 @@ def print_config() -> str:
     """A build's YAML file with every default and a comment each."""
     parts = [option_tools.describe(_Top, indent="")]
     for name, section in _SECTIONS.items():
-        parts.append(f"\n{name}:\n" + option_tools.describe(section, skip=_FIXED[name]))
+        text = f"{name}:\n" + option_tools.describe(section, skip=_FIXED[name])
+        if name == "train":
+            text = "# With this section the build ends with a training (extra [tensorflow]).\n" + text
+            text = text.split("\n", 1)[0] + "\n# " + text.split("\n", 1)[1].replace("\n", "\n# ")
+        parts.append("\n" + text)
     return "\n".join(parts)

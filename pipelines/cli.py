@@ -2,11 +2,13 @@
 
 import argparse
 import dataclasses
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipelines import build_options, options, stage_options
+from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
@@ -17,11 +19,14 @@ _STEPS = ("extract", "clean", "train", "eval")
 
 @dataclasses.dataclass(frozen=True)
 class _Command:
-    """A subcommand: its line in --help, what it adds to its parser, what runs it, whether Beam's flags go through."""
+    """A subcommand: its line in --help, what it adds to its parser, what runs it, whether Beam's flags go through.
+
+    What runs it may return an exit code of its own: 128 + the signal that ended a training, as shells do.
+    """
 
     help: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, list[str]], None]
+    run: Callable[[argparse.Namespace, list[str]], int | None]
     beam: bool = False
 
 
@@ -73,13 +78,15 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--print_config", action="store_true", help="print every default with a comment, and stop")
 
 
-def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
+def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> int:
     if namespace.print_config:
         print(build_options.print_config())
-        return
+        return DONE
     if namespace.config is None:
         raise UnusableInputError("build: name a CONFIG.yaml; `maskmill build --print_config` prints one to start from.")
     chosen = build_options.read_build(namespace.config)
+    if chosen.train is not None:
+        _check_training()
     from pipelines import build
 
     manifests = build.run(chosen, beam_arguments)
@@ -87,6 +94,34 @@ def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
         _report(chosen.output, {})
     for name, made in manifests.items():
         _report(f"{chosen.output}/{'text' if name == 'extract' else name}", made)
+    if chosen.train is None or not manifests:
+        return DONE
+    from training import command
+
+    return command.run(chosen.train)
+
+
+def _check_training() -> None:
+    missing = [name for name in ("tensorflow", "keras", "keras_hub") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UnusableInputError(f"Training needs {missing[0]}; install maskmill with its extra: maskmill[tensorflow].")
+
+
+def _train(namespace: argparse.Namespace, _: list[str]) -> int:
+    chosen = options.from_flags(TrainOptions, namespace)
+    if chosen.launcher is None:
+        _check_training()
+    from training import command
+
+    return command.run(chosen)
+
+
+def _convert_checkpoint(namespace: argparse.Namespace, _: list[str]) -> int:
+    chosen = options.from_flags(ConvertOptions, namespace)
+    _check_training()
+    from training import convert
+
+    return convert.run(chosen)
 
 
 def _report(output: str, manifest: Mapping[str, Any]) -> None:
@@ -118,6 +153,10 @@ COMMANDS: Mapping[str, _Command] = {
     ),
     "pick-eval": _Command("pick eval examples at even distance", _add(stage_options.PickEvalOptions), _pick_eval),
     "index": _Command("write DALI's index of TFRecord files", _add_index, _index),
+    "train": _Command("pre-train or fine-tune an encoder on the examples", _add(TrainOptions), _train),
+    "convert-checkpoint": _Command(
+        "convert checkpoints: TensorFlow 1 and 2, Hugging Face", _add(ConvertOptions), _convert_checkpoint
+    ),
 }
 
 
@@ -144,7 +183,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser = argparse.ArgumentParser(prog=f"maskmill {name}", description=command.help, allow_abbrev=False)
         command.add_arguments(parser)
         namespace, beam_arguments = options.parse(parser, rest, _beam_flags if command.beam else None)
-        command.run(namespace, beam_arguments)
+        return command.run(namespace, beam_arguments) or DONE
     except UnusableInputError as error:
         print(f"maskmill {name}: {error}", file=sys.stderr)
         return UNUSABLE
@@ -154,7 +193,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"maskmill {name}: interrupted; the same command goes on where this one stopped.", file=sys.stderr)
         return FAILED
-    return DONE
 
 
 def _beam_flags() -> Mapping[str, bool]:
