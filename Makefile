@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-all lint bench clean
+.PHONY: help venv demo test test-training test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -28,8 +28,25 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 	$(BIN)/maskmill build examples/demo.yaml
 	@echo; echo "The data set is in demo/:"; ls -l demo/text demo/examples demo/eval | grep -v '^total'
 
+LIGHT := not training and not torch and not flink and not slow
+
 test: $(VENV)/dev ## the tests of the data path
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -m "$(LIGHT)"
+
+# Training has an environment of its own: TensorFlow, Keras and JAX are 2 GB.
+TRAINING := .venv-training
+
+$(TRAINING)/ready: requirements-training.lock setup.py
+	test -x $(TRAINING)/bin/python || $(PYTHON) -m venv $(TRAINING)
+	$(TRAINING)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-training.lock
+	$(TRAINING)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+test-training: $(TRAINING)/ready ## the tests of the training stage
+	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training
+
+test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
+	$(BIN)/python -m pytest -q -m flink
 
 lint: $(VENV)/dev ## ruff and mypy
 	$(BIN)/ruff check .
@@ -39,5 +56,13 @@ lint: $(VENV)/dev ## ruff and mypy
 bench: $(VENV)/dev ## the measurements that need nothing but this checkout
 	$(BIN)/python benchmarks/build.py
 
+UV ?= uv
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate setup.py
+
+lock: ## write the lock files anew (needs uv)
+	$(COMPILE) --upgrade --output-file requirements.lock
+	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --extra dev --extra tensorflow --constraint requirements.lock --output-file requirements-training.lock
+
 clean: ## delete what make made
-	rm -rf $(VENV) demo build dist *.egg-info
+	rm -rf $(VENV) $(TRAINING) demo build dist *.egg-info

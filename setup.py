@@ -29,7 +29,7 @@ setup(
     name="maskmill",
     version="0.1.0",
     description="Wikipedia dumps and text corpora to masked-language-model pre-training data, on Apache Beam",
-    long_description=(HERE / "README.md").read_text(encoding="utf-8") if (HERE / "README.md").exists() else "",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     license_files=["LICENSE", "NOTICE"],

@@ -89,7 +89,7 @@ def make_build(content: dict[str, Any], *, where: str) -> BuildOptions:
         train=make(
             "train",
             output_dir=files.join(top.output, "train"),
-            input_file=(files.join(masked, "part-*.tfrecord*"),),
+            input_file=(files.join(masked, "part-*.tfrecord" + (".gz" if examples.packed else "")),),
             eval_file=(files.join(files.join(top.output, "eval"), EVAL_NAME),),
             vocab_file=examples.vocab_file,
         )
