@@ -10,6 +10,7 @@ from pipelines import runner
 from pipelines.masking import masking_options
 from pipelines.stage_options import ExamplesOptions, parameters
 from transforms import completions, example_shards, files, manifest, text_shards
+from transforms.errors import UnusableInputError
 from transforms.example_shards import ExampleShard, ExamplesSetup, WriteExamples, describe_text_shard
 from transforms.text_shards import GroupAll
 from transforms.vocabulary import load_vocabulary
@@ -99,7 +100,15 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
             expanded += [files.join(pattern, s["name"]) for s in shards if s["bytes"]]
         else:
             expanded.append(pattern)
-    return files.match(expanded)
+    found = files.match(expanded)
+    paths: dict[str, str] = {}
+    for file in found:
+        other = paths.setdefault(files.base_name(file.path), file.path)
+        if other != file.path:
+            raise UnusableInputError(
+                f"{file.path} and {other} would become one shard; rename one, or take two outputs."
+            )
+    return found
 
 
 def prepare(options: ExamplesOptions) -> ExamplesSetup:
