@@ -7,7 +7,8 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND, CHECKPOINT, GOLD, small_config
 
-from training import checkpoints, config as configs, convert
+from training import checkpoints, convert
+from training import config as configs
 from training.options import ConvertOptions
 from transforms.errors import UnusableInputError
 

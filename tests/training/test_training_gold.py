@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from training_helpers import CHECKPOINT, batch_of, devices
 
 

@@ -1,0 +1,206 @@
+"""Whole runs: resumed after a kill, told to end, ended by the target, watched, and stopped by bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from training_helpers import BACKEND, small_config
+
+from training import checkpoints, command, loop
+from training.options import TrainOptions
+from transforms.errors import RunFailedError, UnusableInputError
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMES = ("time", "examples_per_second", "tokens_per_second")
+
+
+@pytest.fixture
+def settings(tmp_path, small_examples):
+    """Options of a short run with dropout on a small model."""
+    config = small_config(vocab_size=30522, max_position_embeddings=128, hidden_dropout_prob=0.1)
+    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
+    return {
+        "output_dir": str(tmp_path / "run"),
+        "input_file": (small_examples,),
+        "bert_config_file": str(tmp_path / "bert_config.json"),
+        "train_batch_size": 8,
+        "eval_batch_size": 32,
+        "max_eval_steps": 2,
+        "num_train_steps": 8,
+        "num_warmup_steps": 2,
+        "learning_rate": 0.01,
+        "optimizer": "lamb",
+        "save_checkpoints_steps": 2,
+        "log_steps": 1,
+        "backend": BACKEND,
+    }
+
+
+def train(settings, **changes):
+    return command.run(TrainOptions(**(settings | changes)))
+
+
+def lines(directory, event, name="log"):
+    found = [json.loads(x) for x in (Path(directory) / f"{name}.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in x.items() if k not in TIMES} for x in found if x["event"] == event]
+
+
+def started(settings, **changes):
+    """The same run in a process of its own."""
+    options = {k: ",".join(v) if isinstance(v, tuple) else v for k, v in (settings | changes).items()}
+    flags = [f"--{k}={v}" for k, v in options.items()]
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "tests/training/driver.py"), "train", *flags],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(directory, step, process):
+    """Until a process has written the checkpoint of a step."""
+    path = checkpoints.path_of(directory, step)
+    deadline = time.monotonic() + 300
+    while not os.path.exists(path):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def undisturbed(settings, tmp_path):
+    directory = str(tmp_path / "undisturbed")
+    assert train(settings, output_dir=directory, num_train_steps=40) == 0
+    return directory
+
+
+def assert_same_run(directory, undisturbed):
+    assert lines(directory, "train") == lines(undisturbed, "train")
+    one, other = (checkpoints.read(checkpoints.list_checkpoints(d)[-1]) for d in (directory, undisturbed))
+    assert one.step == other.step == 40
+    for name, array in one.arrays.items():
+        assert array.tobytes() == other.arrays[name].tobytes(), name
+
+
+def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed):
+    directory = settings["output_dir"]
+    settings = settings | {"num_train_steps": 40}
+    process = started(settings)
+    wait_for(directory, 4, process)
+    process.kill()
+    process.wait()
+    after = checkpoints.step_of(checkpoints.list_checkpoints(directory)[-1])
+    assert after < 40, "the run was over before it was killed: make it longer"
+
+    process = started(settings)
+    wait_for(directory, after + 4, process)
+    process.terminate()
+    said = process.communicate()[1]
+    assert process.returncode == 128 + signal.SIGTERM, said
+    stopped = lines(directory, "stopped")[-1]["step"]
+    assert checkpoints.step_of(checkpoints.list_checkpoints(directory)[-1]) == stopped < 40
+
+    assert train(settings) == 0
+    assert_same_run(directory, undisturbed)
+    # No temporary file is left, and the newest checkpoints alone are kept.
+    names = sorted(p.name for p in Path(directory).iterdir())
+    assert [n for n in names if n.startswith("step")] == [f"step-{s:010d}.safetensors" for s in range(32, 41, 2)]
+    assert not [n for n in names if "tmp" in n]
+
+
+def test_a_finished_run_does_nothing_more(settings):
+    train(settings)
+    before = {p.name: p.read_bytes() for p in Path(settings["output_dir"]).glob("step-*")}
+    assert train(settings) == 0
+    assert {p.name: p.read_bytes() for p in Path(settings["output_dir"]).glob("step-*")} == before
+
+
+@pytest.mark.parametrize("change", [{"learning_rate": 0.02}, {"train_batch_size": 16}, {"seed": 3}])
+def test_other_settings_do_not_resume_a_run(settings, change):
+    train(settings, num_train_steps=2)
+    with pytest.raises(UnusableInputError, match=f"begun with {next(iter(change))} "):
+        train(settings, **({"num_train_steps": 2} | change))
+
+
+def test_the_first_evaluation_comes_before_any_step(settings, small_examples, capfd):
+    train(settings, eval_file=(small_examples,), eval_every_samples=32, expected_initial_masked_lm_accuracy=0.34085)
+    evaluations = lines(settings["output_dir"], "eval")
+    assert [e["step"] for e in evaluations] == [0, 4, 8]
+    assert evaluations[0]["expected_masked_lm_accuracy"] == 0.34085
+    events = [json.loads(x)["event"] for x in (Path(settings["output_dir"]) / "log.jsonl").read_text().splitlines()]
+    assert events.index("eval") < events.index("train")
+    assert "NOT as expected of this initial checkpoint: masked lm accuracy 0.34085" in capfd.readouterr().err
+
+
+def test_the_target_ends_the_run(settings, small_examples, capfd):
+    # Any accuracy reaches 0: the first evaluation ends it.
+    assert train(settings, eval_file=(small_examples,), target_masked_lm_accuracy=0.0, mlperf_log=True) == 0
+    assert lines(settings["output_dir"], "end")[0]["target_reached"]
+    assert lines(settings["output_dir"], "end")[0]["step"] == 0
+    logged = [x for x in capfd.readouterr().out.splitlines() if x.startswith(":::MLLOG ")]
+    events = [json.loads(x.removeprefix(":::MLLOG ")) for x in logged]
+    keys = [e["key"] for e in events]
+    for key in ("init_start", "init_stop", "run_start", "eval_start", "eval_accuracy", "eval_stop", "run_stop"):
+        assert key in keys
+    assert events[-1]["key"] == "run_stop"
+    assert events[-1]["metadata"]["status"] == "success"
+    assert (Path(settings["output_dir"]) / "mlperf.log").read_text().splitlines() == logged
+
+
+def test_a_watching_process_evaluates_each_checkpoint_and_ends_the_training(settings, small_examples):
+    train(settings, num_train_steps=4)
+    watching = {"eval_file": (small_examples,), "eval_only": True, "watch": True}
+    assert train(settings, **watching) == 0
+    assert [e["step"] for e in lines(settings["output_dir"], "eval", "eval")] == [2, 4]
+    # With a target that is reached at once it says so, and a training that goes on would end.
+    assert train(settings, **watching, target_masked_lm_accuracy=0.0) == 0
+    assert json.loads((Path(settings["output_dir"]) / loop.TARGET_FILE).read_text())["step"] == 2
+
+
+def test_the_watchers_word_ends_the_training(settings):
+    directory = Path(settings["output_dir"])
+    directory.mkdir()
+    (directory / loop.TARGET_FILE).write_text('{"step": 0}\n')
+    assert train(settings, target_masked_lm_accuracy=0.9) == 0
+    assert lines(directory, "end")[0]["step"] == 0
+
+
+def test_any_past_checkpoint_is_evaluated(settings, small_examples):
+    train(settings, eval_file=(small_examples,), num_train_steps=4, eval_every_samples=16)
+    path = checkpoints.path_of(settings["output_dir"], 2)
+    train(settings, eval_file=(small_examples,), eval_only=True, checkpoint=path)
+    during, after = lines(settings["output_dir"], "eval"), lines(settings["output_dir"], "eval", "eval")
+    assert after[0]["step"] == 2
+    assert after[0]["masked_lm_loss"] == pytest.approx(during[1]["masked_lm_loss"], rel=1e-6)
+
+
+def test_nan_stops_the_run_and_keeps_the_last_good_checkpoint(settings):
+    # Ten thousand times too fast: the loss overflows within a few steps.
+    with pytest.raises(RunFailedError, match=r"the .* of step \d+ is (nan|inf), and the run was stopped; the last good"):
+        train(settings, optimizer="adamw", learning_rate=1e18, num_train_steps=40, num_warmup_steps=4)
+    for path in checkpoints.list_checkpoints(settings["output_dir"]):
+        assert all(np.isfinite(a).all() for a in checkpoints.read(path).arrays.values())
+    assert lines(settings["output_dir"], "failed")
+
+
+def test_tensorboards_file_holds_the_log(settings):
+    import tensorflow as tf
+
+    train(settings, num_train_steps=2)
+    path = next((Path(settings["output_dir"]) / "tensorboard/log").iterdir())
+    values = {
+        (e.step, v.tag): v.simple_value
+        for r in tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
+        for e in [tf.compat.v1.Event.FromString(r)]
+        for v in e.summary.value
+    }
+    logged = lines(settings["output_dir"], "train")
+    assert values[2, "train/loss"] == pytest.approx(logged[1]["loss"])
