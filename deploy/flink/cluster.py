@@ -196,7 +196,7 @@ class Settings:
     slots: int = 2
     rest_port: int = 8081
     jobmanager_memory: str = "1g"
-    taskmanager_memory: str = "1g"
+    taskmanager_memory: str = "1200m"
 
 
 class Cluster:
@@ -274,6 +274,9 @@ class Cluster:
             # workers take memory outside the heap.
             "taskmanager.memory.managed.fraction": 0.1,
             "taskmanager.memory.task.off-heap.size": "128m",
+            "taskmanager.memory.network.min": "128m",
+            # What passes between steps is small, so a few buffers a partition do.
+            "taskmanager.network.sort-shuffle.min-buffers": 16,
             "taskmanager.numberOfTaskSlots": settings.slots,
             "rest.address": "localhost",
             "rest.bind-address": "localhost",
@@ -289,9 +292,9 @@ class Cluster:
         (configuration / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in values.items()))
         (configuration / "log4j.properties").write_text(LOG4J)
         worker = self.directory / "worker"
-        worker.write_text(
-            f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(HERE / "worker.py"))} "$@"\n'
-        )
+        harness = shlex.join([sys.executable, str(HERE / "worker.py")])
+        log = shlex.quote(str(self.directory / "log" / "workers.log"))
+        worker.write_text(f'#!/bin/sh\nexec {harness} "$@" >>{log} 2>&1\n')
         worker.chmod(0o755)
         return configuration
 

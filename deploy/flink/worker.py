@@ -7,14 +7,18 @@ maskmill is installed in, so this only hands over what the TaskManager says and 
 import argparse
 import os
 import sys
+from pathlib import Path
 
 import grpc
 from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc
 from apache_beam.runners.worker import sdk_worker_main
 from google.protobuf import json_format, text_format
 
-# A Python without maskmill fails here and at once, not after minutes of waiting for a client that cannot answer.
-import transforms  # noqa: F401
+# This file lies in a checkout: where maskmill is not installed, it is there.
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+# A Python without it fails here and at once, not after minutes of waiting for a client that cannot answer.
+import transforms  # noqa: E402, F401
 
 
 def provision(worker_id: str, endpoint: str) -> beam_provision_api_pb2.ProvisionInfo:
