@@ -18,7 +18,7 @@ from google.protobuf import json_format, text_format
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 # A Python without it fails here and at once, not after minutes of waiting for a client that cannot answer.
-import transforms  # noqa: E402, F401
+import transforms  # noqa: F401
 
 
 def provision(worker_id: str, endpoint: str) -> beam_provision_api_pb2.ProvisionInfo:

@@ -1,0 +1,229 @@
+"""The same bytes on Flink: embedded, on a cluster of real processes at any parallelism, and when parts of it die.
+
+Needs Java, and Flink with Beam's job server: the first test fetches them with pip and Maven into a cache, which takes
+minutes once. All is skipped where a registry is out of reach.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import commands
+import psutil
+import pytest
+
+sys.path.insert(0, str(commands.ROOT / "deploy" / "flink"))
+import cluster as flink
+
+pytestmark = pytest.mark.flink
+
+# Each example shard takes a second or two: long enough to be killed in the middle of the stage.
+SLOW = ("--dupe_factor=60", "--max_seq_length=128", "--max_predictions_per_seq=20")
+
+
+@pytest.fixture(scope="module")
+def download() -> flink.Download:
+    """Flink and its job server."""
+    try:
+        return flink.fetch()
+    except flink.ClusterError as error:
+        if error.out_of_reach:
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.fixture(scope="module")
+def cluster(download: flink.Download, tmp_path_factory: pytest.TempPathFactory) -> Iterator[flink.Cluster]:
+    """One JobManager and two TaskManagers of two slots each."""
+    made = flink.Cluster(tmp_path_factory.mktemp("flink"))
+    made.start(flink.Settings(taskmanagers=2, slots=2, rest_port=free_port()))
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def write_config(path: Path, output: Path) -> Path:
+    """The file of a small build of the sample dump."""
+    path.write_text(
+        f"output: {output}\n"
+        f"extract:\n  input: {commands.DUMP}\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
+        f"examples:\n  vocab_file: {commands.VOCAB}\n  dupe_factor: 2\n"
+        "eval:\n  num_examples_to_pick: 50\n"
+    )
+    return path
+
+
+def build(directory: Path, *flags: str) -> dict[str, str]:
+    """Builds the sample data set; returns the digest of each file."""
+    done = commands.maskmill("build", write_config(directory / "build.yaml", directory / "out"), *flags)
+    assert done.returncode == 0, done.stderr
+    assert commands.leftovers(directory / "out") == []
+    return commands.digests(directory / "out", manifests=False)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The digests of the build in memory, on the local runner."""
+    return build(tmp_path_factory.mktemp("expected"), *commands.IN_MEMORY)
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of many small text shards."""
+    output = tmp_path_factory.mktemp("texts") / "text"
+    done = commands.maskmill("extract", f"--input={commands.DUMP}", f"--output={output}", "--shard_size_mb=0.2")
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+@pytest.fixture(scope="module")
+def expected_examples(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The digests of the examples of `texts`, made on the local runner."""
+    output = tmp_path_factory.mktemp("expected") / "examples"
+    done = commands.maskmill(*examples(texts, output), *commands.IN_MEMORY)
+    assert done.returncode == 0, done.stderr
+    return commands.digests(output, manifests=False)
+
+
+def examples(texts: Path, output: Path) -> tuple[str, ...]:
+    """The command that makes examples slowly."""
+    return ("examples", f"--input={texts}", f"--output={output}", f"--vocab_file={commands.VOCAB}", *SLOW)
+
+
+def test_embedded(download: flink.Download, expected: dict[str, str], tmp_path: Path) -> None:
+    flags = ("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_version={download.flink_version}")
+    assert build(tmp_path, *flags, f"--flink_job_server_jar={download.job_server}") == expected
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 4])
+def test_cluster(cluster: flink.Cluster, expected: dict[str, str], parallelism: int, tmp_path: Path) -> None:
+    assert build(tmp_path, *cluster.flags(), f"--parallelism={parallelism}") == expected
+
+
+@contextlib.contextmanager
+def running(cluster: flink.Cluster, texts: Path, output: Path) -> Iterator[subprocess.Popen[str]]:
+    """`examples` on the cluster, in the middle of it: some shards are finished, others are not."""
+    command = [sys.executable, "-m", "maskmill", *examples(texts, output), *cluster.flags(), "--parallelism=2"]
+    process = subprocess.Popen(
+        command, cwd=commands.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        wait_until(lambda: len(finished(output)) >= 2 or process.poll() is not None)
+        assert process.poll() is None, process.communicate()[0]
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def finished(output: Path) -> list[Path]:
+    """The completion records of example shards."""
+    return [p for p in (output / ".maskmill" / "examples").glob("*.json")]
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Waits for what must come; the limit only ends a test that hangs."""
+    until = time.monotonic() + 600
+    while not condition():
+        if time.monotonic() > until:
+            raise TimeoutError("what this test waits for did not come within 600 s")
+        time.sleep(0.05)
+
+
+def python_workers(cluster: flink.Cluster) -> dict[str, list[psutil.Process]]:
+    """The Python workers below each TaskManager."""
+    found = {}
+    for name, process in cluster.processes().items():
+        if name.startswith("taskmanager") and process is not None:
+            found[name] = [c for c in process.children(recursive=True) if any("worker.py" in a for a in c.cmdline())]
+    return found
+
+
+def assert_complete(process: subprocess.Popen[str], output: Path, expected: dict[str, str]) -> None:
+    """A command that lived through a fault has its result, and nothing beside it."""
+    text, _ = process.communicate()
+    assert process.returncode == 0, text
+    assert commands.digests(output, manifests=False) == expected
+    assert commands.leftovers(output) == []
+
+
+def test_a_killed_worker(
+    cluster: flink.Cluster, texts: Path, expected_examples: dict[str, str], tmp_path: Path
+) -> None:
+    output = tmp_path / "examples"
+    with running(cluster, texts, output) as process:
+        workers = [worker for found in python_workers(cluster).values() for worker in found]
+        assert len(finished(output)) < len(list(texts.glob("part-*")))
+        workers[0].kill()
+        assert_complete(process, output, expected_examples)
+
+
+def test_a_killed_taskmanager(
+    cluster: flink.Cluster, texts: Path, expected_examples: dict[str, str], tmp_path: Path
+) -> None:
+    output = tmp_path / "examples"
+    with running(cluster, texts, output) as process:
+        busy = next(name for name, workers in python_workers(cluster).items() if workers)
+        manager = cluster.processes()[busy]
+        assert manager is not None
+        assert len(finished(output)) < len(list(texts.glob("part-*")))
+        manager.kill()
+        assert_complete(process, output, expected_examples)
+    cluster.start_taskmanager(int(busy.rpartition("-")[2]))
+
+
+def test_a_killed_jobmanager(
+    cluster: flink.Cluster, texts: Path, expected_examples: dict[str, str], tmp_path: Path
+) -> None:
+    output = tmp_path / "examples"
+    with running(cluster, texts, output):
+        manager = cluster.processes()["jobmanager"]
+        assert manager is not None
+        manager.kill()
+    cluster.stop()
+    kept = {}
+    for record in finished(output):
+        for path, _, _ in json.loads(record.read_bytes())["files"]:
+            kept[path] = os.stat(path).st_mtime_ns
+    assert 0 < len(kept) < len(expected_examples)
+    cluster.start(flink.Settings(taskmanagers=2, slots=2, rest_port=free_port()))
+    done = commands.maskmill(*examples(texts, output), *cluster.flags(), "--parallelism=2")
+    assert done.returncode == 0, done.stderr
+    assert commands.digests(output, manifests=False) == expected_examples
+    assert commands.leftovers(output) == []
+    assert {path: os.stat(path).st_mtime_ns for path in kept} == kept, "a finished shard was made again"
+
+
+def test_a_python_process_for_each_slot(cluster: flink.Cluster, texts: Path, tmp_path: Path) -> None:
+    output = tmp_path / "examples"
+    with running(cluster, texts, output):
+        workers = python_workers(cluster)
+        assert 1 <= sum(map(len, workers.values()))
+        assert max(map(len, workers.values())) <= 2
+
+
+def test_a_step_error_is_one_sentence(cluster: flink.Cluster, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.xml.bz2"
+    broken.write_bytes(commands.DUMP.read_bytes()[:-5000])
+    flags = (*cluster.flags(), "--parallelism=1")
+    done = commands.maskmill("extract", f"--input={broken}", f"--output={tmp_path / 'out'}", *flags)
+    assert done.returncode in (1, 2)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"maskmill extract: {broken}"), done.stderr
