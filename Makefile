@@ -54,7 +54,7 @@ lint: $(VENV)/dev ## ruff and mypy
 	$(BIN)/mypy
 
 bench: $(VENV)/dev ## the measurements that need nothing but this checkout
-	$(BIN)/python benchmarks/build.py
+	$(BIN)/python -m benchmarks.build
 
 UV ?= uv
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate setup.py
