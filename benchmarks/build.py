@@ -67,9 +67,8 @@ def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usag
     config.write_text(yaml.safe_dump(sections))
     usage = run("  build, all of it as one graph", [*command, "build", config, *local], ROOT, **here)
     shards = len(list((scratch / "build" / "text").glob("part-*")))
-    print(
-        f"  {shards} shards, {sum(f.stat().st_size for f in (scratch / 'build').rglob('*.tfrecord')):,} bytes of records"
-    )
+    written = sum(f.stat().st_size for f in (scratch / "build").rglob("*.tfrecord"))
+    print(f"  {shards} shards, {written:,} bytes of records")
     for folder in (scratch / "build", scratch / "examples"):
         shutil.rmtree(folder)
     return usage
