@@ -584,7 +584,7 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
             if name_end == name:
                 i += 1
                 continue
-            found = find(tables, DOMAIN_TAG, text, name, name_end)
+            found = find(tables, np.int64(DOMAIN_TAG), text, name, name_end)
             if found < 0:
                 i = name_end
                 continue
@@ -682,7 +682,7 @@ def put_code_point(out, o, code):  # type: ignore[no-untyped-def]
 def put_entity(text, p, limit, out, o, tables):  # type: ignore[no-untyped-def]
     """Writes what the `&` at p stands for; (where to go on, new end of the output)."""
     j = p + 1
-    code = 0
+    code = np.int64(0)
     if text[j] == 35:  # numeric
         j += 1
         if (text[j] | 32) == 120:
@@ -712,7 +712,7 @@ def put_entity(text, p, limit, out, o, tables):  # type: ignore[no-untyped-def]
     while j < limit and j < p + 40 and (is_letter(text[j]) or is_digit(text[j])):
         j += 1
     if j < limit and text[j] == 59 and j > p + 1:
-        row = find(tables, DOMAIN_ENTITY, text, p + 1, j)
+        row = find(tables, np.int64(DOMAIN_ENTITY), text, p + 1, j)
         if row >= 0:
             offset = tables.words[row, 4]
             for k in range(tables.words[row, 5]):
@@ -875,7 +875,7 @@ def find_argument(selector, arguments, first, last, out, pool, code):  # type: i
     for a in range(last - 1, first - 1, -1):
         if selector > 0:
             if arguments[a, 4] == selector:
-                return trim(out, arguments[a, 0], arguments[a, 1])
+                return trim(out, np.int64(arguments[a, 0]), np.int64(arguments[a, 1]))
         elif arguments[a, 2] >= 0:
             start = arguments[a, 2]
             length = code[-selector]
@@ -887,7 +887,7 @@ def find_argument(selector, arguments, first, last, out, pool, code):  # type: i
                         same = False
                         break
                 if same:
-                    return trim(out, arguments[a, 0], arguments[a, 1])
+                    return trim(out, np.int64(arguments[a, 0]), np.int64(arguments[a, 1]))
     return 0, 0
 
 
@@ -959,7 +959,7 @@ def put_cased(tables, out, o, room, start, end, upper, whole):  # type: ignore[n
             if 0xC2 <= c < 0xD8 and i + 1 < end:
                 code = ((c & 0x1F) << 6) | (out[i + 1] & 0x3F)
                 if code < 0x600:
-                    o = put_code_point(out, o, int(tables.upper[code] if upper else tables.lower[code]))
+                    o = put_code_point(out, o, np.int64(tables.upper[code] if upper else tables.lower[code]))
                     i += 2
                     continue
         out[o] = c
@@ -971,18 +971,18 @@ def put_cased(tables, out, o, room, start, end, upper, whole):  # type: ignore[n
 @kernel
 def put_superscript(out, o, c):  # type: ignore[no-untyped-def]
     """Writes a digit or a sign as its superscript character, another byte as it is; the new end of the output."""
+    code = np.int64(c)
     if c == 43:
-        return put_code_point(out, o, 0x207A)
-    if c == 45:
-        return put_code_point(out, o, 0x207B)
-    if c == 49:
-        return put_code_point(out, o, 0xB9)
-    if c == 50 or c == 51:
-        return put_code_point(out, o, 0xB0 + c - 48)
-    if is_digit(c):
-        return put_code_point(out, o, 0x2070 + c - 48)
-    out[o] = c
-    return o + 1
+        code = np.int64(0x207A)
+    elif c == 45:
+        code = np.int64(0x207B)
+    elif c == 49:
+        code = np.int64(0xB9)
+    elif c == 50 or c == 51:
+        code = np.int64(0xB0 + c - 48)
+    elif is_digit(c):
+        code = np.int64(0x2070 + c - 48)
+    return put_code_point(out, o, code)
 
 
 @kernel
@@ -1000,14 +1000,14 @@ def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-un
         k = start
         while k < end:
             if out[k] == 0xE2 and k + 2 < end and out[k + 1] == 0x88 and out[k + 2] == 0x92:  # U+2212
-                o = put_code_point(out, o, 0x207B)
+                o = put_code_point(out, o, np.int64(0x207B))
                 k += 3
             else:
                 o = put_superscript(out, o, out[k])
                 k += 1
         return o
     if form >= FORMAT_TABLES:
-        row = find(tables, DOMAIN_TABLES + form - FORMAT_TABLES, out, start, end)
+        row = find(tables, np.int64(DOMAIN_TABLES + form - FORMAT_TABLES), out, start, end)
         if row >= 0:
             offset = tables.words[row, 4]
             length = tables.words[row, 5]
@@ -1087,7 +1087,7 @@ def evaluate(tables, program, arguments, first, last, out, o, room, title, flags
                 pc = code[pc + 1]
         elif op == OP_IN_TABLE:
             start, end = find_argument(code[pc + 2], arguments, first, last, out, pool, code)
-            if end > start and find(tables, code[pc + 3], out, start, end) >= 0:
+            if end > start and find(tables, np.int64(code[pc + 3]), out, start, end) >= 0:
                 pc += 4
             else:
                 pc = code[pc + 1]
@@ -1097,7 +1097,7 @@ def evaluate(tables, program, arguments, first, last, out, o, room, title, flags
             total = 0
             for a in range(first, last):
                 if arguments[a, 4] > total and arguments[a, 4] < MAX_ARGUMENTS:
-                    start, end = trim(out, arguments[a, 0], arguments[a, 1])
+                    start, end = trim(out, np.int64(arguments[a, 0]), np.int64(arguments[a, 1]))
                     if end > start:
                         total = arguments[a, 4]
             written = 0
@@ -1106,7 +1106,7 @@ def evaluate(tables, program, arguments, first, last, out, o, room, title, flags
                 number = arguments[a, 4]
                 if number < code[pc + 1] or (number - code[pc + 1]) % code[pc + 2] != 0:
                     continue
-                start, end = trim(out, arguments[a, 0], arguments[a, 1])
+                start, end = trim(out, np.int64(arguments[a, 0]), np.int64(arguments[a, 1]))
                 if end <= start:
                     continue
                 offset = code[pc + 3]
@@ -1188,7 +1188,7 @@ def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-d
     if arguments[a, 2] < 0:
         arguments[a, 4] = position
         return position + 1
-    start, end = trim(out, arguments[a, 2], arguments[a, 3])
+    start, end = trim(out, np.int64(arguments[a, 2]), np.int64(arguments[a, 3]))
     arguments[a, 2] = start
     arguments[a, 3] = end
     arguments[a, 4] = read_integer(out, start, end)
@@ -1237,10 +1237,10 @@ def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
             break
         if c == 58 and colons < MAX_COLONS:
             colons += 1
-            row = find(tables, DOMAIN_FUNCTION, text, start, j)
+            row = find(tables, np.int64(DOMAIN_FUNCTION), text, start, j)
             if row >= 0:
                 return words[row, 4], j
-            row = find(tables, DOMAIN_NAMESPACE, text, start, j)
+            row = find(tables, np.int64(DOMAIN_NAMESPACE), text, start, j)
             if row >= 0 and words[row, 4] == NAMESPACE_TEMPLATE:
                 start = j + 1
         j += 1
@@ -1251,7 +1251,7 @@ def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
         name_end -= 1
     while start < name_end and is_blank(text[start]):
         start += 1
-    row = find(tables, DOMAIN_TEMPLATE, text, start, name_end)
+    row = find(tables, np.int64(DOMAIN_TEMPLATE), text, start, name_end)
     if row < 0:
         return -1, j
     if words[row, 5] != 0:
@@ -1295,7 +1295,7 @@ def find_variant(text, start, end, tables):  # type: ignore[no-untyped-def]
             colon += 1
         if colon < i and text[colon] == 58:
             a, b = trim(text, piece, colon)
-            row = find(tables, DOMAIN_VARIANT, text, a, b)
+            row = find(tables, np.int64(DOMAIN_VARIANT), text, a, b)
             if row >= 0:
                 rank = tables.words[row, 4]
                 if best < 0 or rank < best:
@@ -1320,18 +1320,18 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
     keep_appendices = settings[SETTING_KEEP_APPENDICES] != 0
     frames = np.empty((MAX_FRAMES, 8), np.int32)
     arguments = np.empty((MAX_ARGUMENTS, 5), np.int32)
-    depth = 0
+    depth = np.int64(0)
     rules = 0  # template frames among them
-    next_argument = 0
-    o = 0
-    e = 0
-    limit = n
+    next_argument = np.int64(0)
+    o = np.int64(0)
+    e = np.int64(0)
+    limit = np.int64(n)
     quotes_end = 0
     bold_as_italic = -1
     skip_level = 0  # > 0: inside a section that is dropped
-    line_kind, p, level, heading_end, heading_line_end = classify_line(text, 0, n)
-    line_start = 0  # in the output
-    blank_to = 0  # up to where the line in the output is known to be blank
+    line_kind, p, level, heading_end, heading_line_end = classify_line(text, np.int64(0), n)
+    line_start = np.int64(0)  # in the output
+    blank_to = np.int64(0)  # up to where the line in the output is known to be blank
     if line_kind == LINE_HEADING:
         frames[0, 0] = FRAME_RANGE
         frames[0, 1] = heading_end
@@ -1341,10 +1341,10 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
     while True:
         if p >= limit and depth > 0:
             depth -= 1
-            p = frames[depth, 2]
+            p = np.int64(frames[depth, 2])
             if frames[depth, 0] == FRAME_TEMPLATE:
-                start = frames[depth, 3]
-                first = frames[depth, 5]
+                start = np.int64(frames[depth, 3])
+                first = np.int64(frames[depth, 5])
                 if frames[depth, 6] >= 0:
                     close_argument(arguments, frames[depth, 6], out, o, frames[depth, 7])
                     last = next_argument
@@ -1367,7 +1367,7 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                 blank_to = min(blank_to, start)
                 next_argument = first
                 rules -= 1
-            limit = frames[depth - 1, 1] if depth > 0 else n
+            limit = np.int64(frames[depth - 1, 1]) if depth > 0 else np.int64(n)
             continue
         if p >= n or (depth == 0 and text[p] == _NEWLINE):
             # End of a line of the page itself.
@@ -1379,7 +1379,7 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                     skip_level = 0
                 if skip_level == 0 and level <= 2 and not keep_appendices:
                     a, b = trim(out, line_start, o)
-                    if find(tables, DOMAIN_SECTION, out, a, b) >= 0:
+                    if find(tables, np.int64(DOMAIN_SECTION), out, a, b) >= 0:
                         skip_level = level
                 if not keep_headings:
                     content = False
@@ -1544,7 +1544,7 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                     while a < limit and a < p + 60 and text[a] != 58 and text[a] != _NEWLINE:
                         a += 1
                     if depth == 0 and text[a] == 58:
-                        row = find(tables, DOMAIN_NAMESPACE, text, p, a)
+                        row = find(tables, np.int64(DOMAIN_NAMESPACE), text, p, a)
                         if row >= 0 and words[row, 4] == NAMESPACE_FILE:
                             line_kind = LINE_DROPPED
                 else:
@@ -1558,9 +1558,9 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                 o += 1
                 p += 1
             continue
-        end = events[e, 1]
-        inner = events[e, 3]
-        inner_end = events[e, 4]
+        end = np.int64(events[e, 1])
+        inner = np.int64(events[e, 3])
+        inner_end = np.int64(events[e, 4])
         if event == EVENT_TEMPLATE:
             program, j = find_template(text, inner, inner_end, tables)
             if program < 0 or rules >= MAX_RULE_DEPTH:
@@ -1807,10 +1807,10 @@ def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
                     o = put_superscript(out, o, text[m])
                 i = stop + 1 if start > i else stop
             elif text[start] == 92 and is_circ(text, start):
-                o = put_code_point(out, o, 0xB0)
+                o = put_code_point(out, o, np.int64(0xB0))
                 i = stop + 1 if start > i else start + 5
             elif text[start] == 110 and (start == i or stop == start + 1):
-                o = put_code_point(out, o, 0x207F)
+                o = put_code_point(out, o, np.int64(0x207F))
                 i = stop + 1 if start > i else stop
             else:
                 out[o] = 94
@@ -1839,12 +1839,12 @@ def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
                     out[o] = c
                     o += 1
                 elif c == 124:
-                    o = put_code_point(out, o, 0x2016)
+                    o = put_code_point(out, o, np.int64(0x2016))
                 elif c != 33:
                     return -1
                 i = j + 1
                 continue
-            row = find(tables, DOMAIN_TEX, text, i + 1, j)
+            row = find(tables, np.int64(DOMAIN_TEX), text, i + 1, j)
             if row < 0:
                 return -1
             kind = words[row, 5]
@@ -1967,7 +1967,7 @@ def open_link(text, inner, inner_end, end, out, o, tables):  # type: ignore[no-u
     kind = 0
     if colon >= 0:
         a, b = trim(text, start, colon)
-        row = find(tables, DOMAIN_NAMESPACE, text, a, b)
+        row = find(tables, np.int64(DOMAIN_NAMESPACE), text, a, b)
         if row >= 0:
             kind = tables.words[row, 4]
     if start == inner and (
@@ -2020,7 +2020,7 @@ def put_superscript_tag(text, p, limit, out, o):  # type: ignore[no-untyped-def]
             o = put_superscript(out, o, c)
             j += 1
         elif c == 0xE2 and text[j + 1] == 0x88 and text[j + 2] == 0x92:  # U+2212
-            o = put_code_point(out, o, 0x207B)
+            o = put_code_point(out, o, np.int64(0x207B))
             j += 3
         else:
             break
@@ -2037,7 +2037,7 @@ def put_superscript_tag(text, p, limit, out, o):  # type: ignore[no-untyped-def]
     alone = k < limit and text[k] == 60 and text[k + 1] == 47
     before = out[o - 1] if o > 0 else 0
     if c == 110 and alone:
-        return k, put_code_point(out, o, 0x207F)
+        return k, put_code_point(out, o, np.int64(0x207F))
     if (
         j > p
         or (
@@ -2071,7 +2071,7 @@ def put_tag(text, p, limit, out, o, depth, tables):  # type: ignore[no-untyped-d
     if name_end == name:
         out[o] = 60
         return p + 1, o + 1
-    row = find(tables, DOMAIN_TAG, text, name, name_end)
+    row = find(tables, np.int64(DOMAIN_TAG), text, name, name_end)
     if row < 0:
         out[o] = 60
         return p + 1, o + 1
@@ -2101,8 +2101,8 @@ def clean(out, n):  # type: ignore[no-untyped-def]
 
     Lines keep no space at their ends; blank lines, and lines without a letter or a digit, are removed.
     """
-    w = 0
-    line = 0  # where the current line starts in what is written
+    w = np.int64(0)
+    line = np.int64(0)  # where the current line starts in what is written
     mark = False  # something was dropped since the last character
     letters = False
     i = 0
@@ -2232,14 +2232,14 @@ def is_disambiguation(text, n, tables):  # type: ignore[no-untyped-def]
                     break
                 i += 1
             a, b = trim(text, start, i)
-            if find(tables, DOMAIN_DISAMBIGUATION, text, a, b) >= 0:
+            if find(tables, np.int64(DOMAIN_DISAMBIGUATION), text, a, b) >= 0:
                 return True
         elif c == 95 and text[i + 1] == 95:
             start = i
             i += 2
             while i < n and i < start + 60 and (is_letter(text[i]) or text[i] >= 0x80 or text[i] == 95):
                 i += 1
-            if find(tables, DOMAIN_DISAMBIGUATION, text, start, i) >= 0:
+            if find(tables, np.int64(DOMAIN_DISAMBIGUATION), text, start, i) >= 0:
                 return True
         else:
             i += 1
