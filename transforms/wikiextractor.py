@@ -127,14 +127,14 @@ class WikiExtractorCompat:
             steps.resolve_references()
         if _MAYBE_PLACEHOLDER.search(steps.text):
             steps.text = _number_placeholders(steps.text)
-        steps.text = steps.text.replace(b"<<", b"\xc2\xab").replace(b">>", b"\xc2\xbb")
 
     def _tidy(self, steps: "_Steps") -> bytes:
         steps.run(kernels.tidy_spaces)
         # Meant for any of these marks, it only works where all stand in a row.
-        steps.text = steps.text.replace(b" ,:.)]\xc2\xbb", b",:.)]\xc2\xbb").replace(b"[(\xc2\xab ", b"[(\xc2\xab")
-        steps.run_with_characters(kernels.drop_lines_without_words)
-        steps.text = steps.text.replace(b",,", b",").replace(b",.", b".")
+        if b"\xc2" in steps.text:
+            text = steps.text.replace(b" ,:.)]\xc2\xbb", b",:.)]\xc2\xbb")
+            steps.text = text.replace(b"[(\xc2\xab ", b"[(\xc2\xab")
+        steps.run_with_characters(kernels.tidy_lines)
         steps.run(kernels.compact)
         return steps.text
 
@@ -319,8 +319,12 @@ class _Expansion:
     """The templates of one page. Text is kept as the XML has it, because functions see it so (`uc` makes `&AMP;`)."""
 
     def __init__(self, variables: Callable[[], dict[str, str]], characters: NDArray[np.int32]) -> None:
-        self._variables = variables
+        self._values = variables
         self._characters = characters
+
+    @functools.cached_property
+    def _variables(self) -> dict[str, str]:
+        return self._values()
 
     def expand_page(self, text: bytes) -> bytes:
         """Puts values in place of variables and functions, and nothing in place of other templates."""
@@ -361,9 +365,8 @@ class _Expansion:
         parts = _split_parts(body)
         title = self._expand(parts[0].strip(), depth + 1)
         title = re.sub(r"^(?:subst:|safesubst:)", "", title, count=1, flags=re.IGNORECASE)
-        variables = self._variables()
-        if title in variables:
-            return variables[title]
+        if title in self._variables:
+            return self._variables[title]
         colon = title.find(":")
         if colon <= 1:
             return ""

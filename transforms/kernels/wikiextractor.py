@@ -33,7 +33,7 @@ from transforms.kernels.punkt import (
 QUOTE_MARK, LESS_MARK, GREATER_MARK = 1, 2, 3
 _WORD = ALPHA | DIGIT  # \w
 
-_NEWLINE, _TAB, _BLANK = ord("\n"), ord("\t"), ord(" ")
+_NEWLINE, _TAB, _BLANK, _COMMA = ord("\n"), ord("\t"), ord(" "), ord(",")
 _OPEN_BRACE, _CLOSE_BRACE, _OPEN_BRACKET, _CLOSE_BRACKET = ord("{"), ord("}"), ord("["), ord("]")
 _PIPE, _COLON, _APOSTROPHE = ord("|"), ord(":"), ord("'")
 _LESS, _GREATER, _SLASH, _HYPHEN, _AMPERSAND, _SEMICOLON = ord("<"), ord(">"), ord("/"), ord("-"), ord("&"), ord(";")
@@ -340,41 +340,52 @@ def _take_quotes(data, start, end, width, out, written, mark):  # type: ignore[n
 def replace_quotes(data, out):  # type: ignore[no-untyped-def]
     """Takes bold away and puts italics into quotes (`QUOTE_MARK`), line by line; what is unbalanced follows suit."""
     size = data.size
-    at = 0
-    while at + 1 < size and not (data[at] == _APOSTROPHE and data[at + 1] == _APOSTROPHE):
-        at += 1
-    if at + 1 >= size:
-        return -1
-    one = np.empty(size, np.uint8)
-    two = np.empty(size, np.uint8)
     written = 0
     start = 0
+    found = False
+    one = np.empty(0, np.uint8)
+    two = np.empty(0, np.uint8)
     while start < size:
         end = start
-        found = False
+        longest = run = 0  # apostrophes in a row
         while end < size and data[end] != _NEWLINE:
-            if data[end] == _APOSTROPHE and end + 1 < size and data[end + 1] == _APOSTROPHE:
-                found = True
+            if data[end] == _APOSTROPHE:
+                run += 1
+                if run > longest:
+                    longest = run
+            else:
+                run = 0
             end += 1
-        if found:
+        found = found or longest > 1
+        if longest < 2:
+            for at in range(start, end):
+                out[written] = data[at]
+                written += 1
+        elif longest < 3:
+            written = _take_quotes(data, start, end, 2, out, written, True)
+        else:
+            if one.size < end - start:
+                one = np.empty(2 * (end - start), np.uint8)
+                two = np.empty(2 * (end - start), np.uint8)
             length = _take_quotes(data, start, end, 5, one, 0, False)
             length = _take_quotes(one, 0, length, 3, two, 0, False)
             written = _take_quotes(two, 0, length, 2, out, written, True)
-        else:
-            for i in range(start, end):
-                out[written] = data[i]
-                written += 1
         if end < size:
             out[written] = _NEWLINE
             written += 1
         start = end + 1
-    return _tidy_quotes(out, written)
+    return _tidy_quotes(out, written) if found else -1
 
 
 @kernel
 def _tidy_quotes(text, size):  # type: ignore[no-untyped-def]
     """Makes one mark of two on either side of a text without any, then of what apostrophes are left; in place."""
     written = 0
+    at = 1
+    while at < size and not (text[at - 1] == text[at] and text[at] in (QUOTE_MARK, _APOSTROPHE)):
+        at += 1
+    if at >= size:
+        return size
     at = 0
     while at < size:
         if text[at] == QUOTE_MARK and at + 1 < size and text[at + 1] == QUOTE_MARK:
@@ -969,11 +980,19 @@ def resolve_references(data, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def tidy_spaces(data, out):  # type: ignore[no-untyped-def]
-    """Makes blanks of tabs, one blank of several, and three full stops of more."""
+    """Makes guillemets of `<<` and `>>`, blanks of tabs, one blank of several, and three full stops of more."""
     written = 0
     stops = 0
+    second = -1
     for at in range(data.size):
         byte = data[at]
+        if at == second:
+            continue
+        if byte in (_LESS, _GREATER) and at + 1 < data.size and data[at + 1] == byte:
+            out[written] = 0xC2  # U+00AB, U+00BB
+            written += 1
+            byte = np.uint8(0xAB if byte == _LESS else 0xBB)
+            second = at + 1
         if byte in (_BLANK, _TAB):
             if written > 0 and out[written - 1] == _BLANK:
                 continue
@@ -990,8 +1009,11 @@ def tidy_spaces(data, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_lines_without_words(model, data, out):  # type: ignore[no-untyped-def]
-    """Drops lines that hold no word character; of neighbouring ones, and of empty lines, every other."""
+def tidy_lines(model, data, out):  # type: ignore[no-untyped-def]
+    """Drops lines that hold no word character (of neighbouring ones, and of empty lines, every other).
+
+    Then makes one comma of two, and a full stop of a comma and a full stop.
+    """
     size = data.size
     written = 0
     at = 0
@@ -1011,6 +1033,26 @@ def drop_lines_without_words(model, data, out):  # type: ignore[no-untyped-def]
             at = end + 1
         else:
             at += 1
+    return _tidy_commas(out, written)
+
+
+@kernel
+def _tidy_commas(text, size):  # type: ignore[no-untyped-def]
+    written = 0
+    commas = 0
+    for at in range(size):
+        byte = text[at]
+        if byte == _COMMA:
+            commas += 1
+            if commas & 1:
+                text[written] = byte
+                written += 1
+            continue
+        if commas > 0 and byte == _STOP:
+            written -= 1
+        commas = 0
+        text[written] = byte
+        written += 1
     return written
 
 
@@ -1117,5 +1159,5 @@ def warm_up() -> None:
     drop_element(model, text, 0, out)
     resolve_references(text, out)
     tidy_spaces(text, out)
-    drop_lines_without_words(model, text, out)
+    tidy_lines(model, text, out)
     compact(text, out)
