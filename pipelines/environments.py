@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Collection, Iterable
 
 from apache_beam.options.pipeline_options import (
+    DebugOptions,
     FlinkRunnerOptions,
     GoogleCloudOptions,
     PipelineOptions,
@@ -102,7 +103,7 @@ def _task_slots(master: str) -> list[int]:
 
 
 def _complete_dataflow(options: PipelineOptions, given: Collection[str], paths: Iterable[str]) -> None:
-    worker, setup = options.view_as(WorkerOptions), options.view_as(SetupOptions)
+    debug, worker, setup = (options.view_as(c) for c in (DebugOptions, WorkerOptions, SetupOptions))
     for path in paths:
         if files.is_local(path):
             raise UnusableInputError(f"{path}: Dataflow's workers do not see this machine's files; give a gs:// path.")
@@ -113,6 +114,6 @@ def _complete_dataflow(options: PipelineOptions, given: Collection[str], paths: 
         )
     if "--number_of_worker_harness_threads" not in given:
         # Dataflow starts a process for each of a worker's CPUs; one thread in each is one shard in each.
-        worker.number_of_worker_harness_threads = 1
+        debug.number_of_worker_harness_threads = 1
     if worker.sdk_container_image is not None and "--sdk_location" not in given:
         setup.sdk_location = "container"
