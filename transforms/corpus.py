@@ -83,7 +83,9 @@ def read_documents(
 
 _DOC = b"\n<doc "
 _DOC_END = b"\n</doc>"
-_DOC_TAG = re.compile(rb'\n<doc [^\n]*?\bid="([^"\n]*)"[^\n]*?\btitle="([^\n]*)">[ \r]*\n')
+_NEXT_DOC_TAG = re.compile(rb"\n<(?:/doc>|doc )")
+_DOC_TAG = re.compile(rb'\n<doc id="([^"\n]*)"(?: \w+="[^"\n]*")*? title="([^\n]*)">[ \r]*\n')
+_LONGEST_DOC_TAG = 8192
 
 
 def _read_doc_elements(
@@ -103,39 +105,44 @@ def _read_doc_elements(
             continue
         if not window.is_own(start):
             return
-        end, start = _find_end(window, start, _DOC_END, reading.largest_page)
+        end, start = _find_end(window, start, _NEXT_DOC_TAG, len(_DOC_END), reading.largest_page)
         if end is None:
             raise RunFailedError(f"{path}: the file is cut off: its last <doc> is not closed; fetch or make it again.")
         if end < 0:
             yield _too_large(window.data[start:], reading)
             at = start + 1
-            continue
-        # Where a document is not closed, the next one starts inside it.
-        inner = window.data.find(_DOC, start + 1, end)
-        if inner >= 0:
-            yield _rejected(window.data[start:inner], "the <doc> is not closed")
-            at = inner
+        elif window.data.startswith(_DOC, end):
+            # Where a document is not closed, the next one starts inside it.
+            yield _rejected(window.data[start:end], "the <doc> is not closed")
+            at = end
         else:
             yield _parse_doc(window.data[start:end])
             at = end
 
 
-def _find_end(window: Window, start: int, mark: bytes, largest: int) -> tuple[int | None, int]:
-    """Where `mark` stands behind `start`, and where `start` is then; -1 when that is too far, None when nowhere."""
-    end = window.data.find(mark, start + 1)
-    while end < 0:
+def _find_end(
+    window: Window, start: int, mark: re.Pattern[bytes], longest: int, largest: int
+) -> tuple[int | None, int]:
+    """Looks for a mark of at most `longest` bytes behind `start`, taking in more where it must.
+
+    Returns:
+      Where the mark stands, -1 when that is too far, None when the file ends before it; and where `start` is then.
+    """
+    found = mark.search(window.data, start + 1)
+    while found is None:
         held = len(window.data) - start
         if held > largest:
             return -1, start
         if not window.slide(start):
             return None, 0
         start = 0
-        end = window.data.find(mark, max(1, held - len(mark) + 1))
+        found = mark.search(window.data, max(1, held - longest + 1))
+    end = found.start()
     return (end if end - start <= largest else -1), start
 
 
 def _parse_doc(data: bytes) -> Document | RejectedPage:
-    tag = _DOC_TAG.match(data)
+    tag = _DOC_TAG.match(data[:_LONGEST_DOC_TAG])
     if tag is None:
         return _rejected(data, "the <doc> tag has no id and title")
     title = tag[2]
@@ -144,7 +151,7 @@ def _parse_doc(data: bytes) -> Document | RejectedPage:
     first, _, rest = body.partition(b"\n")
     text = rest if first.strip() == title.strip() else body
     if not _is_utf8(title + text):
-        return _rejected(data, "it is not valid UTF-8")
+        return _rejected(data, _NOT_UTF8)
     return Document(document_id=tag[1].decode("utf-8", "replace"), title=title, text=text.strip())
 
 
@@ -215,6 +222,9 @@ def _read_whole(source: Source, path: str, reading: ReadOptions) -> Iterator[Doc
         yield Document(document_id="", title=name.split(".", 1)[0].encode(), text=text)
 
 
+_LINE_END = re.compile(rb"\n")
+
+
 def _read_json_lines(source: Source, is_first: bool, reading: ReadOptions) -> Iterator[Document | RejectedPage]:
     window = Window(source, b"\n" if is_first else b"")
     at = 0
@@ -227,7 +237,7 @@ def _read_json_lines(source: Source, is_first: bool, reading: ReadOptions) -> It
             continue
         if not window.is_own(start):
             return
-        end, start = _find_end(window, start, b"\n", reading.largest_page)
+        end, start = _find_end(window, start, _LINE_END, 1, reading.largest_page)
         if end is None:
             end = len(window.data)
         if end < 0:
