@@ -50,6 +50,9 @@ def complete(options: PipelineOptions, given: Collection[str], paths: Iterable[s
     Raises:
       UnusableInputError: the runner cannot work with these options or paths.
     """
+    if "--save_main_session" not in given:
+        # What workers run is in installed packages; nothing is defined in the program that submits.
+        options.view_as(SetupOptions).save_main_session = False
     runner = options.view_as(StandardOptions).runner
     if runner == FLINK:
         _complete_flink(options, given, paths)

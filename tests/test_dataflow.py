@@ -24,7 +24,7 @@ FLAGS = (
     "--runner=DataflowRunner",
     f"--project={cloud.PROJECT}",
     "--region=europe-west4",
-    f"--temp_location=gs://{BUCKET}/tmp",
+    f"--temp_location=gs://{BUCKET}/temporary",
     f"--staging_location=gs://{BUCKET}/staging",
 )
 IN_IMAGE = (*FLAGS, f"--sdk_container_image={IMAGE}")
@@ -76,17 +76,18 @@ def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *,
     for path in (str(commands.ROOT), "/tmp/", str(Path.home())):
         assert path not in text, f"a local path is in the request: {path}"
     described = request["environment"]
-    (pool,) = [p for p in described["workerPools"] if p.get("kind", "harness") == "harness"]
-    images = {i["containerImage"] for i in pool["sdkHarnessContainerImages"]}
-    assert images == {image}
+    (pool,) = described["workerPools"]
+    (harness,) = pool["sdkHarnessContainerImages"]
+    assert harness["containerImage"] == image
+    assert harness["useSingleCorePerContainer"], "a process for each CPU of a worker"
+    assert pool["numThreadsPerWorker"] == 1
     options = described["sdkPipelineOptions"]["options"]
     assert options["number_of_worker_harness_threads"] == 1
     assert {"use_runner_v2", "use_portable_job_submission"} <= set(described["experiments"])
 
-    name = described["sdkPipelineOptions"]["options"]["pipeline_url"] if "pipeline_url" in options else None
-    if name is None:
-        (name,) = [o for o in cloud.objects(environment, BUCKET) if o.endswith("/pipeline.pb")]
-    pipeline = cloud.content(environment, BUCKET, name.removeprefix(f"gs://{BUCKET}/"))
+    staged = [p["name"] for p in pool["packages"]]
+    assert staged == ["submission_environment_dependencies.txt"]
+    pipeline = cloud.content(environment, BUCKET, options["pipelineUrl"].removeprefix(f"gs://{BUCKET}/"))
     # A dump's streams, which can be 200,000, are found by the workers: the graph is the same for any input.
     assert len(pipeline) < 200_000
     for path in (bytes(commands.ROOT), b"/tmp/"):
@@ -103,15 +104,6 @@ def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *,
     ):
         assert step in found, sorted(found)
     assert "beam:transform:group_by_key:v1" in found.values()
-    assert beam_runner_api_pb2.Pipeline.FromString(pipeline).requirements != ["beam:requirement:pardo:stateful:v1"]
-
-
-def clear_staging(environment: Mapping[str, str]) -> None:
-    """Deletes what an earlier job staged."""
-    from transforms import files
-
-    with cloud.set_environment(environment):
-        files.delete_tree(f"gs://{BUCKET}/staging")
 
 
 def test_a_dry_run_builds_the_graph(environment: Mapping[str, str], tmp_path: Path) -> None:
@@ -123,7 +115,6 @@ def test_a_dry_run_builds_the_graph(environment: Mapping[str, str], tmp_path: Pa
 
 
 def test_the_job_request_of_a_template(environment: Mapping[str, str], tmp_path: Path, template: ModuleType) -> None:
-    clear_staging(environment)
     program = commands.ROOT / "deploy" / "dataflow" / "template.py"
     parameters = (
         f"--output=gs://{BUCKET}/template",
@@ -146,7 +137,6 @@ def test_the_job_request_of_a_template(environment: Mapping[str, str], tmp_path:
 
 
 def test_a_job_is_submitted_and_followed_to_its_end(environment: Mapping[str, str], tmp_path: Path) -> None:
-    clear_staging(environment)
     build = config(tmp_path, "submitted")
     requests: list[dict[str, Any]] = []
 
