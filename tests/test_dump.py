@@ -5,6 +5,7 @@ import gzip
 import itertools
 import lzma
 import random
+import tracemalloc
 from pathlib import Path
 
 import oracle_dump
@@ -27,6 +28,7 @@ from transforms.dump import (
     site_base,
 )
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.sources import Source
 from transforms.wikitext import Site
 
 READING = ReadOptions()
@@ -455,3 +457,36 @@ def test_noise_never_crashes_and_never_depends_on_the_cuts(
         assert parts in (whole, whole[:-1])
     else:
         assert parts == whole
+
+
+# ---- memory
+
+
+@pytest.mark.parametrize("container", ["plain", "gz", "xz"])
+def test_a_bomb_is_unpacked_in_pieces(container: str, tmp_path: Path) -> None:
+    packed = CONTAINERS[container](b"\n" * 50_000_000)
+    path = write(tmp_path, packed)
+    with Source(path, container, 0, len(packed)) as source:
+        sizes = []
+        while chunk := source.read():
+            sizes.append(len(chunk))
+    assert sum(sizes) == 50_000_000
+    assert max(sizes) <= 1 << 20
+
+
+def test_reading_in_order_holds_one_page_at_a_time(tmp_path: Path) -> None:
+    xml = dump([page(k, f"Page {k}", "word " * 100_000) for k in range(1, 81)])
+    path = write(tmp_path, bz2.compress(xml, 1))
+    tracemalloc.start()
+    try:
+        sizes = [
+            len(item.text)
+            for unit in plan_units(files.match(path))
+            for item in read_unit(unit, READING)
+            if isinstance(item, Page)
+        ]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sizes == [500_000] * 80
+    assert peak < 24 << 20  # of which 13 MB are the decoder's tables; the XML has 40 MB
