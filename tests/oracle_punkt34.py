@@ -1,6 +1,6 @@
 """NLTK 3.4.5's Punkt, rebuilt from the installed NLTK: the parts that changed since then, as they were.
 
-Three things differ in 3.10: the module `regex` instead of `re` (other ideas of white space and letters), curly quotes
+Three things differ in 3.10.4: the module `regex` instead of `re` (other ideas of white space and letters), curly quotes
 as closing marks, and the search for the word before a possible sentence end, which `\\S*` did in one pattern.
 """
 

@@ -1,10 +1,10 @@
 """What Punkt asks of a character, pinned to a Unicode version, so that every machine splits the same sentences.
 
-NLTK takes these answers from the Python (and, from 3.10 on, the `regex` package) it happens to run on. Here they
+NLTK takes these answers from the Python (and, from 3.10.4 on, the `regex` package) it happens to run on. Here they
 are read from `data/punkt_unicode/NAME.tsv`, which this module wrote:
 
     python3.7 -m transforms.punkt_unicode re  > transforms/data/punkt_unicode/nltk-3.4.tsv
-    python3.13 -m transforms.punkt_unicode regex > transforms/data/punkt_unicode/nltk-3.10.tsv
+    python3.13 -m transforms.punkt_unicode regex > transforms/data/punkt_unicode/nltk-3.10.4.tsv
 
 A line is a run of code points with the same answers: first, last (hexadecimal), the letters of the properties that
 hold, and how far away the lower-case letter is. Runs with no property and no lower-case letter are left out.

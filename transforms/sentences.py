@@ -17,7 +17,7 @@ from transforms import punkt_unicode
 from transforms.errors import UnusableInputError
 from transforms.kernels import punkt
 
-PunktRules = Literal["nltk-3.10", "nltk-3.4"]
+PunktRules = Literal["nltk-3.10.4", "nltk-3.4"]
 
 _DATA = Path(__file__).parent / "data"
 _PAGE = 256  # code points a page of the character tables
@@ -42,11 +42,11 @@ class _Rules(NamedTuple):
     ascii_words: bool
 
 
-# NLTK 3.4.5 compiles its regular expressions with the module re, 3.10 with regex; 3.6.6 changed the search for the
-# word before a candidate; 3.10 counts curly quotes as closing marks.
+# NLTK 3.4.5 compiles its regular expressions with the module re, 3.10.4 with regex; 3.6.6 changed the search for the
+# word before a candidate; 3.10.2 counts curly quotes as closing marks.
 _RULES: dict[PunktRules, _Rules] = {
     "nltk-3.4": _Rules(_SPACES + _SEPARATORS, _ASCII_NON_WORD, _ASCII_CLOSERS, ascii_words=False),
-    "nltk-3.10": _Rules(_SPACES, _ASCII_NON_WORD + _CURLY_QUOTES, _ASCII_CLOSERS + _CURLY_QUOTES, ascii_words=True),
+    "nltk-3.10.4": _Rules(_SPACES, _ASCII_NON_WORD + _CURLY_QUOTES, _ASCII_CLOSERS + _CURLY_QUOTES, ascii_words=True),
 }
 _PROPERTY_BITS = dict(
     zip(
@@ -203,7 +203,7 @@ class SentenceSplitter:
     """Splits text into sentences as NLTK's `sent_tokenize` does, some twenty times faster.
 
     `language` names a set of Punkt parameters: "english" is bundled, others come from NLTK's data path.
-    `rules` names the version of NLTK whose decisions are made: "nltk-3.10" (the default), or "nltk-3.4", which
+    `rules` names the version of NLTK whose decisions are made: "nltk-3.10.4" (the default), or "nltk-3.4", which
     MLPerf's data was made with and which takes curly quotes for parts of words. Each has its Unicode version pinned
     (15.1 and 11), whatever Python runs.
 
@@ -211,7 +211,7 @@ class SentenceSplitter:
     Raises UnusableInputError for a language without parameters.
     """
 
-    def __init__(self, language: str = "english", *, rules: PunktRules = "nltk-3.10") -> None:
+    def __init__(self, language: str = "english", *, rules: PunktRules = "nltk-3.10.4") -> None:
         self.language = language
         self.rules = rules
         self._model = _model(language, rules)
