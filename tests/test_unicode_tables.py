@@ -11,8 +11,6 @@ import pytest
 from transforms import unicode_tables
 from transforms.errors import UnusableInputError
 
-SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
-
 
 @pytest.mark.parametrize("version", unicode_tables.VERSIONS)
 def test_the_tables_are_made_from_the_properties(version: str) -> None:
@@ -37,15 +35,14 @@ def test_the_versions_differ() -> None:
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not (SHARED / "unicode11.tsv.gz").exists(), reason="the data beside the checkout is missing")
-def test_unicode_11_is_what_the_published_data_was_made_with() -> None:
+def test_unicode_11_is_what_the_published_data_was_made_with(shared: Path) -> None:
     properties: dict[int, list[str]] = {}
-    with gzip.open(SHARED / "unicode11.tsv.gz", "rt") as lines:
+    with gzip.open(shared / "data" / "unicode11.tsv.gz", "rt") as lines:
         for line in lines:
             if not line.startswith("#"):
                 point, *fields = line.rstrip("\n").split("\t")
                 properties[int(point, 16)] = fields
-    for line in (SHARED / "unicode11.ranges").read_text().splitlines():
+    for line in (shared / "data" / "unicode11.ranges").read_text().splitlines():
         if not line.startswith("#"):
             first, last, category = line.split()
             for number in range(int(first, 16), int(last, 16) + 1):

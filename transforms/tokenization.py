@@ -83,7 +83,7 @@ class Tokenizer:
 
     def _tokenize(self, blocks: Iterable[tuple[str, int, bytes | bytearray]]) -> TokenizedText:
         state = np.zeros(kernels.STATE, np.int64)
-        room = -1
+        room = line_room = -1
         ids: list[np.ndarray] = []
         segment_ends: list[np.ndarray] = []
         document_ends: list[np.ndarray] = []
@@ -96,8 +96,12 @@ class Tokenizer:
                 room = max(whole, _BLOCK_BYTES)
                 text = np.empty(room + kernels.PADDING, np.uint8)
                 block_ids = np.empty(room + 8, np.int32)
-                block_ends = np.empty(room + 1, np.int64)
-                block_documents = np.empty(room + 1, np.int64)
+            # A larger block is one long line with few others before it, or was given whole.
+            lines = whole if whole <= _BLOCK_BYTES else block.count(b"\n") + 1
+            if lines > line_room:
+                line_room = max(lines, _BLOCK_BYTES)
+                block_ends = np.empty(line_room + 1, np.int64)
+                block_documents = np.empty(line_room + 1, np.int64)
             text[:size] = np.frombuffer(block, np.uint8)
             text[size : whole + kernels.PADDING] = 10
             kernels.tokenize_block(
