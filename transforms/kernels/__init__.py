@@ -23,7 +23,7 @@ import pkgutil
 import re
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,12 @@ def kernel(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
-def warm() -> list[str]:
-    """Compiles every kernel of this package (or loads it, where it is cached); returns the modules' names."""
-    names = sorted(m.name for m in pkgutil.iter_modules([str(_HERE)]) if not m.name.startswith("_"))
+def warm(only: Sequence[str] = ()) -> list[str]:
+    """Compiles every kernel of this package (or loads it, where it is cached); returns the modules' names.
+
+    `only` names modules to warm instead of all.
+    """
+    names = only or sorted(m.name for m in pkgutil.iter_modules([str(_HERE)]) if not m.name.startswith("_"))
     warmed = []
     for name in names:
         module = importlib.import_module(f"{__name__}.{name}")

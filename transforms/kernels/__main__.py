@@ -1,4 +1,4 @@
-"""`python -m transforms.kernels`: compiles every kernel, so that the processes that follow start warm."""
+"""`python -m transforms.kernels [MODULE…]`: compiles every kernel, so that the processes that follow start warm."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from transforms.kernels import cache_directories, warm
 def main() -> None:
     """Warms the cache and says where it is."""
     start = time.perf_counter()
-    names = warm()
+    names = warm(sys.argv[1:])
     seconds = time.perf_counter() - start
     where = ", ".join(map(str, cache_directories()))
     sys.stdout.write(f"{', '.join(names)}: warm after {seconds:.1f} s; machine code is looked for in {where}\n")
