@@ -1,0 +1,100 @@
+"""What a command sets for Flink and Dataflow, and what it refuses before anything is submitted."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+
+import cloud
+import pytest
+from apache_beam.options.pipeline_options import (
+    DebugOptions,
+    FlinkRunnerOptions,
+    PipelineOptions,
+    PortableOptions,
+    SetupOptions,
+)
+
+from pipelines import environments, runner
+from transforms.errors import UnusableInputError
+
+
+@pytest.fixture
+def flink() -> Iterator[str]:
+    """A stand-in for the REST service of a cluster with two TaskManagers, of two slots and of three."""
+
+    def answer(request: object, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        return cloud.json_answer({"taskmanagers": [{"slotsNumber": 2}, {"slotsNumber": 3}]})
+
+    with cloud.server(answer) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests run no Java: it need not be there."""
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+
+
+def options(*flags: str, paths: tuple[str, ...] = ()) -> PipelineOptions:
+    """Beam's options as a command makes them."""
+    return runner.pipeline_options(flags, input_bytes=1, paths=paths)
+
+
+@pytest.mark.parametrize("scheme", ["", "http://"])
+def test_a_cluster_s_slots_give_parallelism_and_processes(flink: str, scheme: str) -> None:
+    made = options("--runner=FlinkRunner", f"--flink_master={scheme}{flink.removeprefix('http://')}")
+    assert made.view_as(FlinkRunnerOptions).parallelism == 5
+    assert made.view_as(PortableOptions).sdk_worker_parallelism == 3
+    assert made.view_as(SetupOptions).save_main_session is False
+
+
+def test_what_the_user_gives_stays(flink: str) -> None:
+    flags = ("--parallelism=2", "--sdk_worker_parallelism=1", "--save_main_session")
+    made = options("--runner=FlinkRunner", f"--flink_master={flink}", *flags)
+    assert made.view_as(FlinkRunnerOptions).parallelism == 2
+    assert int(made.view_as(PortableOptions).sdk_worker_parallelism) == 1
+    assert made.view_as(SetupOptions).save_main_session is True
+
+
+def test_embedded_flink_is_one_process(flink: str) -> None:
+    made = options("--runner=FlinkRunner", "--flink_master=[local]", paths=("a/relative/path",))
+    assert made.view_as(FlinkRunnerOptions).parallelism == 1
+
+
+def test_a_relative_path_is_refused_on_a_cluster(flink: str) -> None:
+    with pytest.raises(UnusableInputError, match=r"^out/text: on Flink's workers a relative path is another place"):
+        options("--runner=FlinkRunner", f"--flink_master={flink}", paths=("/data/in", "gs://b/in", "out/text"))
+
+
+def test_a_cluster_that_does_not_answer_is_one_sentence() -> None:
+    with pytest.raises(UnusableInputError, match=r"^http://localhost:1: Flink's REST service does not answer"):
+        options("--runner=FlinkRunner", "--flink_master=localhost:1")
+
+
+def test_flink_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(UnusableInputError, match="needs Java"):
+        options("--runner=FlinkRunner", "--flink_master=[local]")
+    options("--runner=FlinkRunner", "--job_endpoint=localhost:8099")  # the job server runs elsewhere
+
+
+def test_dataflow_works_on_one_shard_a_process() -> None:
+    made = options("--runner=DataflowRunner", "--sdk_container_image=image", paths=("gs://b/in",))
+    assert made.view_as(DebugOptions).number_of_worker_harness_threads == 1
+    assert made.view_as(SetupOptions).sdk_location == "container"
+    made = options("--runner=DataflowRunner", "--setup_file=./setup.py", "--number_of_worker_harness_threads=4")
+    assert made.view_as(DebugOptions).number_of_worker_harness_threads == 4
+    assert made.view_as(SetupOptions).sdk_location == "default"
+
+
+@pytest.mark.parametrize(
+    ("flag", "described"),
+    [("--dry_run=True", True), ("--template_location=gs://b/t", True), ("--job_name=x", False)],
+)
+def test_a_description_is_told_from_a_run(flag: str, described: bool) -> None:
+    made = options("--runner=DataflowRunner", "--sdk_container_image=image", flag)
+    assert environments.only_describes(made) is described
+
+
+def test_java_s_own_flags_are_known() -> None:
+    known = runner.beam_flags()
+    assert all(known[name] for name in environments.JAVA_FLAGS)
