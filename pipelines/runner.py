@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -267,9 +267,3 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-def print_counts(title: str, counts: Mapping[str, int], stream: TextIO | None = None) -> None:
-    """One line of a closing summary: `title  a 1, b 2`."""
-    shown = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts.items() if value)
-    print(f"  {title:<12} {shown or 'nothing'}", file=stream or sys.stdout)
