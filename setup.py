@@ -19,6 +19,7 @@ DEV = [
     "gcp-storage-emulator>=2026.7",
     "hypothesis>=6.100",
     "mypy>=1.11",
+    "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "pytest>=8",
     "ruff>=0.6",
     "types-PyYAML",

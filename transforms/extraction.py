@@ -126,7 +126,9 @@ class DocumentExtractor:
         options = self._options
         if page.namespace not in options.namespaces:
             return "other_namespaces"
-        if not options.keep_redirects and (page.is_redirect or self._wikitext.is_redirect(page.text)):
+        # WikiExtractor knows redirects by the dump's <redirect/> alone; schemas before 0.4 have none.
+        told_by_text = not options.doc_blocks and self._wikitext.is_redirect(page.text)
+        if not options.keep_redirects and (page.is_redirect or told_by_text):
             return "redirects"
         if self._compat is not None:
             text = self._compat.extract(page.title, page.text)
