@@ -117,25 +117,29 @@ def test_cluster(cluster: flink.Cluster, expected: dict[str, str], parallelism: 
 
 
 @contextlib.contextmanager
-def running(cluster: flink.Cluster, texts: Path, output: Path) -> Iterator[subprocess.Popen[str]]:
+def running(cluster: flink.Cluster, texts: Path, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     """`examples` on the cluster, in the middle of it: some shards are finished, others are not."""
     command = [sys.executable, "-m", "maskmill", *examples(texts, output), *cluster.flags(), "--parallelism=2"]
-    process = subprocess.Popen(
-        command, cwd=commands.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
+    with open(said(output), "wb") as file:
+        process = subprocess.Popen(command, cwd=commands.ROOT, stdout=file, stderr=file, start_new_session=True)
     try:
         wait_until(lambda: len(finished(output)) >= 2 or process.poll() is not None)
-        assert process.poll() is None, process.communicate()[0]
+        assert process.poll() is None, said(output).read_text()
         yield process
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
+
+
+def said(output: Path) -> Path:
+    """The file of what a command prints."""
+    return output.with_name("said.txt")
 
 
 def finished(output: Path) -> list[Path]:
     """The completion records of example shards."""
-    return [p for p in (output / ".maskmill" / "examples").glob("*.json")]
+    return list((output / ".maskmill" / "examples").glob("*.json"))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -156,10 +160,9 @@ def python_workers(cluster: flink.Cluster) -> dict[str, list[psutil.Process]]:
     return found
 
 
-def assert_complete(process: subprocess.Popen[str], output: Path, expected: dict[str, str]) -> None:
+def assert_complete(process: subprocess.Popen[bytes], output: Path, expected: dict[str, str]) -> None:
     """A command that lived through a fault has its result, and nothing beside it."""
-    text, _ = process.communicate()
-    assert process.returncode == 0, text
+    assert process.wait() == 0, said(output).read_text()
     assert commands.digests(output, manifests=False) == expected
     assert commands.leftovers(output) == []
 
@@ -200,22 +203,22 @@ def test_a_killed_jobmanager(
     cluster.stop()
     kept = {}
     for record in finished(output):
-        for path, _, _ in json.loads(record.read_bytes())["files"]:
-            kept[path] = os.stat(path).st_mtime_ns
+        for name, _, _ in json.loads(record.read_bytes())["files"]:
+            kept[name] = (output / name).stat().st_mtime_ns
     assert 0 < len(kept) < len(expected_examples)
     cluster.start(flink.Settings(taskmanagers=2, slots=2, rest_port=free_port()))
     done = commands.maskmill(*examples(texts, output), *cluster.flags(), "--parallelism=2")
     assert done.returncode == 0, done.stderr
     assert commands.digests(output, manifests=False) == expected_examples
     assert commands.leftovers(output) == []
-    assert {path: os.stat(path).st_mtime_ns for path in kept} == kept, "a finished shard was made again"
+    assert {name: (output / name).stat().st_mtime_ns for name in kept} == kept, "a finished shard was made again"
 
 
 def test_a_python_process_for_each_slot(cluster: flink.Cluster, texts: Path, tmp_path: Path) -> None:
     output = tmp_path / "examples"
     with running(cluster, texts, output):
         workers = python_workers(cluster)
-        assert 1 <= sum(map(len, workers.values()))
+        assert sum(map(len, workers.values())) >= 1
         assert max(map(len, workers.values())) <= 2
 
 
