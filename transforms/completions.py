@@ -10,10 +10,11 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from transforms import files
+from transforms.limits import one_shard_at_a_time
 
 WORK_DIRECTORY = ".maskmill"
 
@@ -70,3 +71,27 @@ def renew(output: str, kind: str, key: str) -> None:
     if files.is_local(path):
         with contextlib.suppress(FileNotFoundError):  # another run's closing step may sweep it meanwhile
             os.utime(path)
+
+
+def once(
+    output: str,
+    kind: str,
+    key: str,
+    make: Callable[[], dict[str, Any]],
+    is_intact: Callable[[dict[str, Any]], bool] = lambda record: True,
+) -> dict[str, Any]:
+    """The record of a piece that is finished, or that is made now, with no other one in this process.
+
+    Args:
+      output, kind, key: where the record lies.
+      make: makes the piece's files and returns its record.
+      is_intact: whether the files that a record describes are still there as it says.
+    """
+    record = load(output, kind, key)
+    if record is not None and is_intact(record):
+        renew(output, kind, key)
+        return record
+    with one_shard_at_a_time():
+        record = make()
+    store(output, kind, key, record)
+    return record

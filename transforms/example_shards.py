@@ -14,7 +14,6 @@ from typing import Any
 import apache_beam as beam
 
 from transforms import completions, files, tfrecord
-from transforms.limits import one_shard_at_a_time
 from transforms.pretraining_examples import MaskingOptions, write_examples
 from transforms.text_shards import GroupAll, ShardKind, TextShard
 from transforms.vocabulary import DuplicatePieces, Vocabulary, load_vocabulary
@@ -91,15 +90,13 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
     path = files.join(output, name)
     source = (shard.sha256, setup.vocab_sha256)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["examples"], source, masking, name)
-    record = completions.load(output, KIND, key)
-    if record is not None and all(
-        completions.is_intact(files.join(output, written), size, sha256) for written, size, sha256 in record["files"]
-    ):
-        completions.renew(output, KIND, key)
-    else:
-        with one_shard_at_a_time():
-            record = _write(shard, setup, masking, path)
-        completions.store(output, KIND, key, record)
+    record = completions.once(
+        output,
+        KIND,
+        key,
+        lambda: _write(shard, setup, masking, path),
+        lambda found: all(completions.is_intact(files.join(output, n), size, sha) for n, size, sha in found["files"]),
+    )
     (_, size, sha256), *index = record["files"]
     return ExampleShard(
         path=path,

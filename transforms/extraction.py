@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from transforms import completions, dump, files
 from transforms.errors import UnusableInputError
-from transforms.limits import one_shard_at_a_time
 from transforms.sentences import SentenceSplitter
 from transforms.wikiextractor import WikiExtractorCompat, format_document
 from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
@@ -178,12 +177,7 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
       UnusableInputError, RunFailedError: the input cannot be read to its end; bad documents in it are set aside.
     """
     key = fragment_key(options, batch)
-    record = completions.load(output, KIND, key)
-    if record is None:
-        with one_shard_at_a_time():
-            record = _write_fragment(batch, options, output, key)
-    else:
-        completions.renew(output, KIND, key)
+    record = completions.once(output, KIND, key, lambda: _write_fragment(batch, options, output, key))
     return Fragment(key=key, batch=batch, documents=record["documents"], size=record["size"], counts=record["counts"])
 
 
@@ -219,9 +213,7 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     np.save(table, np.array(rows, TABLE))
     files.write_bytes(completions.work_path(output, KIND, f"{key}.npy"), table.getvalue())
     counts["documents"] = len(rows)
-    record = {"documents": len(rows), "size": offset, "counts": dict(counts), "rejected": rejected}
-    completions.store(output, KIND, key, record)
-    return record
+    return {"documents": len(rows), "size": offset, "counts": dict(counts), "rejected": rejected}
 
 
 def _read(batch: UnitBatch, reading: dump.ReadOptions) -> Iterator[dump.Page | dump.Document | dump.RejectedPage]:

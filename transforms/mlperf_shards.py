@@ -16,7 +16,6 @@ import numpy.typing as npt
 from transforms import completions, files, mlperf_cleanup
 from transforms.errors import UnusableInputError
 from transforms.extraction import ExtractionOptions, Fragment, InputFile, read_ranges, read_table
-from transforms.limits import one_shard_at_a_time
 from transforms.sentences import SentenceSplitter
 from transforms.text_shards import KIND as TEXT
 from transforms.text_shards import GroupAll, ShardKind, TextShard, article_md5
@@ -111,12 +110,7 @@ def clean_raw_file(raw: RawFile, options: MlperfOptions, extraction: ExtractionO
     place = (raw.number, raw.num_files)
     parameters = (options.num_eval_articles, options.seed, options.language)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["clean"], source, place, parameters)
-    record = completions.load(output, KIND, key)
-    if record is None:
-        with one_shard_at_a_time():
-            record = _write_cleaned(raw, options, extraction, output, key)
-    else:
-        completions.renew(output, KIND, key)
+    record = completions.once(output, KIND, key, lambda: _write_cleaned(raw, options, extraction, output, key))
     return CleanedFile(raw=raw, key=key, counts=record["counts"])
 
 
@@ -139,9 +133,7 @@ def _write_cleaned(
     files.write_bytes(_train_path(output, key), separated.train)
     files.write_bytes(_eval_path(output, key), mlperf_cleanup.eval_set(separated.eval_articles)[0])
     counts = {"eval_articles": len(separated.eval_articles), "documents": content.count(b"<doc ")}
-    record = {"counts": counts, "md5": [article_md5(a) for a in separated.eval_articles]}
-    completions.store(output, KIND, key, record)
-    return record
+    return {"counts": counts, "md5": [article_md5(a) for a in separated.eval_articles]}
 
 
 def _train_path(output: str, key: str) -> str:
@@ -171,13 +163,13 @@ def gather_part(plan: PartPlan, options: MlperfOptions, extraction: ExtractionOp
     """Writes a shard from its cleaned files, unless it is there already with the same content."""
     path = files.join(output, plan.name)
     key = completions.fingerprint(TEXT, completions.FORMAT_VERSIONS["text"], plan.name, [c.key for c in plan.cleaned])
-    record = completions.load(output, TEXT, key)
-    if record is not None and completions.is_intact(path, record["size"], record["sha256"]):
-        completions.renew(output, TEXT, key)
-    else:
-        with one_shard_at_a_time():
-            record = _write_part(path, plan, options, extraction, output)
-        completions.store(output, TEXT, key, record)
+    record = completions.once(
+        output,
+        TEXT,
+        key,
+        lambda: _write_part(path, plan, options, extraction, output),
+        lambda found: completions.is_intact(path, found["size"], found["sha256"]),
+    )
     return TextShard(
         path=path,
         kind=plan.kind,

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from transforms import completions, files
 from transforms.errors import UnusableInputError
 from transforms.extraction import ExtractionOptions, Fragment, merge_ranges, read_ranges, read_table
-from transforms.limits import one_shard_at_a_time
 
 KIND = "text"
 MEGABYTE = 1 << 20
@@ -200,13 +199,13 @@ def assemble_text_shard(plan: ShardPlan, extraction: ExtractionOptions, output: 
     path = files.join(output, plan.name)
     pieces = [(f.key, ranges) for f, ranges in plan.pieces]
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["text"], plan.name, pieces)
-    record = completions.load(output, KIND, key)
-    if record is not None and completions.is_intact(path, record["size"], record["sha256"]):
-        completions.renew(output, KIND, key)
-    else:
-        with one_shard_at_a_time():
-            record = _write_shard(path, plan, extraction, output)
-        completions.store(output, KIND, key, record)
+    record = completions.once(
+        output,
+        KIND,
+        key,
+        lambda: _write_shard(path, plan, extraction, output),
+        lambda found: completions.is_intact(path, found["size"], found["sha256"]),
+    )
     return TextShard(
         path=path,
         kind=plan.kind,
