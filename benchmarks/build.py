@@ -1,10 +1,11 @@
 """The whole chain on a dump, from XML to masked examples: maskmill by stage, and beside it the reference's chain.
 
     python -m benchmarks.build [DUMP] [--shard_size_mb 4]
-    python -m benchmarks.build DUMP --reference DIR --wikiextractor WikiExtractor.py [--python PYTHON]
+    python -m benchmarks.build DUMP --reference DIR --wikiextractor FILE [--python PYTHON] [--nltk_python PYTHON]
 
-DIR is retired_benchmarks/bert/cleanup_scripts in a checkout of mlcommons/training, WikiExtractor.py the one of
-attardi/wikiextractor at commit 3162bb6, PYTHON one with NLTK and TensorFlow. Every figure is of whole processes, all
+DIR is retired_benchmarks/bert/cleanup_scripts in a checkout of mlcommons/training, FILE WikiExtractor.py of
+attardi/wikiextractor at commit 3162bb6, PYTHON one with TensorFlow (and below 3.11 for WikiExtractor), NLTK_PYTHON one
+with NLTK 3.8.2 or later, whose Punkt parameters are bundled here. Every figure is of whole processes, all
 that they start counted, Beam's start-up too; kernels are compiled before the measurement.
 """
 
@@ -93,7 +94,10 @@ def reference(arguments: argparse.Namespace, scratch: Path) -> float:
     loop = f'for f in {text}/*/wiki_??; do bash "{scripts}/clean.sh" "$f.1" "$f.2"; done'
     total += run("  clean.sh", ["bash", "-c", loop], scratch).cpu
     total += run(
-        "  do_sentence_segmentation", [python, scripts / "do_sentence_segmentation.py", data, one], scratch, **here
+        "  do_sentence_segmentation",
+        [arguments.nltk_python, scripts / "do_sentence_segmentation.py", data, one],
+        scratch,
+        **here,
     ).cpu
     (scratch / "results").mkdir()
     separate = ["--num_test_articles", arguments.num_eval_articles, "--test_output", scratch / "results" / "eval"]
@@ -118,6 +122,7 @@ def main() -> None:
     parser.add_argument("--reference", metavar="DIR")
     parser.add_argument("--wikiextractor", metavar="FILE")
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--nltk_python", default=sys.executable)
     parser.add_argument("--vocab", default=str(VOCABULARY), type=lambda path: str(Path(path).resolve()))
     parser.add_argument("--shard_size_mb", type=float, default=4.0)
     parser.add_argument("--num_eval_articles", type=int, default=100)
