@@ -10,9 +10,9 @@ section. `[table NAME]` maps keys to texts, `[rules]` maps template names to pat
     nowrap|nobr = {1}
     birth date = [{?df}{3} {2@month} {1}||{2@month} {3}, {1}]
 
-Names compare ignoring ASCII case, but for those of two or three capitals: `|` separates names that share a pattern. A name
-that ends in `:` is a parser function, whose first argument follows the colon. `{@NAME}` in a name, with `{@}` in the
-pattern, makes one rule for each row of table NAME: the key stands in the name, the text in the pattern.
+Names compare ignoring ASCII case, but for those of two or three capitals: `|` separates names that share a pattern. A
+name that ends in `:` is a parser function, whose first argument follows the colon. `{@NAME}` in a name, with `{@}` in
+the pattern, makes one rule for each row of table NAME: the key stands in the name, the text in the pattern.
 
 A pattern is literal text with
     {1} {name}         the argument, trimmed; {a|b|"c"}: the first that is not empty, or the literal c
@@ -28,7 +28,7 @@ A pattern is literal text with
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 
@@ -189,6 +189,20 @@ def add_rules(words: WordTable, files: list[RuleFile], date: tuple[int, int, int
                         _add_name(words, name.replace(spread[0], key), program)
                 else:
                     _add_name(words, name, compiler.compile(pattern, where))
+
+
+def names_with_rules(words: WordTable) -> Callable[[str], bool]:
+    """A function that tells whether a template's name has a rule in `words`."""
+
+    def has_rule(name: str) -> bool:
+        encoded = name.strip().encode()
+        key = bytes(FOLD[np.frombuffer(encoded, np.uint8)])
+        found = words.entries.get((kernels.DOMAIN_TEMPLATE, key))
+        if found is None:
+            return False
+        return not found[1] or words.pool[found[1] - 1 : found[1] - 1 + len(encoded)] == encoded
+
+    return has_rule
 
 
 def _add_name(words: WordTable, name: str, program: int) -> None:

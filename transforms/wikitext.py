@@ -20,6 +20,7 @@ import numpy as np
 from transforms import template_rules
 from transforms.errors import UnusableInputError
 from transforms.kernels import wikitext as kernels
+from transforms.template_expansion import TemplateExpander
 
 # https://www.mediawiki.org/wiki/Help:Namespaces: the names every wiki understands.
 CANONICAL_NAMESPACES = {
@@ -190,6 +191,7 @@ class WikitextExtractor:
         self._titles = tuple(
             f" ({word})".encode() for word in {*own.get("disambiguation_title", ()), *english["disambiguation_title"]}
         )
+        self._expander = self._make_expander(words, date) if options.expand_templates else None
         self._tables = self._make_tables(words, own, date, bool(own.get("variants")))
         self._text = np.empty(0, np.uint8)
         self._out = np.empty(0, np.uint8)
@@ -235,10 +237,25 @@ class WikitextExtractor:
         for name in (*own.get("appendix", ()), *english["appendix"]):
             for form in {name, name.lower(), name.upper(), name.title()}:
                 words.add(kernels.DOMAIN_SECTION, form, 1)
+        for name in data["hidden_classes"]:
+            words.add(kernels.DOMAIN_HIDDEN, name, 1)
         for rank, name in enumerate(own.get("variants", ())):
             words.add(kernels.DOMAIN_VARIANT, name, rank)
         for name in (*own.get("disambiguation", ()), *english["disambiguation"]):
             words.add(kernels.DOMAIN_DISAMBIGUATION, name, 1)
+
+    def _make_expander(self, words: template_rules.WordTable, date: datetime.date) -> TemplateExpander:
+        if self.templates is None:
+            raise UnusableInputError("expand_templates needs the templates of the dump; none were given")
+        return TemplateExpander(
+            self.templates,
+            has_rule=template_rules.names_with_rules(words),
+            prefixes=self.site.namespaces.get(_TEMPLATE, ()),
+            date=date,
+            depth=self.options.expansion_depth,
+            size=self.options.expansion_bytes,
+            steps=self.options.expansion_steps,
+        )
 
     def _make_tables(
         self, words: template_rules.WordTable, own: dict[str, Any], date: datetime.date, variants: bool
@@ -269,6 +286,8 @@ class WikitextExtractor:
             separator = own.get(key, default).encode()
             settings[setting] = words.intern(separator)
             settings[setting + 1] = len(separator)
+        for i, keyword in enumerate((b"display", b"none", b"class")):
+            settings[kernels.SETTING_KEYWORDS + i] = words.intern(keyword)
         settings[kernels.SETTING_GROUP_FROM] = own.get("group_from", 4)
         table, pool, programs = words.arrays()
         return kernels.Tables(
@@ -292,6 +311,11 @@ class WikitextExtractor:
         self._text[:n] = np.frombuffer(text, np.uint8)
         self._text[n : n + kernels.PADDING] = 0
         return n
+
+    @property
+    def limited_pages(self) -> int:
+        """Pages whose templates were expanded in part only, because a limit of the options was reached."""
+        return self._expander.limited if self._expander is not None else 0
 
     def is_redirect(self, text: bytes) -> bool:
         """True if the page's wikitext redirects: `#REDIRECT [[…]]` in English or in the site's language."""
@@ -317,6 +341,9 @@ class WikitextExtractor:
 
         title, text: as the reader gives them, without XML escapes.
         """
+        if self._expander is not None:
+            expanded = self._expander.expand(title.decode("utf-8", "replace"), text.decode("utf-8", "replace"))
+            text = expanded.encode("utf-8", "replace")
         n = self._load(text)
         room = 2 * n + kernels.ROOM
         if not room <= len(self._out) <= max(room, 2 * _KEPT):

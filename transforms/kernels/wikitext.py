@@ -53,6 +53,7 @@ DOMAIN_SWITCH = 7
 DOMAIN_VARIANT = 8
 DOMAIN_DISAMBIGUATION = 9
 DOMAIN_TEX = 10  # case-sensitive, too
+DOMAIN_HIDDEN = 11
 DOMAIN_TABLES = 16  # table i of the rules is domain DOMAIN_TABLES + i
 
 EVENT_TEMPLATE = 1
@@ -98,8 +99,11 @@ STACK_BRACE = 1
 STACK_BRACKET = 2
 STACK_EXTERNAL = 3
 STACK_TABLE = 4
-STACK_TABLE_TAG = 5
-STACK_VARIANT = 6
+STACK_VARIANT = 5
+STACK_TABLE_TAG = 6  # the kinds from here on are elements
+STACK_HIDDEN = 7
+STACK_NESTED = 8  # an element of the same tag inside a hidden one
+STACK_KINDS = 9
 
 FRAME_RANGE = 1
 FRAME_TEMPLATE = 2
@@ -124,7 +128,8 @@ SETTING_GROUP_LENGTH = 8
 SETTING_GROUP_FROM = 9  # digits from which numbers are grouped
 SETTING_DECIMAL_OFFSET = 10
 SETTING_DECIMAL_LENGTH = 11
-SETTINGS = 12
+SETTING_KEYWORDS = 12  # where `display`, `none` and `class` stand in the pool
+SETTINGS = 15
 
 OP_END = 0
 OP_LITERAL = 1  # offset, length
@@ -364,18 +369,87 @@ def count_openers(text, n, classes):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def push(stack, counts, depth, start, row):  # type: ignore[no-untyped-def]
+    """Puts an opener on the stack of `structure`, its kind and its run being written there; the new depth."""
+    stack[depth, 1] = start
+    stack[depth, 3] = row
+    counts[stack[depth, 0]] += 1
+    return depth + 1
+
+
+@kernel
+def unwind(stack, counts, depth, to):  # type: ignore[no-untyped-def]
+    """Takes openers off the stack of `structure` until `to` are left; returns `to`."""
+    while depth > to:
+        depth -= 1
+        kind = stack[depth, 0]
+        counts[kind] -= 1
+        if kind in (STACK_HIDDEN, STACK_NESTED):
+            counts[0] = stack[depth, 1]
+    return to
+
+
+@kernel
+def is_hidden(text, start, end, tables):  # type: ignore[no-untyped-def]
+    """True if a tag's attributes text[start:end] hide its content: `display:none`, or a class that is no prose."""
+    i = start
+    while i < end:
+        c = text[i] | 32
+        if c == 100 and same_letters(text, i, end, tables, 0):
+            j = i + 7
+            while j < end and (text[j] == _SPACE or text[j] == 58):
+                j += 1
+            if j + 4 <= end and same_letters(text, j, end, tables, 1):
+                return True
+        elif c == 99 and text[i + 5] == 61 and same_letters(text, i, end, tables, 2):
+            j = i + 6
+            quote = text[j]
+            if quote == 34 or quote == 39:
+                j += 1
+            while j < end and text[j] != quote:
+                word = j
+                while j < end and text[j] != quote and text[j] != _SPACE:
+                    j += 1
+                if find(tables, np.int64(DOMAIN_HIDDEN), text, word, j) >= 0:
+                    return True
+                if j < end and text[j] == _SPACE:
+                    j += 1
+            i = j
+        i += 1
+    return False
+
+
+@kernel
+def same_letters(text, i, end, tables, which):  # type: ignore[no-untyped-def]
+    """True if `display` (0), `none` (1) or `class` (2) stands at i, in any case."""
+    if which == 0:
+        length = 7
+    elif which == 1:
+        length = 4
+    else:
+        length = 5
+    if i + length > end:
+        return False
+    for k in range(length):
+        if tables.fold[text[i + k]] != tables.pool[tables.settings[SETTING_KEYWORDS + which] + k]:
+            return False
+    return True
+
+
+@kernel
 def structure(text, n, tables):  # type: ignore[no-untyped-def]
     """(events, number of rows used): the constructs of text[:n]; see the module's comment."""
     classes = tables.structure_class
+    words = tables.words
     variants = tables.settings[SETTING_VARIANTS] != 0
     room = count_openers(text, n, classes)
     events = np.empty((room, 6), np.int32)
-    stack = np.empty((room, 4), np.int32)  # kind, first byte, openers left in the run, last free event of the run
+    # kind, first byte, openers left in the run or tag, last free event of the run; for hidden elements and those of
+    # the same tag inside them the first byte's place holds one more than the next such element's place, or 0.
+    stack = np.empty((room, 4), np.int32)
+    counts = np.zeros(STACK_KINDS, np.int64)  # openers on the stack by kind; [0]: as above, of the innermost
     used = 0
     depth = 0
-    braces = 0
-    open_tables = 0
-    open_variants = 0
     last_newline = -1
     no_comment_end = False
     unclosed = np.zeros(256, np.bool_)  # by number of the tag: no closing tag further on
@@ -398,29 +472,24 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
                     events[used, 0] = i
                     events[used, 1] = -1
                     events[used, 2] = EVENT_TABLE
+                    events[used, 5] = TAG_TABLE
                     stack[depth, 0] = STACK_TABLE
-                    stack[depth, 1] = i
                     stack[depth, 2] = 0
-                    stack[depth, 3] = used
+                    depth = push(stack, counts, depth, i, used)
                     used += 1
-                    depth += 1
-                    open_tables += 1
                     i += 2
                 else:
                     i += 1
                 continue
             run = min(run, MAX_RUN)
             start = j - run
-            stack[depth, 0] = STACK_BRACE
-            stack[depth, 1] = start
-            stack[depth, 2] = run
             for k in range(run // 2):
                 events[used, 0] = start + 2 * k
                 events[used, 1] = -1
                 used += 1
-            stack[depth, 3] = used - 1
-            depth += 1
-            braces += 1
+            stack[depth, 0] = STACK_BRACE
+            stack[depth, 2] = run
+            depth = push(stack, counts, depth, start, used - 1)
             i = j
         elif c == 125:  # }
             j = i
@@ -428,41 +497,28 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
                 j += 1
             run = j - i
             if (
-                open_tables > 0
+                counts[STACK_TABLE] > 0
                 and i > 0
                 and text[i - 1] == 124
-                and (run == 1 or run == 3 or braces == 0)
+                and (run == 1 or run == 3 or counts[STACK_BRACE] == 0)
                 and starts_line(text, i - 1)
             ):
                 top = depth
-                while top > 0 and (
-                    stack[top - 1, 0] == STACK_BRACKET
-                    or stack[top - 1, 0] == STACK_EXTERNAL
-                    or stack[top - 1, 0] == STACK_VARIANT
-                    or (run == 1 and stack[top - 1, 0] == STACK_BRACE)
-                ):
+                while top > 0 and stack[top - 1, 0] != STACK_TABLE:
+                    kind = stack[top - 1, 0]
+                    if kind == STACK_TABLE_TAG or (kind == STACK_BRACE and run != 1):
+                        break
                     top -= 1
                 if top > 0 and stack[top - 1, 0] == STACK_TABLE:
-                    while depth > top:
-                        depth -= 1
-                        if stack[depth, 0] == STACK_BRACE:
-                            braces -= 1
-                        elif stack[depth, 0] == STACK_VARIANT:
-                            open_variants -= 1
-                    depth -= 1
-                    open_tables -= 1
-                    row = stack[depth, 3]
-                    events[row, 1] = i + 1
+                    events[stack[top - 1, 3], 1] = i + 1
+                    depth = unwind(stack, counts, depth, top - 1)
                     i += 1
                     run -= 1
-            while run >= 2 and braces > 0:
-                while stack[depth - 1, 0] != STACK_BRACE:
-                    depth -= 1
-                    if stack[depth, 0] == STACK_TABLE:
-                        open_tables -= 1
-                    elif stack[depth, 0] == STACK_VARIANT:
-                        open_variants -= 1
+            while run >= 2 and counts[STACK_BRACE] > 0:
                 top = depth - 1
+                while stack[top, 0] != STACK_BRACE:
+                    top -= 1
+                depth = unwind(stack, counts, depth, top + 1)
                 count = 3 if stack[top, 2] >= 3 and run >= 3 else 2
                 row = stack[top, 3]
                 start = stack[top, 1] + stack[top, 2] - count
@@ -476,15 +532,13 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
                 i += count
                 run -= count
                 if stack[top, 2] < 2:
-                    depth -= 1
-                    braces -= 1
-            if run >= 1 and open_variants > 0 and text[j] == 45:
+                    depth = unwind(stack, counts, depth, top)
+            if run >= 1 and counts[STACK_VARIANT] > 0 and text[j] == 45:
                 top = depth
                 while top > 0 and (stack[top - 1, 0] == STACK_BRACKET or stack[top - 1, 0] == STACK_EXTERNAL):
                     top -= 1
                 if top > 0 and stack[top - 1, 0] == STACK_VARIANT:
-                    depth = top - 1
-                    open_variants -= 1
+                    depth = unwind(stack, counts, depth, top - 1)
                     row = stack[depth, 3]
                     events[row, 1] = j + 1
                     events[row, 4] = j - 1
@@ -498,28 +552,24 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
             if run == 1:
                 if starts_url(text, j):
                     if depth > 0 and stack[depth - 1, 0] == STACK_EXTERNAL:
-                        depth -= 1
+                        depth = unwind(stack, counts, depth, depth - 1)
                     events[used, 0] = i
                     events[used, 1] = -1
                     events[used, 2] = EVENT_EXTERNAL
                     stack[depth, 0] = STACK_EXTERNAL
-                    stack[depth, 1] = i
                     stack[depth, 2] = 0
-                    stack[depth, 3] = used
+                    depth = push(stack, counts, depth, i, used)
                     used += 1
-                    depth += 1
             else:
                 run = min(run, MAX_RUN)
                 start = j - run
-                stack[depth, 0] = STACK_BRACKET
-                stack[depth, 1] = start
-                stack[depth, 2] = run
                 for k in range(run // 2):
                     events[used, 0] = start + 2 * k
                     events[used, 1] = -1
                     used += 1
-                stack[depth, 3] = used - 1
-                depth += 1
+                stack[depth, 0] = STACK_BRACKET
+                stack[depth, 2] = run
+                depth = push(stack, counts, depth, start, used - 1)
             i = j
         elif c == 93:  # ]
             j = i
@@ -529,7 +579,7 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
             while run > 0 and depth > 0:
                 top = depth - 1
                 if stack[top, 0] == STACK_EXTERNAL and run == 2 and top > 0 and stack[top - 1, 0] == STACK_BRACKET:
-                    depth -= 1
+                    depth = unwind(stack, counts, depth, top)
                     top -= 1
                 if stack[top, 0] == STACK_EXTERNAL:
                     row = stack[top, 3]
@@ -539,7 +589,7 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
                         events[row, 4] = i
                         i += 1
                         run -= 1
-                    depth -= 1
+                    depth = unwind(stack, counts, depth, top)
                 elif stack[top, 0] == STACK_BRACKET and run >= 2:
                     row = stack[top, 3]
                     start = stack[top, 1] + stack[top, 2] - 2
@@ -553,7 +603,7 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
                     i += 2
                     run -= 2
                     if stack[top, 2] < 2:
-                        depth -= 1
+                        depth = unwind(stack, counts, depth, top)
                 else:
                     break
             i = j
@@ -588,66 +638,88 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
             if found < 0:
                 i = name_end
                 continue
-            tag = tables.words[found, 4]
-            if tag == TAG_TABLE:
-                if closing:
-                    if open_tables > 0:
-                        top = depth
-                        while top > 0 and (stack[top - 1, 0] == STACK_BRACKET or stack[top - 1, 0] == STACK_EXTERNAL):
-                            top -= 1
-                        if top > 0 and stack[top - 1, 0] == STACK_TABLE_TAG:
-                            end = tag_end(text, i, n)
-                            depth = top - 1
-                            open_tables -= 1
-                            events[stack[depth, 3], 1] = end + 1 if end >= 0 else name_end
-                elif tag_end(text, i, n) >= 0:
-                    events[used, 0] = i
-                    events[used, 1] = -1
-                    events[used, 2] = EVENT_TABLE
-                    stack[depth, 0] = STACK_TABLE_TAG
-                    stack[depth, 1] = i
-                    stack[depth, 2] = 0
-                    stack[depth, 3] = used
-                    used += 1
-                    depth += 1
-                    open_tables += 1
-                i = name_end
-            elif not closing and tag in (TAG_HIDDEN, TAG_LITERAL, TAG_REFERENCE, TAG_MATH):
-                i = name_end
+            tag = words[found, 4]
+            number = words[found, 5] & 255
+            start = i
+            i = name_end
+            if tag in (TAG_HIDDEN, TAG_LITERAL, TAG_REFERENCE, TAG_MATH):
+                if closing or unclosed[number]:
+                    continue
                 end = tag_end(text, name_end - 1, n)
-                number = tables.words[found, 5] & 255
-                if end >= 0 and text[end - 1] != 47 and not unclosed[number]:
-                    close = closing_tag(text, end + 1, n, name, name_end - name, tag == TAG_REFERENCE)
-                    if close >= 0:
-                        close_end = tag_end(text, close, n)
-                        events[used, 0] = name - 1
-                        events[used, 1] = close_end + 1 if close_end >= 0 else close + 2 + name_end - name
-                        events[used, 2] = EVENT_RAW
-                        events[used, 3] = end + 1
-                        events[used, 4] = close
-                        events[used, 5] = tag
-                        i = events[used, 1]
-                        used += 1
-                    elif close == -1:
-                        unclosed[number] = True
+                if end < 0 or text[end - 1] == 47:
+                    continue
+                close = closing_tag(text, end + 1, n, name, name_end - name, tag == TAG_REFERENCE)
+                if close >= 0:
+                    close_end = tag_end(text, close, n)
+                    events[used, 0] = start
+                    events[used, 1] = close_end + 1 if close_end >= 0 else close + 2 + name_end - name
+                    events[used, 2] = EVENT_RAW
+                    events[used, 3] = end + 1
+                    events[used, 4] = close
+                    events[used, 5] = tag
+                    i = events[used, 1]
+                    used += 1
+                elif close == -1:
+                    unclosed[number] = True
+                continue
+            # Elements that are dropped with their content: tables, and what a style or a class hides.
+            if closing:
+                wanted = counts[0] > 0 and stack[counts[0] - 1, 2] == number
+                if tag == TAG_TABLE and counts[STACK_TABLE_TAG] > 0:
+                    wanted = True
+                if not wanted:
+                    continue
+                top = depth
+                while top > 0 and (stack[top - 1, 0] == STACK_BRACKET or stack[top - 1, 0] == STACK_EXTERNAL):
+                    top -= 1
+                if top > 0 and stack[top - 1, 0] >= STACK_TABLE_TAG and stack[top - 1, 2] == number:
+                    top -= 1
+                    if stack[top, 0] != STACK_NESTED:
+                        end = tag_end(text, start, n)
+                        events[stack[top, 3], 1] = end + 1 if end >= 0 else name_end
+                    depth = unwind(stack, counts, depth, top)
+                continue
+            nested = counts[0] > 0 and stack[counts[0] - 1, 2] == number
+            if not (tag == TAG_TABLE or nested or text[name_end] == _SPACE or text[name_end] == _NEWLINE):
+                continue
+            end = tag_end(text, name_end - 1, n)
+            if end < 0 or text[end - 1] == 47:
+                continue
+            if tag == TAG_TABLE:
+                kind = STACK_TABLE_TAG
+            elif is_hidden(text, name_end, end, tables):
+                kind = STACK_HIDDEN
+            elif nested:
+                kind = STACK_NESTED
             else:
-                i = name_end
+                continue
+            row = -1
+            if kind != STACK_NESTED:
+                row = used
+                events[used, 0] = start
+                events[used, 1] = -1
+                events[used, 2] = EVENT_TABLE
+                events[used, 5] = tag
+                used += 1
+            previous = start
+            if kind != STACK_TABLE_TAG:
+                previous = counts[0]
+                counts[0] = depth + 1
+            stack[depth, 0] = kind
+            stack[depth, 2] = number
+            depth = push(stack, counts, depth, previous, row)
         elif c == 45:  # -
             if variants and text[i + 1] == 123 and text[i + 2] != 123:
-                if open_variants >= MAX_VARIANTS and stack[depth - 1, 0] == STACK_VARIANT:
-                    depth -= 1
-                    open_variants -= 1
+                if counts[STACK_VARIANT] >= MAX_VARIANTS and stack[depth - 1, 0] == STACK_VARIANT:
+                    depth = unwind(stack, counts, depth, depth - 1)
                 events[used, 0] = i
                 events[used, 1] = -1
                 events[used, 2] = EVENT_VARIANT
                 events[used, 3] = i + 2
                 stack[depth, 0] = STACK_VARIANT
-                stack[depth, 1] = i
                 stack[depth, 2] = 0
-                stack[depth, 3] = used
+                depth = push(stack, counts, depth, i, used)
                 used += 1
-                depth += 1
-                open_variants += 1
                 i += 2
             else:
                 i += 1
@@ -682,7 +754,7 @@ def put_code_point(out, o, code):  # type: ignore[no-untyped-def]
 def put_entity(text, p, limit, out, o, tables):  # type: ignore[no-untyped-def]
     """Writes what the `&` at p stands for; (where to go on, new end of the output)."""
     j = p + 1
-    code = np.int64(0)
+    code = j - j
     if text[j] == 35:  # numeric
         j += 1
         if (text[j] | 32) == 120:
@@ -875,7 +947,7 @@ def find_argument(selector, arguments, first, last, out, pool, code):  # type: i
     for a in range(last - 1, first - 1, -1):
         if selector > 0:
             if arguments[a, 4] == selector:
-                return trim(out, np.int64(arguments[a, 0]), np.int64(arguments[a, 1]))
+                return trim(out, int(arguments[a, 0]), int(arguments[a, 1]))
         elif arguments[a, 2] >= 0:
             start = arguments[a, 2]
             length = code[-selector]
@@ -887,7 +959,7 @@ def find_argument(selector, arguments, first, last, out, pool, code):  # type: i
                         same = False
                         break
                 if same:
-                    return trim(out, np.int64(arguments[a, 0]), np.int64(arguments[a, 1]))
+                    return trim(out, int(arguments[a, 0]), int(arguments[a, 1]))
     return 0, 0
 
 
@@ -971,18 +1043,19 @@ def put_cased(tables, out, o, room, start, end, upper, whole):  # type: ignore[n
 @kernel
 def put_superscript(out, o, c):  # type: ignore[no-untyped-def]
     """Writes a digit or a sign as its superscript character, another byte as it is; the new end of the output."""
-    code = np.int64(c)
     if c == 43:
-        code = np.int64(0x207A)
+        code = 0x207A
     elif c == 45:
-        code = np.int64(0x207B)
+        code = 0x207B
     elif c == 49:
-        code = np.int64(0xB9)
+        code = 0xB9
     elif c == 50 or c == 51:
-        code = np.int64(0xB0 + c - 48)
+        code = 0xB0 + c - 48
     elif is_digit(c):
-        code = np.int64(0x2070 + c - 48)
-    return put_code_point(out, o, code)
+        code = 0x2070 + c - 48
+    else:
+        code = c
+    return put_code_point(out, o, np.int64(code))
 
 
 @kernel
@@ -1097,7 +1170,7 @@ def evaluate(tables, program, arguments, first, last, out, o, room, title, flags
             total = 0
             for a in range(first, last):
                 if arguments[a, 4] > total and arguments[a, 4] < MAX_ARGUMENTS:
-                    start, end = trim(out, np.int64(arguments[a, 0]), np.int64(arguments[a, 1]))
+                    start, end = trim(out, int(arguments[a, 0]), int(arguments[a, 1]))
                     if end > start:
                         total = arguments[a, 4]
             written = 0
@@ -1106,7 +1179,7 @@ def evaluate(tables, program, arguments, first, last, out, o, room, title, flags
                 number = arguments[a, 4]
                 if number < code[pc + 1] or (number - code[pc + 1]) % code[pc + 2] != 0:
                     continue
-                start, end = trim(out, np.int64(arguments[a, 0]), np.int64(arguments[a, 1]))
+                start, end = trim(out, int(arguments[a, 0]), int(arguments[a, 1]))
                 if end <= start:
                     continue
                 offset = code[pc + 3]
@@ -1188,7 +1261,7 @@ def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-d
     if arguments[a, 2] < 0:
         arguments[a, 4] = position
         return position + 1
-    start, end = trim(out, np.int64(arguments[a, 2]), np.int64(arguments[a, 3]))
+    start, end = trim(out, int(arguments[a, 2]), int(arguments[a, 3]))
     arguments[a, 2] = start
     arguments[a, 3] = end
     arguments[a, 4] = read_integer(out, start, end)
@@ -1318,20 +1391,22 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
     keep_headings = settings[SETTING_KEEP_HEADINGS] != 0
     keep_lists = settings[SETTING_KEEP_LISTS] != 0
     keep_appendices = settings[SETTING_KEEP_APPENDICES] != 0
+    # Not a literal, which would make numba compile what is called with it a second time.
+    zero = n - n
     frames = np.empty((MAX_FRAMES, 8), np.int32)
     arguments = np.empty((MAX_ARGUMENTS, 5), np.int32)
-    depth = np.int64(0)
+    depth = zero
     rules = 0  # template frames among them
-    next_argument = np.int64(0)
-    o = np.int64(0)
-    e = np.int64(0)
-    limit = np.int64(n)
+    next_argument = zero
+    o = zero
+    e = zero
+    limit = n
     quotes_end = 0
     bold_as_italic = -1
     skip_level = 0  # > 0: inside a section that is dropped
-    line_kind, p, level, heading_end, heading_line_end = classify_line(text, np.int64(0), n)
-    line_start = np.int64(0)  # in the output
-    blank_to = np.int64(0)  # up to where the line in the output is known to be blank
+    line_kind, p, level, heading_end, heading_line_end = classify_line(text, zero, n)
+    line_start = zero  # in the output
+    blank_to = zero  # up to where the line in the output is known to be blank
     if line_kind == LINE_HEADING:
         frames[0, 0] = FRAME_RANGE
         frames[0, 1] = heading_end
@@ -1341,10 +1416,10 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
     while True:
         if p >= limit and depth > 0:
             depth -= 1
-            p = np.int64(frames[depth, 2])
+            p = int(frames[depth, 2])
             if frames[depth, 0] == FRAME_TEMPLATE:
-                start = np.int64(frames[depth, 3])
-                first = np.int64(frames[depth, 5])
+                start = int(frames[depth, 3])
+                first = int(frames[depth, 5])
                 if frames[depth, 6] >= 0:
                     close_argument(arguments, frames[depth, 6], out, o, frames[depth, 7])
                     last = next_argument
@@ -1367,7 +1442,7 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                 blank_to = min(blank_to, start)
                 next_argument = first
                 rules -= 1
-            limit = np.int64(frames[depth - 1, 1]) if depth > 0 else np.int64(n)
+            limit = int(frames[depth - 1, 1]) if depth > 0 else n
             continue
         if p >= n or (depth == 0 and text[p] == _NEWLINE):
             # End of a line of the page itself.
@@ -1558,9 +1633,9 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                 o += 1
                 p += 1
             continue
-        end = np.int64(events[e, 1])
-        inner = np.int64(events[e, 3])
-        inner_end = np.int64(events[e, 4])
+        end = int(events[e, 1])
+        inner = int(events[e, 3])
+        inner_end = int(events[e, 4])
         if event == EVENT_TEMPLATE:
             program, j = find_template(text, inner, inner_end, tables)
             if program < 0 or rules >= MAX_RULE_DEPTH:
@@ -1617,7 +1692,10 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                 limit = inner_end
                 p = j
         elif event == EVENT_TABLE:
-            out[o] = _NEWLINE if depth == 0 else _SPACE
+            if events[e, 5] == TAG_INLINE:
+                out[o] = MARK
+            else:
+                out[o] = _NEWLINE if depth == 0 else _SPACE
             o += 1
             p = end
         elif event == EVENT_RAW:
@@ -2101,8 +2179,8 @@ def clean(out, n):  # type: ignore[no-untyped-def]
 
     Lines keep no space at their ends; blank lines, and lines without a letter or a digit, are removed.
     """
-    w = np.int64(0)
-    line = np.int64(0)  # where the current line starts in what is written
+    w = n - n
+    line = w  # where the current line starts in what is written
     mark = False  # something was dropped since the last character
     letters = False
     i = 0
