@@ -1,4 +1,4 @@
-"""Checkpoints of other programs: what goes out comes back the same. (Hugging Face itself reads them in test_torch.py.)"""
+"""Checkpoints of other programs: what goes out comes back the same. (test_torch.py has Hugging Face read them.)"""
 
 import json
 
@@ -144,7 +144,7 @@ def test_another_models_checkpoint_is_refused():
     with pytest.raises(UnusableInputError, match=r"has shape \[500, 32\], the model's has \[500, 16\]"):
         pretraining_model(small_config()).load(values, where="model.ckpt")
     shallow = values_of(small_config())
-    with pytest.raises(UnusableInputError, match="lacks bert/encoder/layer_1/.* of the encoder"):
+    with pytest.raises(UnusableInputError, match=r"lacks bert/encoder/layer_1/.* of the encoder"):
         pretraining_model(small_config(num_hidden_layers=2)).load(shallow, where="model.ckpt")
 
 

@@ -184,7 +184,7 @@ def test_any_past_checkpoint_is_evaluated(settings, small_examples):
 
 def test_nan_stops_the_run_and_keeps_the_last_good_checkpoint(settings):
     # Ten thousand times too fast: the loss overflows within a few steps.
-    with pytest.raises(RunFailedError, match=r"the .* of step \d+ is (nan|inf), and the run was stopped; the last good"):
+    with pytest.raises(RunFailedError, match=r"the .* of step \d+ is (nan|inf), .* the last good checkpoint"):
         train(settings, optimizer="adamw", learning_rate=1e18, num_train_steps=40, num_warmup_steps=4)
     for path in checkpoints.list_checkpoints(settings["output_dir"]):
         assert all(np.isfinite(a).all() for a in checkpoints.read(path).arrays.values())
