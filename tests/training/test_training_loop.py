@@ -56,7 +56,7 @@ def started(settings, **changes):
     options = {k: ",".join(v) if isinstance(v, tuple) else v for k, v in (settings | changes).items()}
     flags = [f"--{k}={v}" for k, v in options.items()]
     return subprocess.Popen(
-        [sys.executable, str(ROOT / "tests/training/driver.py"), "train", *flags],
+        [sys.executable, "-m", "maskmill", "train", *flags],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.DEVNULL,

@@ -1,0 +1,167 @@
+"""Fine-tuning: examples from TSV and TFRecords, limits for each text, metrics, and a run that learns."""
+
+import json
+
+import numpy as np
+import pytest
+from training_helpers import BACKEND, small_config
+
+from training import command, finetune, inputs
+from training.options import TrainOptions
+from transforms.errors import UnusableInputError
+
+pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the steps are tested on both backends elsewhere")
+
+WORDS = ["good", "bad", "red", "blue", "film", "plot"]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]
+START, END = SPECIAL.index("[CLS]"), SPECIAL.index("[SEP]")
+
+
+@pytest.fixture
+def vocab(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(SPECIAL + WORDS) + "\n")
+    return str(path)
+
+
+def ids(text):
+    return np.array([(SPECIAL + WORDS).index(w) for w in text.split()], np.int32)
+
+
+def options(tmp_path, vocab, **changes):
+    config = small_config(vocab_size=len(SPECIAL + WORDS), max_position_embeddings=32)
+    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
+    settings = {
+        "output_dir": str(tmp_path / "run"),
+        "bert_config_file": str(tmp_path / "bert_config.json"),
+        "vocab_file": vocab,
+        "task": "classify",
+        "max_seq_length": 16,
+        "train_batch_size": 16,
+        "eval_batch_size": 16,
+        "num_train_steps": 60,
+        "num_warmup_steps": 10,
+        "learning_rate": 0.01,
+        "eval_every_samples": 10**6,
+    }
+    return TrainOptions(**(settings | changes))
+
+
+def test_single_texts_are_learnt_from_tsv(tmp_path, vocab):
+    draw = np.random.default_rng(0)
+    rows = ["text\tlabel"]
+    for _ in range(200):
+        label = int(draw.integers(2))
+        rows.append(f"{draw.choice(WORDS[2:])} {WORDS[1 - label]} {draw.choice(WORDS[2:])}\t{label}")
+    (tmp_path / "train.tsv").write_text("\n".join(rows) + "\n")
+    train = (str(tmp_path / "train.tsv"),)
+    assert command.run(options(tmp_path, vocab, input_file=train, eval_file=train)) == 0
+    logged = [json.loads(x) for x in (tmp_path / "run/log.jsonl").read_text().splitlines()]
+    last = [x for x in logged if x["event"] == "eval"][-1]
+    assert last["accuracy"] > 0.95
+    assert last["f1"] > 0.95
+
+
+def test_pairs_become_ids_with_a_limit_each(tmp_path, vocab):
+    (tmp_path / "pairs.tsv").write_text(
+        "query_id\tquery\tdocument\tlabel\n"
+        "q7\tgood film\tthe\t1\n"  # `the` is no word of the vocabulary
+        "q7\tgood film red blue plot\tbad plot bad plot bad\t0\n"
+        "q8\t\tgood\t0\n"
+    )
+    chosen = options(
+        tmp_path, vocab, input_file=(str(tmp_path / "pairs.tsv"),), max_query_length=4, max_document_length=4,
+    )  # fmt: skip
+    found = finetune.find_examples(chosen, small_config(vocab_size=12, max_position_embeddings=32))
+    batch = next(inputs.evaluation_batches(found.training, found.features, batch=3))
+    unknown = SPECIAL.index("[UNK]")
+    good, film, bad, plot = (int(ids(w)[0]) for w in ("good", "film", "bad", "plot"))
+    expected = [
+        [START, good, film, END, unknown, END],
+        [START, good, film, END, bad, plot, bad, END],
+        [START, END, good, END],
+    ]
+    for row, wanted in enumerate(expected):
+        assert batch["input_ids"][row].tolist() == wanted + [0] * (16 - len(wanted))
+        assert batch["input_mask"][row].sum() == len(wanted)
+    assert batch["segment_ids"][0].tolist() == [0] * 4 + [1] * 2 + [0] * 10
+    assert batch["query_ids"].tolist() == [0, 0, 1]
+    assert batch["label_ids"].tolist() == [1, 0, 0]
+
+
+def test_without_limits_the_longer_text_loses_its_end():
+    layout = finetune.PairLayout(length=8, first=None, second=None, start=1, end=2)
+    got, segments = layout(np.arange(10, 14), np.arange(20, 23))
+    # As run_classifier.py's _truncate_seq_pair: 5 tokens are left, and on a tie the second text gives one up.
+    assert got == [1, 10, 11, 12, 2, 20, 21, 2]
+    assert segments == [0] * 5 + [1] * 3
+    assert layout(np.arange(10, 30), None)[0] == [1, *range(10, 16), 2]
+
+
+def test_metrics():
+    labels, predicted = np.array([1, 1, 0, 0, 1]), np.array([1, 0, 0, 1, 1])
+    assert finetune.f1(labels, predicted, 2) == pytest.approx(2 / 3)
+    assert finetune.f1(np.array([0, 1, 2, 2]), np.array([0, 1, 2, 1]), 3) == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+    # Query 0: relevant at rank 2. Query 1: at rank 11, too late. Query 2: none. Query 3: two, the first at rank 1.
+    queries = np.array([0] * 3 + [1] * 11 + [2] * 2 + [3] * 2)
+    scores = np.array([3.0, 2.0, 1.0, *range(11, 0, -1), 1.0, 2.0, 5.0, 4.0])
+    relevant = np.array([0, 1, 0] + [0] * 10 + [1] + [0, 0] + [1, 1], bool)
+    assert finetune.mean_reciprocal_rank(queries, scores, relevant) == pytest.approx((0.5 + 0 + 0 + 1) / 4)
+    shuffled = np.random.default_rng(0).permutation(len(queries))
+    again = finetune.mean_reciprocal_rank(queries[shuffled], scores[shuffled], relevant[shuffled])
+    assert again == pytest.approx(1.5 / 4)
+
+
+def test_padded_examples_do_not_count():
+    task = finetune.ClassificationTask(None, num_labels=2)
+    part = {
+        "logits": np.array([[0.0, 2.0], [2.0, 0.0], [9.0, 0.0]], np.float32),
+        "label_ids": np.array([1, 0, 1]),
+        "query_ids": np.array([0, 0, 5]),
+        "example_weights": np.array([1.0, 1.0, 0.0], np.float32),
+    }
+    metrics = task.metrics([part])
+    assert metrics["accuracy"] == metrics["f1"] == metrics["mrr_at_10"] == 1.0
+    assert metrics["loss"] == pytest.approx(float(np.log1p(np.exp(-2.0))))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("text\tclass\nx\t1\n", "the header line names no column label; it names text, class"),
+        ("sentence\tlabel\nx\t1\n", "the header line names no column text, text_a or query"),
+        ("text\tlabel\nx\t1\ny\n", "line 3: there are 1 columns, and the header has 2"),
+        ("text\tlabel\nx\t2\n", "line 2: label '2' is no number from 0 to 1"),
+        ("text\tlabel\nx\tyes\n", "line 2: label 'yes' is no number from 0 to 1"),
+        ("text\tlabel\n", "there is no example in these files"),
+        ("", "the header line names no column label; it names nothing"),
+    ],
+)
+def test_bad_tsv_is_said_in_one_sentence(tmp_path, vocab, content, message):
+    (tmp_path / "bad.tsv").write_text(content)
+    chosen = options(tmp_path, vocab, input_file=(str(tmp_path / "bad.tsv"),))
+    with pytest.raises(UnusableInputError, match=message):
+        finetune.find_examples(chosen, small_config(vocab_size=12, max_position_embeddings=32))
+
+
+def test_bad_options_are_said_in_one_sentence(tmp_path, vocab):
+    (tmp_path / "x.tsv").write_text("text\tlabel\nx\t1\n")
+    config = small_config(vocab_size=12, max_position_embeddings=32)
+    given = {"input_file": (str(tmp_path / "x.tsv"),)}
+    with pytest.raises(UnusableInputError, match="together pass --max_seq_length 16"):
+        finetune.find_examples(options(tmp_path, vocab, **given, max_query_length=9, max_document_length=8), config)
+    with pytest.raises(UnusableInputError, match="give --vocab_file"):
+        finetune.find_examples(options(tmp_path, None, **given), config)
+    with pytest.raises(UnusableInputError, match="64 tokens long, and the model has 32 positions"):
+        finetune.find_examples(options(tmp_path, vocab, **given, max_seq_length=64), config)
+
+
+def test_a_label_beyond_the_models_is_refused():
+    from training.model import classification_model
+
+    task = finetune.ClassificationTask(classification_model(small_config(), num_labels=2), num_labels=2)
+    batch = {"input_ids": np.array([[1]]), "label_ids": np.array([2])}
+    with pytest.raises(UnusableInputError, match="The examples have label 2, and --num_labels is 2"):
+        task.check(batch)
+
+
