@@ -72,7 +72,11 @@ def plan_batches(numbered: Sequence[tuple[int, InputFile]], options: ExtractOpti
     batches: list[UnitBatch] = []
     inputs = [file for _, file in sorted(numbered, key=lambda pair: pair[0])]
     for file in inputs:
-        units = dump.plan_units([files.FileInfo(path=file.path, size=file.size)], input_format=options.input_format)
+        units = dump.plan_units(
+            [files.FileInfo(path=file.path, size=file.size)],
+            input_format=options.input_format,
+            reading=extraction_options(options).reading,
+        )
         cut = [tuple(units)] if options.max_documents is not None else [(unit,) for unit in units]
         for some in cut:
             batches.append(UnitBatch(number=len(batches), file=file, units=some, limit=options.max_documents))
@@ -210,7 +214,7 @@ def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
     from_doc_files = dump.detect_format(found[0].path, options.input_format) == "wikiextractor"
     if options.compat == "mlperf" and from_doc_files and options.max_documents is not None:
         raise UnusableInputError("--max_documents does not go with WikiExtractor files and --compat mlperf.")
-    dump.plan_units(found, input_format=options.input_format)
+    dump.plan_units(found, input_format=options.input_format, reading=extraction_options(options).reading)
     manifest.check_writable(options.output)
     manifest.prepare_output(options.output, "extract", parameters(options))
     return ExtractCorpus(options=options, from_doc_files=from_doc_files), sum(f.size for f in found)

@@ -325,3 +325,15 @@ def test_unusable_flags(
     code, text = outcome(capsys, tmp_path / "out", f"--input={DUMP}", *flags)
     assert code == 2
     assert message in text
+
+
+def test_a_missing_column_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"body": ["A sentence."]}), tmp_path / "a.parquet")
+    code, message = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/a.parquet", "--text_column=txet")
+    assert code == 2
+    assert "txet" in message
+    assert "body" in message
+    assert not (tmp_path / "out").exists()
