@@ -15,6 +15,8 @@ DONE, FAILED, UNUSABLE = 0, 1, 2
 
 # The order in which a summary shows the counts of a manifest.
 _STEPS = ("extract", "clean", "train", "eval")
+# Of shards these counts, in this order (the manifest has more); of other steps all, what went in and came out first.
+_SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available", "picked", "bytes")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +133,12 @@ def _report(output: str, manifest: Mapping[str, Any]) -> None:
     print(f"{manifest['stage']}: {output}")
     for step in sorted(manifest["counts"], key=_STEPS.index):
         counts = manifest["counts"][step]
-        shown = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in counts.items())
+        names = (
+            _SHOWN
+            if step in ("train", "eval")
+            else sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
+        )
+        shown = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in names if name in counts)
         print(f"  {step:<8} {shown}")
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
