@@ -2,8 +2,8 @@
 
     .venv/bin/python -m benchmarks.flink DUMP --runs 5
 
-Both work two at a time, on the same input and in turn, run by run. Start-up is left out of both: a run's time is that from
-its first finished piece to its last, over the pieces finished in it. The outputs must be the same, or it stops.
+Both work two at a time, on the same input and in turn, run by run. Start-up is left out of both: a run's time is that
+from its first finished piece to its last, over the pieces finished in it. The outputs must be the same, or it stops.
 """
 
 import argparse
