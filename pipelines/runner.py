@@ -1,12 +1,12 @@
 """Runs a stage's Beam graph: the local runner by default, any other by its name, with one sentence for a failure."""
 
-import _thread
 import contextlib
 import dataclasses
 import logging
 import os
 import re
 import shlex
+import signal
 import sys
 import tempfile
 import threading
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import apache_beam as beam
+import psutil
 from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
@@ -113,6 +114,7 @@ def run(
 
 
 _WORKER_LOG = "workers.log"
+_WORKER_MODULE = "pipelines.local_worker"
 
 
 def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
@@ -121,7 +123,7 @@ def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
     if direct.direct_running_mode != "multi_processing":
         return FnApiRunner()
     log = shlex.quote(os.path.join(logs, _WORKER_LOG))
-    command = f"exec {shlex.quote(sys.executable)} -m pipelines.local_worker {os.getpid()} 2>>{log}"
+    command = f"exec {shlex.quote(sys.executable)} -m {_WORKER_MODULE} {os.getpid()} 2>>{log}"
     # The mode would make the runner choose Beam's own command.
     direct.direct_running_mode = "in_memory"
     return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
@@ -141,9 +143,16 @@ def _one_sentence(logs: str) -> Iterator[None]:
     failed_threads: list[threading.ExceptHookArgs] = []
 
     def note(failure: threading.ExceptHookArgs) -> None:
+        first = not any(_WORKER_ENDED.search(str(f.exc_value)) for f in failed_threads)
         failed_threads.append(failure)
-        if _WORKER_ENDED.search(str(failure.exc_value)):
-            _thread.interrupt_main()  # a runner waits for ever for a worker that ended before it answered
+        if first and _WORKER_ENDED.search(str(failure.exc_value)):
+            # The runner waits for ever for a worker that ended before it answered, and at the end for the others.
+            for worker in psutil.Process().children():
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if _WORKER_MODULE in worker.cmdline():
+                        worker.kill()
+            # A real signal: it wakes the main thread from the lock that it waits for.
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     previous, threading.excepthook = threading.excepthook, note
     try:
