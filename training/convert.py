@@ -38,8 +38,8 @@ def read(path: str, model: ModelConfig) -> Values:
         if kind == checkpoints.TRAINING_FORMAT:
             raise UnusableInputError(
                 f"{found}: this is a training checkpoint of a maskmill run, at step {metadata['step']}, and no "
-                "initial one. To go on with that run, give its directory as --output_dir; to begin another run from its "
-                "weights, convert it first: maskmill convert-checkpoint --format maskmill."
+                "initial one. To go on with that run, give its directory as --output_dir; to begin another run from "
+                "its weights, convert it first: maskmill convert-checkpoint --format maskmill."
             )
         if kind == checkpoints.WEIGHTS_FORMAT:
             return arrays

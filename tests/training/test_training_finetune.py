@@ -163,5 +163,3 @@ def test_a_label_beyond_the_models_is_refused():
     batch = {"input_ids": np.array([[1]]), "label_ids": np.array([2])}
     with pytest.raises(UnusableInputError, match="The examples have label 2, and --num_labels is 2"):
         task.check(batch)
-
-

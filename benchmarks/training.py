@@ -1,0 +1,169 @@
+"""Tokens a second and share of the chip's peak: maskmill train beside Hugging Face + PyTorch, on the same batches.
+
+    .venv-training/bin/python benchmarks/training.py                          # BERT-base and large at 128 and 512
+    .venv-training/bin/python benchmarks/training.py --torch_python PATH      # and Hugging Face in that environment
+    .venv-training/bin/python benchmarks/training.py --models tiny --lengths 64 --batch 8 --dtype float32   # on a CPU
+
+Each system runs in a process of its own, first one, then the other, `--rounds` times over; the median counts. Both
+train BERT with both losses and AdamW on random tokens, all positions used, in `--dtype`; Hugging Face with
+`attn_implementation="sdpa"` and `torch.compile`. Printed: tokens a second, and model FLOP/s as a share of
+`--peak_tflops` (the chip's dense bfloat16 peak: H100 SXM 989, H200 989, A100 312, TPU v5e 197, v5p 459).
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def flops_per_token(layers: int, width: int, inner: int, vocab: int, length: int, predictions: int) -> float:
+    """Multiply-adds counted as two, forward and backward (three times forward), for one token of a sequence."""
+    of_layer = 2 * (4 * width * width + 2 * width * inner) + 4 * length * width
+    head = 2 * (width * width + width * vocab) * predictions / length
+    return 3.0 * (layers * of_layer + head)
+
+
+def batch_of(count: int, length: int, vocab: int) -> dict[str, Any]:
+    import numpy as np
+
+    draw = np.random.default_rng(0)
+    predictions = round(0.15 * length)
+    return {
+        "input_ids": draw.integers(0, vocab, (count, length), np.int32),
+        "input_mask": np.ones((count, length), np.int32),
+        "segment_ids": draw.integers(0, 2, (count, length), np.int32),
+        "masked_lm_positions": np.sort(draw.permuted(np.tile(np.arange(length), (count, 1)), axis=1)[:, :predictions]),
+        "masked_lm_ids": draw.integers(0, vocab, (count, predictions), np.int32),
+        "masked_lm_weights": np.ones((count, predictions), np.float32),
+        "next_sentence_labels": draw.integers(0, 2, count, np.int32),
+    }
+
+
+def measure_maskmill(model: dict[str, Any], length: int, batch: int, steps: int, dtype: str) -> float:
+    """Seconds a step of maskmill's training step on JAX."""
+    from training import devices
+
+    devices.select_backend("jax")
+    used = devices.start(
+        devices.DeviceOptions(backend="jax", dtype="mixed_bfloat16" if dtype == "bfloat16" else "float32")
+    )
+    from training import optimizers, tasks
+    from training import steps as training_steps
+    from training.config import ModelConfig
+    from training.model import pretraining_model
+
+    task = tasks.PretrainingTask(pretraining_model(ModelConfig(**model)))
+    made = training_steps.make_steps(task, optimizers.AdamW(1e-4), used, training_steps.StepOptions())
+    arrays = {k: v[None].astype("int32") if v.dtype.kind == "i" else v[None] for k, v in batch_of(
+        batch, length, model["vocab_size"]).items()}  # fmt: skip
+    return _timed(lambda: float(made.train(arrays)["loss"]), lambda: made.train(arrays), steps)
+
+
+def measure_hugging_face(model: dict[str, Any], length: int, batch: int, steps: int, dtype: str) -> float:
+    """Seconds a step of Hugging Face's BertForPreTraining on PyTorch."""
+    import torch
+    from transformers import BertConfig, BertForPreTraining
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.set_float32_matmul_precision("high")
+    config = BertConfig(**(model | {"hidden_act": "gelu_new"}))
+    config._attn_implementation = "sdpa"
+    network: Any = torch.compile(BertForPreTraining(config).to(device).train())
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=device == "cuda")
+    arrays = batch_of(batch, length, model["vocab_size"])
+    labels = torch.full((batch, length), -100)
+    labels.scatter_(1, torch.tensor(arrays["masked_lm_positions"]), torch.tensor(arrays["masked_lm_ids"]).long())
+    inputs = {
+        "input_ids": torch.tensor(arrays["input_ids"]).long(),
+        "token_type_ids": torch.tensor(arrays["segment_ids"]).long(),
+        "labels": labels,
+        "next_sentence_label": torch.tensor(arrays["next_sentence_labels"]).long(),
+    }
+    inputs = {name: value.to(device) for name, value in inputs.items()}
+
+    def step() -> Any:
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bfloat16"):
+            loss = network(**inputs).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    return _timed(lambda: float(step()), step, steps)
+
+
+def _timed(wait: Any, step: Any, steps: int) -> float:
+    """Seconds a step, after two that compile; `wait` runs one and waits for its loss."""
+    wait(), wait()
+    start = time.perf_counter()
+    for _ in range(steps - 1):
+        step()
+    wait()
+    return (time.perf_counter() - start) / steps
+
+
+def main() -> None:
+    """Runs the measurements; with --measure, one of them."""
+    sys.path.insert(0, str(ROOT))
+    from training.config import PRESETS
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default="base,large", help="presets")
+    parser.add_argument("--lengths", default="128,512", help="sequence lengths")
+    parser.add_argument("--batch", type=int, help="examples in a batch (default: 16,384 tokens)")
+    parser.add_argument("--steps", type=int, default=20, help="steps that are timed")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
+    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    parser.add_argument("--dropout", type=float, default=0.1, help="of hidden states; attention has none in either")
+    parser.add_argument("--peak_tflops", type=float, help="the chip's dense bfloat16 peak")
+    parser.add_argument("--torch_python", help="a Python with torch and transformers; without it, maskmill alone")
+    parser.add_argument("--measure", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        task = json.loads(options.measure)
+        function = {"maskmill": measure_maskmill, "Hugging Face": measure_hugging_face}[task.pop("system")]
+        print(json.dumps(function(**task)))
+        return
+    systems = {"maskmill": sys.executable}
+    if options.torch_python:
+        systems["Hugging Face"] = options.torch_python
+    for name in options.models.split(","):
+        for length in map(int, options.lengths.split(",")):
+            model = PRESETS[name] | {
+                "hidden_dropout_prob": options.dropout,
+                "attention_probs_dropout_prob": 0.0,
+                "max_position_embeddings": max(512, length),
+            }
+            batch = options.batch or max(1, 16384 // length)
+            common = {"model": model, "length": length, "batch": batch, "steps": options.steps, "dtype": options.dtype}
+            seconds: dict[str, list[float]] = {system: [] for system in systems}
+            for _ in range(options.rounds):
+                for system, python in systems.items():
+                    task = json.dumps({"system": system, **common})
+                    line = subprocess.run(
+                        [python, __file__, "--measure", task], stdout=subprocess.PIPE, text=True, check=True
+                    ).stdout
+                    seconds[system].append(float(line.splitlines()[-1]))
+            work = flops_per_token(
+                model["num_hidden_layers"], model["hidden_size"], model["intermediate_size"], model["vocab_size"],
+                length, round(0.15 * length),
+            )  # fmt: skip
+            for system, measured in seconds.items():
+                speed = batch * length / statistics.median(measured)
+                share = (
+                    f", {100 * speed * work / (options.peak_tflops * 1e12):.1f} % of peak"
+                    if options.peak_tflops
+                    else ""
+                )
+                print(f"{name} {length} x {batch} {options.dtype}: {system} {speed:,.0f} tokens/s{share}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
