@@ -20,7 +20,7 @@ from transforms.tokenization import TokenizedText, Tokenizer
 from transforms.vocabulary import DuplicatePieces, Vocabulary
 
 MIN_SEQ_LENGTH = 5  # [CLS], a piece, [SEP], a piece, [SEP]
-MAX_SEQ_LENGTH = 65_535
+MAX_SEQ_LENGTH = instance_kernels.POSITION + 1
 _BUFFER_BYTES = 4 << 20
 _SPARE = 1024
 
@@ -30,7 +30,7 @@ class MaskingOptions:
     """How examples are made. The names are those of the reference's flags; its defaults, too.
 
     Attributes:
-      max_seq_length: pieces of an example, 5 to 65,535; shorter ones are padded.
+      max_seq_length: pieces of an example, 5 to 16,384; shorter ones are padded.
       max_predictions_per_seq: most masked positions of an example, from 1.
       masked_lm_prob: share of an example's pieces that is masked, above 0, up to 1.
       short_seq_prob: share of the documents' passes that aim at a shorter length, 0 to 1.
@@ -117,8 +117,8 @@ class Instances:
     lengths: np.ndarray
     is_random: np.ndarray
     mask_ends: np.ndarray
-    mask_positions: np.ndarray
-    mask_ids: np.ndarray
+    masks: np.ndarray
+    redrawn: np.ndarray
     order: np.ndarray
 
     def __len__(self) -> int:
@@ -176,7 +176,7 @@ def write_examples(
         unknown_words=text.unknown,
         examples=len(instances),
         random_next=int(np.count_nonzero(instances.is_random)),
-        masked_positions=len(instances.mask_positions),
+        masked_positions=len(instances.masks),
     )
     return written, counts
 
@@ -203,27 +203,28 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     spans = np.empty((room, 2), np.int64)
     lengths = np.empty((room, 2), np.int32)
     is_random = np.empty(room, np.uint8)
-    mask_ends = np.empty(room, np.int64)
-    mask_positions = np.empty(mask_room, np.uint16)
-    mask_ids = np.empty(mask_room, np.int32)
+    mask_ends = np.empty((room, 2), np.int64)
+    masks = np.empty(mask_room, np.uint16)
+    # Every tenth mask is redrawn; here, too, room that is not used costs nothing.
+    redrawn = np.empty(mask_room, np.int32)
     scratch = np.zeros(instance_kernels.SCRATCH, np.uint8)
     state = np.zeros(instance_kernels.STATE, np.int64)
     state[instance_kernels.TARGET] = -1
     while not instance_kernels.make_instances(
         twister, segment_starts, document_starts, order, continues, vocabulary.ids, vocabulary.id_of("[MASK]"),
         to_predict, options.dupe_factor, float(options.short_seq_prob), length, options.do_whole_word_mask, scratch,
-        spans, lengths, is_random, mask_ends, mask_positions, mask_ids, state,
+        spans, lengths, is_random, mask_ends, masks, redrawn, state,
     ):  # fmt: skip
         if state[instance_kernels.INSTANCES] == len(spans):
             room = _more(len(spans))
-            for array, shape in ((spans, (room, 2)), (lengths, (room, 2)), (is_random, room), (mask_ends, room)):
-                array.resize(shape, refcheck=False)
+            for array in (spans, lengths, mask_ends):
+                array.resize((room, 2), refcheck=False)
+            is_random.resize(room, refcheck=False)
         else:
-            mask_room = _more(len(mask_positions)) + options.max_predictions_per_seq
-            mask_positions.resize(mask_room, refcheck=False)
-            mask_ids.resize(mask_room, refcheck=False)
+            mask_room = _more(len(masks)) + options.max_predictions_per_seq
+            masks.resize(mask_room, refcheck=False)
+            redrawn.resize(mask_room, refcheck=False)
     made = int(state[instance_kernels.INSTANCES])
-    masks = int(state[instance_kernels.MASKS])
     written = np.arange(made, dtype=np.int64)
     random_kernels.shuffle(twister, written)
     return Instances(
@@ -231,8 +232,8 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
         lengths[:made],
         is_random[:made],
         mask_ends[:made],
-        mask_positions[:masks],
-        mask_ids[:masks],
+        masks[: state[instance_kernels.MASKS]],
+        redrawn[: state[instance_kernels.PIECES]],
         written,
     )
 
@@ -303,7 +304,7 @@ def _write(
     heads = np.empty(serialize_kernels.HEADS, np.uint8)
     serialize_kernels.make_heads(options.max_seq_length, options.max_predictions_per_seq, heads)
     pieces = np.empty(options.max_seq_length, np.int32)
-    cls_id, sep_id = vocabulary.id_of("[CLS]"), vocabulary.id_of("[SEP]")
+    cls_id, sep_id, mask_id = (vocabulary.id_of(piece) for piece in ("[CLS]", "[SEP]", "[MASK]"))
     index: list[bytes] = []
     offset = 0
     with files.new_file(path, checksum=checksum, packed=packed) as file:
@@ -311,9 +312,9 @@ def _write(
             last = min(first + records * step, len(instances))
             start = serialize_kernels.serialize_records(
                 text.ids, instances.spans, instances.lengths, instances.is_random, instances.mask_ends,
-                instances.mask_positions, instances.mask_ids, instances.order, varints, heads, pieces,
-                cls_id, sep_id, options.max_seq_length, options.max_predictions_per_seq, first, last, step, buffer,
-                sizes,
+                instances.masks, instances.redrawn, instances.order, varints, heads, pieces,
+                cls_id, sep_id, mask_id, options.max_seq_length, options.max_predictions_per_seq, first, last, step,
+                buffer, sizes,
             )  # fmt: skip
             file.write(buffer.data[start:])
             if indexes:

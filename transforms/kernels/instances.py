@@ -16,10 +16,10 @@ Arrays
   spans       int64[instances, 2]: where the first and the second part start in the pieces.
   lengths     int32[instances, 2]: how many pieces they have.
   is_random   uint8[instances]: whether the second part is drawn from another document.
-  mask_ends   int64[instances]: where each instance's masks end in the two arrays below.
-  mask_positions, mask_ids
-              uint16, int32: the masked positions of all instances, ascending in each, and the pieces written there;
-              KEPT where the piece stays.
+  mask_ends   int64[instances, 2]: where each instance's masks end in the two arrays below.
+  masks       uint16: the masked positions of all instances, ascending in each, each with what is written there in its
+              two upper bits: MASKED is [MASK], KEPT the piece itself, REDRAWN a random one.
+  redrawn     int32: the random pieces, in the order of their positions.
   scratch     uint8[SCRATCH]: of one instance, all 0 to start. See the names below.
   state       int64[STATE]: where to go on, see the names below; all 0 to start, but TARGET, which is -1.
 """
@@ -41,7 +41,12 @@ from transforms.kernels.memory import (
 )
 from transforms.kernels.random import USED, below, next_53_bits, seeded, shuffle_u16
 
-KEPT = -1
+POSITION = (1 << 14) - 1  # the bits of a position in `masks`
+KIND_SHIFT = 14
+MASKED = 0
+KEPT = 1
+REDRAWN = 2
+_KEPT_PIECE = -1  # stands for KEPT where a piece is expected
 
 # Places in `state`.
 PASS = 0
@@ -50,10 +55,11 @@ SEGMENT = 2
 TARGET = 3  # target_seq_length of the document that is being read; -1 before it is drawn
 INSTANCES = 4
 MASKS = 5
-STATE = 6
+PIECES = 6  # in `redrawn`
+STATE = 7
 
 # Places in `scratch`.
-_MOST = 1 << 16  # more than any sequence length
+_MOST = POSITION + 1  # no sequence is longer
 MARKED = 0  # a bit for each position: whether it is masked
 REPLACED = MARKED + _MOST // 8  # int32 for each position: what is written there, if masked
 CANDIDATES = REPLACED + 4 * _MOST  # uint16: the positions that may be masked, or where words start
@@ -116,7 +122,7 @@ def _replace(twister, used, position, piece_ids, pieces, mask_id, scratch):
     piece = mask_id
     if drawn >= _EIGHT_TENTHS:
         drawn, used = next_53_bits(twister, used)
-        piece = np.int64(KEPT)
+        piece = np.int64(_KEPT_PIECE)
         if drawn >= _HALF:
             drawn, used = below(twister, used, pieces)
             piece = get_i32(piece_ids, drawn)
@@ -131,7 +137,7 @@ def _replace(twister, used, position, piece_ids, pieces, mask_id, scratch):
 def make_instances(
     twister_array, segment_starts, document_starts, order, continues_array, piece_ids_array, mask_id,
     to_predict, dupe_factor, short_seq_prob, max_seq_length, whole_words, scratch_array,
-    spans, lengths, is_random, mask_ends, mask_positions_array, mask_ids_array, state,
+    spans, lengths, is_random, mask_ends, masks_array, redrawn_array, state,
 ):  # fmt: skip
     """Makes instances of all documents, `dupe_factor` times; returns whether all are made.
 
@@ -143,15 +149,17 @@ def make_instances(
     piece_ids = address(piece_ids_array)
     pieces = len(piece_ids_array)
     scratch = address(scratch_array)
-    mask_positions = address(mask_positions_array)
-    mask_ids = address(mask_ids_array)
+    masks = address(masks_array)
+    redrawn = address(redrawn_array)
     max_tokens = max_seq_length - 3
     most_masks = to_predict[max_seq_length]
     documents = len(order)
     room = len(spans)
-    mask_room = len(mask_positions_array)
+    mask_room = len(masks_array) - most_masks
+    redrawn_room = len(redrawn_array) - most_masks
     n = state[INSTANCES]
-    masks = state[MASKS]
+    m = state[MASKS]
+    r = state[PIECES]
     target = state[TARGET]
     i = state[SEGMENT]
     place = state[DOCUMENT]
@@ -167,13 +175,14 @@ def make_instances(
                     drawn, used = below(twister, used, max_tokens - 1)
                     target = 2 + drawn
             while i < segments:
-                if n == room or masks + most_masks > mask_room:
+                if n == room or m > mask_room or r > redrawn_room:
                     state[PASS] = repeat
                     state[DOCUMENT] = place
                     state[SEGMENT] = i
                     state[TARGET] = target
                     state[INSTANCES] = n
-                    state[MASKS] = masks
+                    state[MASKS] = m
+                    state[PIECES] = r
                     twister_array[USED] = used
                     return False
                 start = base + i
@@ -235,10 +244,16 @@ def make_instances(
                     while bits:
                         position = (block << 6) + trailing_zeros(bits)
                         bits &= bits - np.uint64(1)
-                        put_u16(mask_positions, masks, position)
-                        put_i32(mask_ids, masks, get_i32(scratch + REPLACED, position))
-                        masks += 1
-                mask_ends[n] = masks
+                        piece = get_i32(scratch + REPLACED, position)
+                        # No branch on what it is, which cannot be foreseen.
+                        kept = np.int64(piece == _KEPT_PIECE)
+                        drawn = np.int64(piece != mask_id) - kept
+                        put_u16(masks, m, position | (kept * KEPT + drawn * REDRAWN) << KIND_SHIFT)
+                        m += 1
+                        put_i32(redrawn, r, piece)
+                        r += drawn
+                mask_ends[n, 0] = m
+                mask_ends[n, 1] = r
                 n += 1
                 i += 1
             i = np.int64(0)
@@ -247,7 +262,8 @@ def make_instances(
         place = np.int64(0)
     state[PASS] = dupe_factor
     state[INSTANCES] = n
-    state[MASKS] = masks
+    state[MASKS] = m
+    state[PIECES] = r
     twister_array[USED] = used
     return True
 
@@ -259,6 +275,6 @@ def warm_up() -> None:
         seeded(0), np.array([0, 4]), np.array([0, 1]), np.zeros(1, np.int64), np.empty(0, np.uint8),
         np.zeros(1, np.int32), 0, np.ones(9, np.int64), 1, 0.1, 8, False, np.zeros(SCRATCH, np.uint8),
         np.empty((room, 2), np.int64), np.empty((room, 2), np.int32), np.empty(room, np.uint8),
-        np.empty(room, np.int64), np.empty(room, np.uint16), np.empty(room, np.int32),
-        np.array([0, 0, 0, -1, 0, 0]),
+        np.empty((room, 2), np.int64), np.empty(room, np.uint16), np.empty(room, np.int32),
+        np.array([0, 0, 0, -1, 0, 0, 0]),
     )  # fmt: skip

@@ -9,7 +9,7 @@ always give the same bytes.
 
 Arrays
   ids         int32: the pieces of the whole text.
-  spans, lengths, is_random, mask_ends, mask_positions, mask_ids
+  spans, lengths, is_random, mask_ends, masks, redrawn
               the instances, see kernels/instances.py.
   order       int64: the instances in the order in which they are written.
   varints     uint64[size]: the variable-length encoding of each number below `size`, against the upper end of the
@@ -27,7 +27,7 @@ import numpy as np
 
 from transforms.kernels import kernel
 from transforms.kernels.crc32c import masked_crc32c
-from transforms.kernels.instances import KEPT
+from transforms.kernels.instances import KIND_SHIFT, MASKED, POSITION, REDRAWN
 from transforms.kernels.memory import (
     address,
     copy_32,
@@ -185,24 +185,23 @@ def _put_one(buffer, at, number, varints):
 
 
 @kernel
-def _ask_for(n, ids, spans, lengths, mask_ends, mask_positions, mask_ids):
+def _ask_for(n, ids, spans, lengths, mask_ends, masks, redrawn):
     """Prefetches what an instance is made of: instances are in random order, and waiting for them costs more than
     all else."""
     for part in range(2):
         start = get_i64(spans, 2 * n + part)
         for at in range(4 * start, 4 * (start + get_i32(lengths, 2 * n + part)) + 64, 64):
             prefetch(ids, at)
-    masks = get_i64(mask_ends, n)
-    prefetch(mask_positions, 2 * masks - 1)
-    prefetch(mask_positions, 2 * masks - 65)
-    for at in range(1, 257, 64):
-        prefetch(mask_ids, 4 * masks - at)
+    end = get_i64(mask_ends, 2 * n)
+    prefetch(masks, 2 * end - 1)
+    prefetch(masks, 2 * end - 65)
+    prefetch(redrawn, 4 * get_i64(mask_ends, 2 * n + 1) - 1)
 
 
 @kernel
 def serialize_records(
-    ids_array, spans_array, lengths_array, is_random, mask_ends_array, mask_positions_array, mask_ids_array, order,
-    varints_array, heads_array, pieces_array, cls_id, sep_id, max_seq_length, max_predictions_per_seq,
+    ids_array, spans_array, lengths_array, is_random, mask_ends_array, masks_array, redrawn_array, order,
+    varints_array, heads_array, pieces_array, cls_id, sep_id, mask_id, max_seq_length, max_predictions_per_seq,
     first, last, step, buffer_array, record_sizes,
 ):  # fmt: skip
     """Writes the records of order[first:last:step] so that they end where `buffer` ends; returns where they start.
@@ -213,8 +212,8 @@ def serialize_records(
     spans = address(spans_array)
     lengths = address(lengths_array)
     mask_ends = address(mask_ends_array)
-    mask_positions = address(mask_positions_array)
-    mask_ids = address(mask_ids_array)
+    masks = address(masks_array)
+    redrawn = address(redrawn_array)
     varints = address(varints_array)
     heads = address(heads_array)
     pieces = address(pieces_array)
@@ -228,13 +227,14 @@ def serialize_records(
             early = order[first + (k - 6) * step]
             prefetch(spans, 16 * early)
             prefetch(lengths, 8 * early)
-            prefetch(mask_ends, 8 * early - 8)
-            prefetch(mask_ends, 8 * early)
+            prefetch(mask_ends, 16 * early - 16)
+            prefetch(mask_ends, 16 * early)
         if k > 1:
-            _ask_for(order[first + (k - 2) * step], ids, spans, lengths, mask_ends, mask_positions, mask_ids)
-        masks_start = get_i64(mask_ends, n - 1) if n > 0 else np.int64(0)
-        masks_end = get_i64(mask_ends, n)
-        masks = masks_end - masks_start
+            _ask_for(order[first + (k - 2) * step], ids, spans, lengths, mask_ends, masks, redrawn)
+        masks_start = get_i64(mask_ends, 2 * n - 2) if n > 0 else np.int64(0)
+        masks_end = get_i64(mask_ends, 2 * n)
+        masked = masks_end - masks_start
+        r = get_i64(mask_ends, 2 * n + 1)
         a = get_i64(spans, 2 * n)
         b = get_i64(spans, 2 * n + 1)
         a_length = get_i32(lengths, 2 * n)
@@ -261,25 +261,28 @@ def serialize_records(
         store_u8(buffer, at, np.int64(is_random[n]))
         at = _put_head(buffer, at, _NEXT_SENTENCE_LABELS, heads)
         # masked_lm_weights
-        at = _put_bytes(buffer, at, 4 * (max_predictions_per_seq - masks), 0)
-        at -= 4 * masks
-        for j in range(masks):
+        at = _put_bytes(buffer, at, 4 * (max_predictions_per_seq - masked), 0)
+        at -= 4 * masked
+        for j in range(masked):
             store_u32(buffer, at + 4 * j, _WEIGHT)
         at = _put_head(buffer, at, _MASKED_LM_WEIGHTS, heads)
         # masked_lm_positions
         end = at
-        at = _put_bytes(buffer, at, max_predictions_per_seq - masks, 0)
+        at = _put_bytes(buffer, at, max_predictions_per_seq - masked, 0)
         for m in range(masks_end - 1, masks_start - 1, -1):
-            at = _put_one(buffer, at, get_u16(mask_positions, m), varints)
+            at = _put_one(buffer, at, get_u16(masks, m) & POSITION, varints)
         at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_POSITIONS, heads)
         # masked_lm_ids, and on the way the masked pieces are put in place
         end = at
-        at = _put_bytes(buffer, at, max_predictions_per_seq - masks, 0)
+        at = _put_bytes(buffer, at, max_predictions_per_seq - masked, 0)
         for m in range(masks_end - 1, masks_start - 1, -1):
-            position = get_u16(mask_positions, m)
+            mask = get_u16(masks, m)
+            kind = mask >> KIND_SHIFT
+            r -= kind == REDRAWN
+            position = mask & POSITION
             label = get_i32(pieces, position)
-            masked = get_i32(mask_ids, m)
-            put_i32(pieces, position, label if masked == KEPT else masked)
+            piece = get_i32(redrawn, r) if kind == REDRAWN else label
+            put_i32(pieces, position, mask_id if kind == MASKED else piece)
             at = _put_one(buffer, at, label, varints)
         at = _put_heads(buffer, at, end, _TAG_INTS, _MASKED_LM_IDS, heads)
         # input_mask
@@ -340,8 +343,8 @@ def warm_up() -> None:
     sizes = np.empty(1, np.int64)
     serialize_records(
         np.zeros(2, np.int32), np.array([[0, 1]]), np.ones((1, 2), np.int32), np.zeros(1, np.uint8),
-        np.ones(1, np.int64),
+        np.ones((1, 2), np.int64),
         np.ones(1, np.uint16), np.zeros(1, np.int32), np.zeros(1, np.int64), varints, heads, np.empty(length, np.int32),
-        0, 0, length, predictions, 0, 1, 1, np.empty(most_record_bytes(length, predictions), np.uint8), sizes,
+        0, 0, 0, length, predictions, 0, 1, 1, np.empty(most_record_bytes(length, predictions), np.uint8), sizes,
     )  # fmt: skip
     index_lines(sizes, 1, 0, np.empty(42, np.uint8))
