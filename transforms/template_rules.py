@@ -17,7 +17,7 @@ the pattern, makes one rule for each row of table NAME: the key stands in the na
 A pattern is literal text with
     {1} {name}         the argument, trimmed; {a|b|"c"}: the first that is not empty, or the literal c
     {2@month}          the argument looked up in a table, or the argument itself if the table has no such key
-    {1:number}         the argument formatted: number, lower, upper, first_upper, first_lower, superscript
+    {1:number}         the argument formatted: number, integer, lower, upper, first_upper, first_lower, superscript
     [A||B]             the first alternative whose direct arguments are all given; nothing if there is none
     {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
     {?a} {?!a} {?a=x} {?a@t}   in an alternative: only if a is given, is not given, is x, is a key of table t
@@ -42,6 +42,7 @@ _FORMATS = {
     "number": kernels.FORMAT_NUMBER,
     "lower": kernels.FORMAT_LOWER,
     "upper": kernels.FORMAT_UPPER,
+    "integer": kernels.FORMAT_INTEGER,
     "superscript": kernels.FORMAT_SUPERSCRIPT,
     "first_upper": kernels.FORMAT_FIRST_UPPER,
     "first_lower": kernels.FORMAT_FIRST_LOWER,

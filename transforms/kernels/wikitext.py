@@ -154,6 +154,7 @@ FORMAT_UPPER = 3
 FORMAT_FIRST_UPPER = 4
 FORMAT_FIRST_LOWER = 5
 FORMAT_SUPERSCRIPT = 6
+FORMAT_INTEGER = 7  # without leading zeros
 FORMAT_TABLES = 16  # + i: through table i, the value itself where the table has no such key
 
 _NEWLINE = 10
@@ -180,10 +181,10 @@ def hash_bytes(fold, domain, source, start, end):  # type: ignore[no-untyped-def
     value = 2166136261 ^ domain
     if domain in (DOMAIN_ENTITY, DOMAIN_TEX):
         for i in range(start, end):
-            value = ((value ^ source[i]) * 16777619) & 0x7FFFFFFF
+            value = ((value ^ int(source[i])) * 16777619) & 0x7FFFFFFF
     else:
         for i in range(start, end):
-            value = ((value ^ fold[source[i]]) * 16777619) & 0x7FFFFFFF
+            value = ((value ^ int(fold[source[i]])) * 16777619) & 0x7FFFFFFF
     return value
 
 
@@ -1067,6 +1068,9 @@ def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-un
         return put_cased(tables, out, o, room, start, end, form == FORMAT_UPPER, True)
     if form in (FORMAT_FIRST_UPPER, FORMAT_FIRST_LOWER):
         return put_cased(tables, out, o, room, start, end, form == FORMAT_FIRST_UPPER, False)
+    if form == FORMAT_INTEGER:
+        while start < end - 1 and out[start] == 48:
+            start += 1
     if form == FORMAT_SUPERSCRIPT:
         if o + 3 * (end - start) > room:
             return -1
@@ -1605,9 +1609,21 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
             elif c == 60:
                 p, o = put_tag(text, p, limit, out, o, depth, tables)
             elif c == 123 or c == 91:
+                # Up to what starts a construct inside this run.
                 j = p
+                k = e
                 while j < limit and text[j] == c:
+                    while k < used and (events[k, 0] < j or (events[k, 0] == j and events[k, 1] < 0)):
+                        k += 1
+                    if j > p and k < used and events[k, 0] == j:
+                        break
                     j += 1
+                if c == 123 and text[p + 1] == 124 and depth == 0:
+                    while blank_to < o and is_blank(out[blank_to]):
+                        blank_to += 1
+                    if blank_to >= o:
+                        # A table that is never closed.
+                        line_kind = LINE_DROPPED
                 if j - p == 1:
                     out[o] = c
                     o += 1
