@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-training test-flink lint bench lock clean
+.PHONY: help venv demo test test-training test-slow test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -47,6 +47,9 @@ $(TRAINING)/ready: requirements-training.lock setup.py
 
 test-training: $(TRAINING)/ready ## the tests of the training stage
 	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training
+
+test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
+	$(BIN)/python -m pytest -q -m slow
 
 test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
 	$(BIN)/python -m pytest -q -m flink
