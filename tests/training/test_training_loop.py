@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -51,14 +52,14 @@ def lines(directory, event, name="log"):
     return [{k: v for k, v in x.items() if k not in TIMES} for x in found if x["event"] == event]
 
 
-def started(settings, **changes):
+def started(settings, environment=None, **changes):
     """The same run in a process of its own."""
     options = {k: ",".join(v) if isinstance(v, tuple) else v for k, v in (settings | changes).items()}
     flags = [f"--{k}={v}" for k, v in options.items()]
     return subprocess.Popen(
         [sys.executable, "-m", "maskmill", "train", *flags],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | (environment or {}),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -204,3 +205,25 @@ def test_tensorboards_file_holds_the_log(settings):
     }
     logged = lines(settings["output_dir"], "train")
     assert values[2, "train/loss"] == pytest.approx(logged[1]["loss"])
+
+
+@pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow's hosts need a TF_CONFIG each")
+def test_two_hosts_are_one(settings, small_examples, tmp_path):
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        address = f"localhost:{free.getsockname()[1]}"
+    changes = {"num_train_steps": 3, "eval_file": (small_examples,), "eval_every_samples": 16}
+    no_devices = {"XLA_FLAGS": ""}
+    hosts = [
+        started(settings, environment=no_devices, coordinator=address, num_processes=2, process_id=i, **changes)
+        for i in range(2)
+    ]
+    for host in hosts:
+        said = host.communicate(timeout=600)[1]
+        assert host.returncode == 0, said
+    train(settings, output_dir=str(tmp_path / "one"), **changes)
+    for event, names in (("train", ("loss", "gradient_norm")), ("eval", ("masked_lm_loss", "next_sentence_loss"))):
+        one, two = lines(tmp_path / "one", event), lines(settings["output_dir"], event)
+        assert len(one) == len(two) > 0
+        for a, b in zip(one, two, strict=True):
+            assert [b[n] for n in names] == pytest.approx([a[n] for n in names], rel=1e-5)
