@@ -14,7 +14,10 @@ TENSORFLOW = [
     "jax>=0.5",
     "safetensors>=0.4",
 ]
+# Near-duplicate paragraphs (transforms/quality.py).
+QUALITY = ["datasketch>=2"]
 DEV = [
+    *QUALITY,
     "cryptography>=42",
     "gcp-storage-emulator>=2026.7",
     "hypothesis>=6.100",
@@ -50,6 +53,7 @@ setup(
     ],
     extras_require={
         "tensorflow": TENSORFLOW,
+        "quality": QUALITY,
         "dev": DEV,
         "all": TENSORFLOW + DEV,
     },

@@ -205,5 +205,5 @@ def _datasketch() -> Any:
     try:
         import datasketch
     except ImportError:
-        raise UnusableInputError("near_duplicate_threshold needs datasketch: pip install 'datasketch>=2'") from None
+        raise UnusableInputError("near_duplicate_threshold needs datasketch: install maskmill[quality]") from None
     return datasketch
