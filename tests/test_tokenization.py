@@ -236,6 +236,11 @@ def test_any_bytes_are_refused_where_python_refuses_them(content: bytes, do_lowe
 _SHARED = [Tokenizer(vocabulary_of([*SPECIAL, "a"]), do_lower_case=lower) for lower in (False, True)]
 
 
+def test_a_vocabulary_that_is_too_large_is_one_sentence() -> None:
+    with pytest.raises(UnusableInputError, match=r"have 17,000,\d+ bytes; the tokenizer takes up to 16,777,214\."):
+        Tokenizer(vocabulary_of([*SPECIAL, "a" * 17_000_000]))
+
+
 def test_a_version_without_tables_is_one_sentence() -> None:
     with pytest.raises(UnusableInputError, match=r"unicode 9\.0\.0: no such tables; there are 11\.0\.0 and 15\.1\.0"):
         Tokenizer(vocabulary_of(SPECIAL), unicode="9.0.0")

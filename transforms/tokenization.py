@@ -36,7 +36,7 @@ class Tokenizer:
         """Makes the tables.
 
         Raises:
-          UnusableInputError: there are no tables for this Unicode version.
+          UnusableInputError: there are no tables for this Unicode version, or the vocabulary is too large.
         """
         self.vocabulary = vocabulary
         self.code_points = unicode_tables.load(unicode, do_lower_case)
@@ -45,7 +45,7 @@ class Tokenizer:
         joined = np.frombuffer(bytearray(b"".join(pieces) + b"\0"), np.uint8)
         starts = np.zeros(len(pieces) + 1, np.int64)
         np.cumsum([len(piece) for piece in pieces], out=starts[1:])
-        if starts[-1] > _MOST_PIECE_BYTES:
+        if starts[-1] > _MOST_PIECE_BYTES or vocabulary.size > kernels.MAX_ID:
             raise UnusableInputError(
                 f"{vocabulary.path}: the pieces of this vocabulary have {starts[-1]:,} bytes; "
                 f"the tokenizer takes up to {_MOST_PIECE_BYTES:,}."

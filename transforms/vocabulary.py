@@ -12,7 +12,6 @@ from transforms.errors import UnusableInputError
 DuplicatePieces = Literal["first", "last"]
 
 SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
-MAX_PIECES = 1 << 28
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,8 +70,6 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabul
             f"{path}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing from this vocabulary; "
             "masking needs them, each on a line of its own."
         )
-    if len(stripped) > MAX_PIECES:
-        raise UnusableInputError(f"{path}: a vocabulary may have up to {MAX_PIECES:,} pieces.")
     return Vocabulary(
         path=path,
         sha256=hashlib.sha256(content).hexdigest(),

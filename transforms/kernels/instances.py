@@ -60,8 +60,8 @@ STATE = 7
 
 # Places in `scratch`.
 _MOST = POSITION + 1  # no sequence is longer
-MARKED = 0  # a bit for each position: whether it is masked
-REPLACED = MARKED + _MOST // 8  # int32 for each position: what is written there, if masked
+BITS = 0  # a bit for each position: whether it is masked
+REPLACED = BITS + _MOST // 8  # int32 for each position: what is written there, if masked
 CANDIDATES = REPLACED + 4 * _MOST  # uint16: the positions that may be masked, or where words start
 WORDS = CANDIDATES + 2 * _MOST  # uint16: words, in the order in which they are tried
 SCRATCH = WORDS + 2 * _MOST
@@ -72,7 +72,7 @@ _HALF = 1 << 52
 
 @kernel
 def _mask_pieces(twister, used, first, second, count, piece_ids, pieces, mask_id, scratch):
-    """Masks `count` of an instance's pieces one by one: sets their bits in MARKED and fills REPLACED."""
+    """Masks `count` of an instance's pieces one by one: sets their bits in BITS and fills REPLACED."""
     candidates = scratch + CANDIDATES
     for i in range(first):
         put_u16(candidates, i, i + 1)
@@ -127,7 +127,7 @@ def _replace(twister, used, position, piece_ids, pieces, mask_id, scratch):
             drawn, used = below(twister, used, pieces)
             piece = get_i32(piece_ids, drawn)
     put_i32(scratch + REPLACED, position, piece)
-    marked = scratch + MARKED
+    marked = scratch + BITS
     bits = get_u64(marked, position >> 6)
     put_u64(marked, position >> 6, bits | np.uint64(1) << np.uint64(position & 63))
     return used
@@ -239,8 +239,8 @@ def make_instances(
                 else:
                     used = _mask_pieces(twister, used, first, second, count, piece_ids, pieces, mask_id, scratch)
                 for block in range((first + second + 2 >> 6) + 1):
-                    bits = get_u64(scratch + MARKED, block)
-                    put_u64(scratch + MARKED, block, np.uint64(0))
+                    bits = get_u64(scratch + BITS, block)
+                    put_u64(scratch + BITS, block, np.uint64(0))
                     while bits:
                         position = (block << 6) + trailing_zeros(bits)
                         bits &= bits - np.uint64(1)

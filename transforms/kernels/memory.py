@@ -66,7 +66,6 @@ def _store(bits: int, scale: int = 1, signed: bool = False) -> Any:
 
 
 load_u8 = _load(8)
-load_u16 = _load(16)
 load_u32 = _load(32)
 load_u64 = _load(64)
 store_u8 = _store(8)

@@ -67,7 +67,7 @@ from transforms.unicode_tables import (
 PADDING = 32
 WORD_BITS = 15
 MAX_WORD = 200  # code points; a longer word is unknown
-MAX_ID = 1 << 28
+MAX_ID = 1 << 28  # ids are smaller
 WORD_BYTES = 4 * MAX_WORD + 64
 SCRATCH = WORD_BYTES + 16 * (MAX_WORD + 8)
 
