@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import importlib.util
+import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -183,6 +184,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_usage())
         return DONE if arguments else UNUSABLE
     name, rest = arguments[0], arguments[1:]
+    # Retries that succeed, or end in a sentence of ours, are nobody's business.
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     try:
         if name not in COMMANDS:
             raise UnusableInputError(f"{name}: there is no such command{options.nearest(name, COMMANDS)}.")
@@ -192,14 +195,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         namespace, beam_arguments = options.parse(parser, rest, _beam_flags if command.beam else None)
         return command.run(namespace, beam_arguments) or DONE
     except UnusableInputError as error:
-        print(f"maskmill {name}: {error}", file=sys.stderr)
+        _say(f"maskmill {name}: {error}")
         return UNUSABLE
     except RunFailedError as error:
-        print(f"maskmill {name}: {error}", file=sys.stderr)
+        _say(f"maskmill {name}: {error}")
         return FAILED
     except KeyboardInterrupt:
-        print(f"maskmill {name}: interrupted; the same command goes on where this one stopped.", file=sys.stderr)
+        _say(f"maskmill {name}: interrupted; the same command goes on where this one stopped.")
         return FAILED
+
+
+def _say(sentence: str) -> None:
+    # In one write: what another thread logs meanwhile must not end up inside the sentence.
+    sys.stderr.write(sentence + "\n")
+    sys.stderr.flush()
 
 
 def _beam_flags() -> Mapping[str, bool]:
