@@ -1,14 +1,7 @@
 """Wikitext to plain text: what each construct becomes, in which language, and what hurts."""
 
-import pickle
-
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from transforms.errors import UnusableInputError
-from transforms.kernels import wikitext as kernels
 from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
 
 
@@ -18,7 +11,7 @@ def english() -> WikitextExtractor:
 
 
 def text_of(extractor: WikitextExtractor, wikitext: str) -> str:
-    return extractor.extract("Title".encode(), wikitext.encode()).decode()
+    return extractor.extract(b"Title", wikitext.encode()).decode()
 
 
 CASES = {
