@@ -1,7 +1,14 @@
 """Wikitext to plain text: what each construct becomes, in which language, and what hurts."""
 
-import pytest
+import pickle
 
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transforms.errors import UnusableInputError
+from transforms.kernels import wikitext as kernels
 from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
 
 
@@ -179,3 +186,243 @@ CASES = {
 @pytest.mark.parametrize(("wikitext", "text"), CASES.values(), ids=CASES.keys())
 def test_extract(english: WikitextExtractor, wikitext: str, text: str) -> None:
     assert text_of(english, wikitext) == text
+
+
+def test_options_keep_headings_and_drop_lists() -> None:
+    extractor = WikitextExtractor(Site(), WikitextOptions(headings="keep", lists="drop", appendices="keep"))
+    page = "== ''A'' [[b]] ==\n* c\n: d\n# e\n=== References ===\nf\n== References ==\n* g\nh"
+    assert text_of(extractor, page) == "A b\nd\nReferences\nf\nReferences\nh"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"headings": "maybe"}, "headings is 'maybe'; it must be one of drop, keep"),
+        ({"lists": ""}, "lists is ''"),
+        ({"appendices": "no"}, "appendices is 'no'"),
+        ({"date": "yesterday"}, "date is 'yesterday'; it must be a day such as"),
+        ({"expansion_depth": 0}, "expansion_depth is 0; it must be at least 1"),
+        ({"expansion_bytes": -1}, "expansion_bytes is -1"),
+        ({"expansion_steps": 0}, "expansion_steps is 0"),
+    ],
+)
+def test_options_are_checked(wrong: dict[str, str], message: str) -> None:
+    with pytest.raises(UnusableInputError, match=message):
+        WikitextOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_an_extractor_pickles(english: WikitextExtractor) -> None:
+    copy = pickle.loads(pickle.dumps(english))
+    assert copy.options == english.options
+    assert text_of(copy, "a {{CURRENTYEAR}}") == "a 2016"
+
+
+def test_pages_do_not_disturb_each_other(english: WikitextExtractor) -> None:
+    # The buffers are reused: a long page leaves nothing behind for a short one, nor does a very long one.
+    long_page = "{{a [[b <ref> '''c " * 1000
+    for size in (1, 300):
+        text_of(english, long_page * size)
+        assert text_of(english, "d [[e") == "d e"
+
+
+def test_title_is_any_bytes(english: WikitextExtractor) -> None:
+    assert english.extract(b"", b"a {{PAGENAME}} b") == b"a b"
+    assert english.extract("Émile".encode(), b"{{PAGENAME}}") == "Émile".encode()
+
+
+# Recursion, exponential growth and scans that start again are what hostile pages aim at. Time is measured in
+# benchmarks/hostile.py; here the results must be right, which quadratic work on such sizes would not allow to wait for.
+HOSTILE = {
+    "{{": "",
+    "{{nowrap|": "",
+    "[[": "",
+    "[[a|": None,
+    "<ref>": "",
+    "<ref": "",
+    "<math>": "",
+    "<!--": "",
+    "\n{|": "",
+    "{|": "",
+    "''": "",
+    "'''''": "",
+    "<table>": "",
+    "[http://a ": None,
+    "\u200b": "",
+    "&": "",
+    "\n==a==": "",
+    "{{nowrap|}}": "",
+    "-{": "",
+    "<span style='display:none'>": "",
+}
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_hostile_pages(piece: str, language: str) -> None:
+    extractor = WikitextExtractor(Site(language=language), WikitextOptions())
+    page = piece * 50_000
+    text = text_of(extractor, page + "\n\nThe end.")
+    assert len(text) <= len(page) + 8
+    expected = HOSTILE[piece]
+    if expected is not None:
+        assert text in (f"{expected}The end.", expected)
+
+
+def test_a_page_after_a_hostile_start_is_not_lost(english: WikitextExtractor) -> None:
+    for start in ("{{a|b", "[[a|b", "<ref>a", "{| a\n| b", "''a", "<math>a", "<div a", "[http://a b", "<nowiki>a"):
+        assert text_of(english, f"{start}\n\nA paragraph.\n\nThe end.").endswith("A paragraph.\nThe end."), start
+
+
+def test_deep_nesting_closes_properly(english: WikitextExtractor) -> None:
+    for opening, closing in (("{{nowrap|", "}}"), ("[[a|", "]]"), ("{{a|", "}}"), ("<b>", "</b>"), ("\n{|\n", "\n|}")):
+        page = f"a {opening * 1000}b{closing * 1000} c"
+        text = text_of(english, page)
+        assert text.startswith("a")
+        assert text.endswith("c")
+
+
+def test_rules_cannot_blow_up(english: WikitextExtractor) -> None:
+    # Each level would double the text, if what a rule gives had no bound.
+    page = "{{nihongo|" * 20 + "a" + "|{{PAGENAME}}}}" * 20
+    text = english.extract(b"T" * 200, page.encode())
+    assert len(text) < 20 * 20 * (kernels.RULE_SLACK + 200)
+
+
+PIECES = st.sampled_from(
+    [
+        "{{",
+        "}}",
+        "{{{",
+        "}}}",
+        "[[",
+        "]]",
+        "[",
+        "]",
+        "{|",
+        "|}",
+        "|-",
+        "|",
+        "!",
+        "=",
+        "==",
+        "''",
+        "'''",
+        "*",
+        "#",
+        ":",
+        ";",
+        "<ref>",
+        "</ref>",
+        "<ref/>",
+        "<math>",
+        "</math>",
+        "<nowiki>",
+        "</nowiki>",
+        "<!--",
+        "-->",
+        "<br>",
+        "<table>",
+        "</table>",
+        "<div",
+        "</div>",
+        "<sup>",
+        "-",
+        "-{",
+        "}-",
+        "zh-hans:",
+        "_",
+        "__",
+        "__TOC__",
+        "&",
+        "&amp;",
+        "&#65;",
+        "convert",
+        "lang",
+        "nihongo",
+        "File:",
+        "Category:",
+        "de:",
+        "http://x",
+        "\\frac",
+        "{",
+        "}",
+        "^",
+        "text",
+        "1",
+        "2",
+        "km",
+        "é",
+        "漢字",
+        "(",
+        ")",
+        "（",
+        "）",
+        ",",
+        ".",
+        ";",
+        "<",
+        ">",
+        "PAGENAME",
+        "#if:",
+        "hlist",
+        "\n",
+        "\n\n",
+        " ",
+        "\t",
+        "\x01",
+        "\r",
+        "\u200b",
+        "\xa0",
+    ]
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=500)
+@given(st.lists(PIECES, max_size=60), st.sampled_from(["en", "zh"]))
+def test_any_markup_gives_clean_lines(pieces: list[str], language: str) -> None:
+    text = text_of(EXTRACTORS[language], "".join(pieces))
+    assert "\x01" not in text
+    for line in text.split("\n") if text else []:
+        assert line == line.strip()
+        assert line
+        assert "  " not in line
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(st.binary(max_size=200))
+def test_any_bytes_are_taken(page: bytes) -> None:
+    extractor = EXTRACTORS["en"]
+    extractor.extract(page[:20], page)
+    extractor.is_redirect(page)
+    extractor.is_disambiguation(page[:20], page)
+
+
+EXTRACTORS = {
+    "en": WikitextExtractor(Site(), WikitextOptions(headings="keep")),
+    "zh": WikitextExtractor(Site(language="zh"), WikitextOptions(appendices="keep")),
+}
+
+
+def test_paragraphs_concatenate(english: WikitextExtractor) -> None:
+    # What stands behind a blank line is independent of what stands before it, once that is balanced.
+    names = ("link", "template", "reference", "table", "headings", "convert", "formula")
+    page = "\n\n".join(CASES[name][0] for name in names)
+    assert text_of(english, page) == "\n".join(CASES[name][1] for name in names)
+
+
+def test_events_are_ordered_and_nested() -> None:
+    page = b"a {{b|[[c|{{d}}]]}} {| \n{|\n| e\n|}\n<ref>f</ref> [http://g h]"
+    text = np.zeros(len(page) + kernels.PADDING, np.uint8)
+    text[: len(page)] = np.frombuffer(page, np.uint8)
+    events, used = kernels.structure(text, len(page), EXTRACTORS["en"]._tables)
+    closed = [tuple(row[:3]) for row in events[:used].tolist() if row[1] >= 0]
+    assert closed == sorted(closed)
+    found = [(page[start:end].decode(), kind) for start, end, kind in closed]
+    assert found == [
+        ("{{b|[[c|{{d}}]]}}", kernels.EVENT_TEMPLATE),
+        ("[[c|{{d}}]]", kernels.EVENT_LINK),
+        ("{{d}}", kernels.EVENT_TEMPLATE),
+        ("{|\n| e\n|}", kernels.EVENT_TABLE),
+        ("<ref>f</ref>", kernels.EVENT_RAW),
+        ("[http://g h]", kernels.EVENT_EXTERNAL),
+    ]
