@@ -276,18 +276,29 @@ class TrainingInput:
         rows = self.batch // self.lanes
         mine = range(self.lanes * self.host // self.hosts, self.lanes * (self.host + 1) // self.hosts)
         if self.shuffle:
-            lanes = [self._lane(lane, step * rows).batch(rows) for lane in mine]
-            records = tf.data.Dataset.zip(tuple(lanes)).map(lambda *parts: tf.concat(parts, 0))
+            # `rows` examples of each lane in turn make a batch.
+            lanes = self._lanes(mine, step * rows)
+            records = lanes.interleave(self._lane, cycle_length=len(mine), block_length=rows).batch(rows * len(mine))
         else:
             share = self.batch // self.hosts
             part = slice(share * self.host, share * (self.host + 1))
-            records = self._lane(0, step * rows).batch(rows).map(lambda batch: batch[part])
+            records = self._lanes(range(1), step * rows).flat_map(self._lane).batch(rows).map(lambda batch: batch[part])
         batches = records.map(lambda r: _parse(r, self.features), num_parallel_calls=tf.data.AUTOTUNE)
         return _explained(batches.prefetch(4), self.blocks.paths)
 
-    def _lane(self, lane: int, start: int) -> Any:
-        """The serialised examples of a lane from its `start`th on; no Python runs in TensorFlow's threads."""
-        size = max(1, self.shuffle_buffer // self.lanes // int(self.blocks.count.max()))
+    @property
+    def _window(self) -> int:
+        """How many blocks of a lane are shuffled together."""
+        return max(1, self.shuffle_buffer // self.lanes // int(self.blocks.count.max()))
+
+    def _lanes(self, lanes: range, start: int) -> Any:
+        """(lane, epoch, window, example): where the `start`th example of each lane is."""
+        places = [(lane, *self._place(lane, start, self._window)) for lane in lanes]
+        return tf.data.Dataset.from_tensor_slices(tuple(np.array(places, np.int64).T))
+
+    def _lane(self, lane: Any, epoch: Any, window: Any, examples: Any) -> Any:
+        """The serialised examples of a lane from a place on; no Python runs in TensorFlow's threads."""
+        size = self._window
         blocks = {name: tf.constant(getattr(self.blocks, name)) for name in ("file", "offset", "count")}
         paths = tf.constant(self.blocks.paths)
 
@@ -309,12 +320,11 @@ class TrainingInput:
                 records = records.map(lambda r: tf.random.experimental.stateless_shuffle(r, seed))
             return records
 
-        epoch, window, examples = self._place(lane, start, size)
-        described = tf.data.Dataset.counter(np.int64(epoch)).flat_map(windows).skip(window)
+        described = tf.data.Dataset.counter(epoch).flat_map(windows).skip(window)
         # One window is read while the one before is used.
         return described.flat_map(read).prefetch(1).unbatch().skip(examples)
 
-    def _epoch(self, epoch: Any, lane: int) -> Any:
+    def _epoch(self, epoch: Any, lane: Any) -> Any:
         """The blocks of a lane in an epoch, in order."""
         blocks = tf.range(len(self.blocks.count), dtype=tf.int64)
         if self.shuffle:
