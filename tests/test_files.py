@@ -96,6 +96,11 @@ def test_a_pattern_without_files_is_one_sentence(pattern: str, message: str) -> 
         files.match(pattern)
 
 
+def test_a_directory_is_one_sentence_that_names_the_glob(tmp_path: Path) -> None:
+    with pytest.raises(UnusableInputError, match=r"is a directory; name its files, as in .*/\*"):
+        files.match(str(tmp_path))
+
+
 def test_reading_what_is_missing_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match="does not exist"):
         files.open_input(str(tmp_path / "none"))

@@ -79,6 +79,8 @@ def match(patterns: str | Sequence[str]) -> list[FileInfo]:
             continue
         files = _match_one(pattern)
         if not files:
+            if is_local(pattern) and os.path.isdir(os.path.expanduser(pattern)):
+                raise UnusableInputError(f"{pattern}: this input is a directory; name its files, as in {pattern}/*.")
             what = "matches no file" if any(c in pattern for c in "*?[") else "does not exist"
             raise UnusableInputError(f"{pattern}: this input {what}; check the path.")
         for file in files:
