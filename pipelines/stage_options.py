@@ -38,7 +38,7 @@ class ExtractOptions:
     keep_disambiguation: bool = option(False, help="keep disambiguation pages")
     keep_titles: bool = option(False, help="begin each document with its title as a sentence")
     headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
-    lists: Literal["keep", "drop"] = option("keep", help="items of lists")
+    lists: Literal["sentences", "keep", "drop"] = option("sentences", help="items of lists: those that are sentences")
     dump_date: str | None = option(
         None, help="date that clock words in pages give, as 2020-01-31; null: from the dump's name or its pages"
     )

@@ -104,8 +104,8 @@ def copy(tmp_path: Path) -> Path:
 
 def test_a_rerun_makes_only_what_is_missing_or_stale(copy: Path, expected: dict[str, str], tmp_path: Path) -> None:
     before = mtimes(copy)
-    changed = copy / "examples" / "part-00001-of-00006.tfrecord"
-    missing = copy / "text" / "part-00002-of-00006"
+    changed = copy / "examples" / "part-00001-of-00005.tfrecord"
+    missing = copy / "text" / "part-00002-of-00005"
     changed.write_bytes(b"x" + changed.read_bytes()[1:])
     missing.unlink()
     assert cli.main(["build", str(config(tmp_path, copy)), *IN_MEMORY]) == 0

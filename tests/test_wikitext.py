@@ -14,7 +14,7 @@ from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
 
 @pytest.fixture(scope="module")
 def english() -> WikitextExtractor:
-    return WikitextExtractor(Site(), WikitextOptions(date="2016-06-01"))
+    return WikitextExtractor(Site(), WikitextOptions(date="2016-06-01", lists="keep"))
 
 
 def text_of(extractor: WikitextExtractor, wikitext: str) -> str:
@@ -114,6 +114,7 @@ CASES = {
     "escaped markup": ("&#91;&#91;a]] &lt;ref&gt;", "[[a <ref>"),
     "odd characters": ("a\u200bb\u00adc\ufeffd\u2009e\u00a0f\u2028g", "abcd e f g"),
     "control characters": ("a\x01b &#1;c", "ab c"),
+    "spaced ellipsis": ("with Turing&nbsp;. . . that . . . it, etc. .NET", "with Turing ... that ... it, etc. .NET"),
     # Lists and headings.
     "headings": ("== a ==\nb\n=== c === <!-- d -->\ne", "b\ne"),
     "no heading": ("= a\nb =", "= a\nb ="),
@@ -192,6 +193,29 @@ def test_options_keep_headings_and_drop_lists() -> None:
     extractor = WikitextExtractor(Site(), WikitextOptions(headings="keep", lists="drop", appendices="keep"))
     page = "== ''A'' [[b]] ==\n* c\n: d\n# e\n=== References ===\nf\n== References ==\n* g\nh"
     assert text_of(extractor, page) == "A b\nd\nReferences\nf\nReferences\nh"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "Animatronics is the use of [[mechatronics]].",
+        "It asks: what of the ''others''?<ref>a</ref>",
+        'He said "this is a whole sentence."<ref>b</ref>',
+        "(A sentence may also stand in brackets!)",
+        "「これは文です。長い文です。」",
+        "これは文です。長い文です。",
+        "Դա մի երկար նախադասություն է։",
+        "یہ ایک لمبا جملہ ہے۔",
+        "क्या यह एक वाक्य है।",
+        "هل هذه جملة طويلة؟",
+        "On dit « une phrase entière. »",
+    ],
+)
+def test_sentences_of_lists_stay(item: str) -> None:
+    extractor = WikitextExtractor(Site(), WikitextOptions())
+    kept = WikitextExtractor(Site(), WikitextOptions(lists="keep"))
+    page = f"a\n* {item}\n# Brent Berlin, an anthropologist\nb\n* A.\n: Brent Berlin"
+    assert text_of(extractor, page) == f"a\n{text_of(kept, item)}\nb\nBrent Berlin"
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ class ExtractionOptions:
     keep_disambiguation: bool = False
     keep_titles: bool = False
     headings: Literal["drop", "keep"] = "drop"
-    lists: Literal["keep", "drop"] = "keep"
+    lists: Literal["sentences", "keep", "drop"] = "sentences"
     seed: int = 12345
     doc_blocks: bool = False  # write WikiExtractor's <doc> blocks, unsplit, for MLPerf's clean-up
     reading: dump.ReadOptions = dataclasses.field(default_factory=dump.ReadOptions)

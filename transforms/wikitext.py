@@ -71,6 +71,8 @@ _TAGS = {
 }
 
 
+_LISTS = {"sentences": kernels.LISTS_SENTENCES, "keep": kernels.LISTS_KEEP, "drop": kernels.LISTS_DROP}
+
 # How data/tex_commands.tsv writes what is no text.
 _TEX_COMMANDS = {
     "": kernels.TEX_IGNORED,
@@ -132,14 +134,15 @@ class Site:
 class WikitextOptions:
     """How pages become text.
 
-    headings, lists: whether section titles and list items are kept, as lines of their own. appendices: whether the
+    headings, lists: whether section titles and list items are kept, as lines of their own; of lists, `sentences` keeps
+    the items that end as sentences do. appendices: whether the
     sections that list sources and links (See also, References, …) are kept. date: the dump's date (ISO), which the
     magic words of the clock give. expand_templates: expand the dump's own template definitions, for those without
     a rule, at most expansion_depth deep, expansion_bytes of text and expansion_steps of work a page.
     """
 
     headings: Literal["drop", "keep"] = "drop"
-    lists: Literal["keep", "drop"] = "keep"
+    lists: Literal["sentences", "keep", "drop"] = "sentences"
     appendices: Literal["drop", "keep"] = "drop"
     date: str = "2000-01-01"
     expand_templates: bool = False
@@ -150,7 +153,7 @@ class WikitextOptions:
     def __post_init__(self) -> None:
         for name, choices in (
             ("headings", ("drop", "keep")),
-            ("lists", ("drop", "keep")),
+            ("lists", tuple(_LISTS)),
             ("appendices", ("drop", "keep")),
         ):
             value = getattr(self, name)
@@ -276,7 +279,7 @@ class WikitextExtractor:
         settings = np.zeros(kernels.SETTINGS, np.int64)
         settings[kernels.SETTING_VARIANTS] = variants
         settings[kernels.SETTING_KEEP_HEADINGS] = self.options.headings == "keep"
-        settings[kernels.SETTING_KEEP_LISTS] = self.options.lists == "keep"
+        settings[kernels.SETTING_LISTS] = _LISTS[self.options.lists]
         settings[kernels.SETTING_KEEP_APPENDICES] = self.options.appendices == "keep"
         settings[kernels.SETTING_YEAR : kernels.SETTING_DAY + 1] = (date.year, date.month, date.day)
         for key, setting, default in (

@@ -15,6 +15,7 @@ from training_helpers import BACKEND, small_config
 
 from training import checkpoints, command, loop
 from training.options import TrainOptions
+from transforms import files
 from transforms.errors import RunFailedError, UnusableInputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,6 +99,9 @@ def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed)
     wait_for(directory, 4, process)
     process.kill()
     process.wait()
+    # What a kill in the middle of a write leaves behind.
+    abandoned = Path(directory) / f"step-0000000006.safetensors.0{files.TEMPORARY_SUFFIX}"
+    abandoned.write_bytes(b"half")
     after = checkpoints.step_of(checkpoints.list_checkpoints(directory)[-1])
     assert after < 40, "the run was over before it was killed: make it longer"
 
@@ -114,7 +118,7 @@ def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed)
     # No temporary file is left, and the newest checkpoints alone are kept.
     names = sorted(p.name for p in Path(directory).iterdir())
     assert [n for n in names if n.startswith("step")] == [f"step-{s:010d}.safetensors" for s in range(32, 41, 2)]
-    assert not [n for n in names if "tmp" in n]
+    assert not [n for n in names if n.endswith(files.TEMPORARY_SUFFIX)]
 
 
 def test_a_finished_run_does_nothing_more(settings):
@@ -169,9 +173,13 @@ def test_a_watching_process_evaluates_each_checkpoint_and_ends_the_training(sett
 def test_the_watchers_word_ends_the_training(settings):
     directory = Path(settings["output_dir"])
     directory.mkdir()
-    (directory / loop.TARGET_FILE).write_text('{"step": 0}\n')
+    (directory / loop.TARGET_FILE).write_text('{"step": 0, "masked_lm_accuracy": 0.95}\n')
     assert train(settings, target_masked_lm_accuracy=0.9) == 0
     assert lines(directory, "end")[0]["step"] == 0
+    # What reached a lower target does not end a run with a higher one.
+    assert train(settings, target_masked_lm_accuracy=0.99) == 0
+    assert [x["target_reached"] for x in lines(directory, "end")] == [True, False]
+    assert lines(directory, "end")[1]["step"] == 8
 
 
 def test_any_past_checkpoint_is_evaluated(settings, small_examples):
@@ -207,17 +215,22 @@ def test_tensorboards_file_holds_the_log(settings):
     assert values[2, "train/loss"] == pytest.approx(logged[1]["loss"])
 
 
-@pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow's hosts need a TF_CONFIG each")
-def test_two_hosts_are_one(settings, small_examples, tmp_path):
+def free_address():
     with socket.socket() as free:
         free.bind(("localhost", 0))
-        address = f"localhost:{free.getsockname()[1]}"
+        return f"localhost:{free.getsockname()[1]}"
+
+
+def test_two_hosts_are_one(settings, small_examples, tmp_path):
+    addresses = [free_address(), free_address()]
     changes = {"num_train_steps": 3, "eval_file": (small_examples,), "eval_every_samples": 16}
-    no_devices = {"XLA_FLAGS": ""}
-    hosts = [
-        started(settings, environment=no_devices, coordinator=address, num_processes=2, process_id=i, **changes)
-        for i in range(2)
-    ]
+    hosts = []
+    for i in range(2):
+        # JAX takes the flags, TensorFlow this variable.
+        config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}}
+        environment = {"XLA_FLAGS": "", "TF_CONFIG": json.dumps(config)}
+        named = {"coordinator": addresses[0], "num_processes": 2, "process_id": i}
+        hosts.append(started(settings, environment=environment, **named, **changes))
     for host in hosts:
         said = host.communicate(timeout=600)[1]
         assert host.returncode == 0, said

@@ -16,6 +16,7 @@ RUNS = [
     ["test_training_steps.py", f"--deselect=tests/training/test_training_steps.py::{ALONE}"],
     [f"test_training_steps.py::{ALONE}"],
     ["test_training_loop.py::test_killed_and_told_to_end_the_run_goes_on_bit_equal"],
+    ["test_training_loop.py::test_two_hosts_are_one"],
 ]
 
 

@@ -116,9 +116,15 @@ LINE_HEADING = 4
 LINE_DROPPED = 5
 LINE_INDENTED = 6  # starts with a space: preformatted, so mostly code and tables drawn with characters
 
+SHORTEST_SENTENCE = 20  # bytes that an item of a list must have to be taken for a sentence
+
+LISTS_DROP = 0
+LISTS_KEEP = 1
+LISTS_SENTENCES = 2
+
 SETTING_VARIANTS = 0
 SETTING_KEEP_HEADINGS = 1
-SETTING_KEEP_LISTS = 2
+SETTING_LISTS = 2
 SETTING_KEEP_APPENDICES = 3
 SETTING_YEAR = 4
 SETTING_MONTH = 5
@@ -814,6 +820,42 @@ def reads_as_prose(out, start, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def ends_as_sentence(out, start, end):  # type: ignore[no-untyped-def]
+    """True if a line ends with a mark that ends sentences in its script, quotes and brackets after it aside."""
+    start, end = trim(out, start, end)
+    if end - start < SHORTEST_SENTENCE:
+        return False
+    while True:
+        a, b, c = out[end - 3], out[end - 2], out[end - 1]
+        if is_blank(c) or c == 34 or c == 39 or c == 41 or c == 93:
+            end -= 1
+        elif (
+            (a == 0xE2 and b == 0x80 and (c == 0x99 or c == 0x9D))  # ’ ”
+            or (a == 0xE3 and b == 0x80 and (c == 0x8D or c == 0x8F))  # 」 』
+            or (a == 0xEF and b == 0xBC and c == 0x89)  # ）
+        ):
+            end -= 3
+        elif b == 0xC2 and c == 0xBB:  # »
+            end -= 2
+        else:
+            break
+        if end - start < 3:
+            return False
+    return (
+        c == 46
+        or c == 33
+        or c == 63
+        or (a == 0xE2 and b == 0x80 and c == 0xA6)  # …
+        or (a == 0xE3 and b == 0x80 and c == 0x82)  # 。
+        or (a == 0xEF and b == 0xBC and (c == 0x81 or c == 0x9F))  # ！ ？
+        or (a == 0xE0 and b == 0xA5 and (c == 0xA4 or c == 0xA5))  # । ॥
+        or (b == 0xD6 and c == 0x89)  # ։
+        or (b == 0xDB and c == 0x94)  # ۔
+        or (b == 0xD8 and c == 0x9F)  # ؟
+    )
+
+
+@kernel
 def classify_line(text, q, n):  # type: ignore[no-untyped-def]
     """(kind, first byte of content, level, end of content, end of line) of the line that starts at q.
 
@@ -830,8 +872,6 @@ def classify_line(text, q, n):  # type: ignore[no-untyped-def]
             j += 1
         if j >= n or text[j] == _NEWLINE:
             return LINE_BLANK, j, 0, 0, 0
-        if text[j] == 123 and text[j + 1] in (124, 123):
-            return LINE_ALONE, j, 0, 0, 0
         return LINE_INDENTED, j, 0, 0, 0
     if c == 42 or c == 35 or c == 58 or c == 59:
         j = q
@@ -1393,7 +1433,7 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
     words = tables.words
     settings = tables.settings
     keep_headings = settings[SETTING_KEEP_HEADINGS] != 0
-    keep_lists = settings[SETTING_KEEP_LISTS] != 0
+    lists = settings[SETTING_LISTS]
     keep_appendices = settings[SETTING_KEEP_APPENDICES] != 0
     # Not a literal, which would make numba compile what is called with it a second time.
     zero = n - n
@@ -1462,8 +1502,10 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                         skip_level = level
                 if not keep_headings:
                     content = False
-            if skip_level > 0 or line_kind == LINE_DROPPED or (line_kind == LINE_LIST and not keep_lists):
+            if skip_level > 0 or line_kind == LINE_DROPPED:
                 content = False
+            if line_kind == LINE_LIST and content and lists != LISTS_KEEP:
+                content = lists == LISTS_SENTENCES and ends_as_sentence(out, line_start, o)
             if line_kind == LINE_INDENTED and content and not reads_as_prose(out, line_start, o):
                 content = False
             kind_before = line_kind
@@ -2280,6 +2322,11 @@ def clean(out, n):  # type: ignore[no-untyped-def]
                         w = k
         elif c == 44 and w - line > 1 and out[w - 1] == _SPACE and (i + 1 >= n or is_blank(out[i + 1])):
             # No language sets a space before a comma.
+            w -= 1
+        elif c == 46 and w - line > 1 and out[w - 1] == _SPACE and out[w - 2] == 46 and not (
+            i + 1 < n and (is_letter(out[i + 1]) or is_digit(out[i + 1]))
+        ):  # fmt: skip
+            # A spaced ellipsis is one, or each of its dots would be a sentence; ".NET" after an abbreviation is not.
             w -= 1
         mark = False
         if is_letter(c) or is_digit(c) or c >= 0x80:
