@@ -200,8 +200,8 @@ def differences_section(counts: collections.Counter[str], found: list[Difference
     sums = collections.Counter(verdicts[d.key][0] for d in drawn)
     lines = [
         f"## {SAMPLE_SIZE} sentences that differ from WikiExtractor's\n",
-        f"The articles of the sample dump: {counts['theirs']:,} sentences of WikiExtractor's, {counts['ours']:,} of ours,"
-        f" {counts['common']:,} the same. {paired:,} differ and have a counterpart,",
+        f"The articles of the sample dump: {counts['theirs']:,} sentences of WikiExtractor's, "
+        f"{counts['ours']:,} of ours, {counts['common']:,} the same. {paired:,} differ and have a counterpart,",
         f"{sum(not d.theirs for d in found):,} are only in ours, {sum(not d.ours for d in found):,} only in its text.",
         f"Of these {len(found):,}, {SAMPLE_SIZE} were drawn (seed {SEED}) and judged as training text by a reader:",
         ", ".join(f"**{name} {sums[name]}**" for name in VERDICT_NAMES) + ".\n",
