@@ -5,7 +5,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from pipelines import examples, extract, runner
+from pipelines import environments, examples, extract, runner
 from pipelines.build_options import EVAL_NAME, BuildOptions
 from transforms import completions, example_shards, files, manifest, text_shards
 from transforms.example_shards import PickedExamples, PickEvalExamples
@@ -60,9 +60,13 @@ def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[st
     masked = options.examples
     setup = examples.examples_setup(masked)
     stage, input_bytes = extract.make_stage(options.extract)
-    examples.prepare(masked)
+    paths = (*options.extract.input, masked.vocab_file, options.output)
+    beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes, paths=paths)
     directory = eval_directory(options)
-    manifest.prepare_output(directory, "eval", {"num_examples_to_pick": options.eval.num_examples_to_pick})
+    if not environments.is_dry_run(beam_options):
+        extract.claim(options.extract)
+        examples.claim(masked)
+        manifest.prepare_output(directory, "eval", {"num_examples_to_pick": options.eval.num_examples_to_pick})
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         texts = (
@@ -80,8 +84,6 @@ def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[st
         )
         _ = shards | "PickEval" >> pick | "CloseEval" >> beam.Map(close_eval, options)
 
-    paths = (*options.extract.input, masked.vocab_file, options.output)
-    beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes, paths=paths)
     stages = extract.stages(options.extract.output) + examples.stages(masked.output)
     if not runner.run(build_graph, beam_options, stages):
         return {}

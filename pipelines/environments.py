@@ -60,10 +60,14 @@ def complete(options: PipelineOptions, given: Collection[str], paths: Iterable[s
         _complete_dataflow(options, given, paths)
 
 
+def is_dry_run(options: PipelineOptions) -> bool:
+    """Whether these options ask that nothing be run or changed."""
+    return bool(options.view_as(TestOptions).dry_run)
+
+
 def only_describes(options: PipelineOptions) -> bool:
     """Whether these options ask for the job's description and not for its execution."""
-    is_template = options.view_as(GoogleCloudOptions).template_location is not None
-    return is_template or bool(options.view_as(TestOptions).dry_run)
+    return is_dry_run(options) or options.view_as(GoogleCloudOptions).template_location is not None
 
 
 def _complete_flink(options: PipelineOptions, given: Collection[str], paths: Iterable[str]) -> None:

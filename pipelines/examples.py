@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from pipelines import runner
+from pipelines import environments, runner
 from pipelines.masking import masking_options
 from pipelines.stage_options import ExamplesOptions, parameters
 from transforms import completions, example_shards, files, manifest, text_shards
@@ -111,12 +111,13 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
     return found
 
 
-def prepare(options: ExamplesOptions) -> ExamplesSetup:
-    """Checks the vocabulary and claims the output."""
-    setup = examples_setup(options)
-    manifest.check_writable(options.output)
+def claim(options: ExamplesOptions) -> None:
+    """Claims the output for these options.
+
+    Raises:
+      UnusableInputError: it belongs to something else, or cannot be written.
+    """
     manifest.prepare_output(options.output, "examples", parameters(options))
-    return setup
 
 
 def plan_examples(texts: Sequence[files.FileInfo], output: str) -> None:
@@ -133,12 +134,14 @@ def stages(output: str) -> list[runner.Stage]:
 def run(options: ExamplesOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
     """Runs the stage to its end and returns its manifest (empty where Beam's flags ask only for a description)."""
     texts = find_texts(options.input)
-    setup = prepare(options)
-    plan_examples(texts, options.output)
+    setup = examples_setup(options)
     # A shard grows about 18-fold at dupe 10: count it as that much work.
     size = 10 * sum(t.size for t in texts)
     paths = (*options.input, options.vocab_file, options.output)
-    beam_options = runner.pipeline_options(beam_arguments, input_bytes=size, paths=paths)
+    beam_options = runner.pipeline_options(beam_arguments, input_bytes=size, pieces=len(texts), paths=paths)
+    if not environments.is_dry_run(beam_options):
+        claim(options)
+        plan_examples(texts, options.output)
     done = runner.run(
         lambda p: (
             p

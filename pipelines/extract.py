@@ -6,7 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
-from pipelines import runner
+from pipelines import environments, runner
 from pipelines.stage_options import ExtractOptions, parameters
 from transforms import completions, dump, extraction, files, manifest, mlperf_shards, text_shards
 from transforms.errors import UnusableInputError
@@ -201,10 +201,10 @@ def _shard_entry(shard: TextShard) -> dict[str, Any]:
 
 
 def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
-    """Checks inputs and output and returns the stage with the bytes it is to read.
+    """Checks the inputs and returns the stage with the bytes it is to read.
 
     Raises:
-      UnusableInputError: an input is missing or is nothing that can be read, or the output belongs to something else.
+      UnusableInputError: an input is missing or is nothing that can be read.
     """
     if options.compat == "mlperf":
         mlperf_options(options)
@@ -215,9 +215,16 @@ def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
     if options.compat == "mlperf" and from_doc_files and options.max_documents is not None:
         raise UnusableInputError("--max_documents does not go with WikiExtractor files and --compat mlperf.")
     dump.plan_units(found, input_format=options.input_format, reading=extraction_options(options).reading)
-    manifest.check_writable(options.output)
-    manifest.prepare_output(options.output, "extract", parameters(options))
     return ExtractCorpus(options=options, from_doc_files=from_doc_files), sum(f.size for f in found)
+
+
+def claim(options: ExtractOptions) -> None:
+    """Claims the output for these options.
+
+    Raises:
+      UnusableInputError: it belongs to something else, or cannot be written.
+    """
+    manifest.prepare_output(options.output, "extract", parameters(options))
 
 
 def stages(output: str) -> list[runner.Stage]:
@@ -233,6 +240,8 @@ def run(options: ExtractOptions, beam_arguments: Sequence[str] = ()) -> Mapping[
     stage, input_bytes = make_stage(options)
     paths = (*options.input, options.output)
     beam_options = runner.pipeline_options(beam_arguments, input_bytes=input_bytes, paths=paths)
+    if not environments.is_dry_run(beam_options):
+        claim(options)
     done = runner.run(
         lambda p: p | "Patterns" >> beam.Create([options.input]) | "Extract" >> stage,
         beam_options,

@@ -46,12 +46,15 @@ def beam_flags() -> dict[str, bool]:
     return known | dict.fromkeys(environments.JAVA_FLAGS, True)
 
 
-def pipeline_options(beam_arguments: Sequence[str], *, input_bytes: int, paths: Iterable[str] = ()) -> PipelineOptions:
-    """Beam's options from the flags that are Beam's, with our defaults for each runner.
+def pipeline_options(
+    beam_arguments: Sequence[str], *, input_bytes: int, pieces: int | None = None, paths: Iterable[str] = ()
+) -> PipelineOptions:
+    """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
     Args:
       beam_arguments: flags that `options.parse` left for Beam.
       input_bytes: how much there is to read; small jobs stay in this process.
+      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
       paths: every input and output: not every runner's workers see this machine's files.
 
     Raises:
@@ -65,7 +68,8 @@ def pipeline_options(beam_arguments: Sequence[str], *, input_bytes: int, paths: 
         direct = options.view_as(DirectOptions)
         if "--direct_num_workers" not in given:
             workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            direct.direct_num_workers = workers if input_bytes >= _WORTH_PROCESSES else 1
+            useful = workers if pieces is None else min(workers, pieces)
+            direct.direct_num_workers = useful if input_bytes >= _WORTH_PROCESSES else 1
         direct.direct_running_mode = "in_memory" if direct.direct_num_workers == 1 else "multi_processing"
     return options
 

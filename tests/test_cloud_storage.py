@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import cloud
 import commands
 import pytest
 
-from transforms import files
+from transforms import completions, files
 from transforms.errors import RunFailedError, UnusableInputError
 
 BUCKET = "maskmill-bucket"
@@ -161,6 +162,37 @@ def test_an_upload_that_arrives_changed_is_deleted_and_reported(environment: Map
         files.write_bytes(f"gs://{BUCKET}/damaged", b"what was sent")
     assert damaged == ["damaged"]
     assert not files.exists(f"gs://{BUCKET}/damaged")
+
+
+def test_a_finished_object_is_believed_without_reading_it(
+    environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, content = f"gs://{BUCKET}/finished", os.urandom(1000)
+    made: list[str] = []
+    read: list[str] = []
+
+    def make() -> dict[str, Any]:
+        with files.new_file(f"{output}/shard") as file:
+            file.write(content)
+        made.append(file.sha256)
+        return {"size": file.size, "sha256": file.sha256}
+
+    def once() -> dict[str, Any]:
+        return completions.once(output, "kind", "key", make, lambda r: [("shard", r["size"], r["sha256"])])
+
+    first = once()
+    opened = files.open_input
+    monkeypatch.setattr(files, "open_input", lambda path: (read.append(files.base_name(path)), opened(path))[1])
+    assert once() == first
+    assert made == [first["sha256"]]
+    assert read == ["key.json"]
+
+    cloud.upload(environment, BUCKET, "finished/shard", content[::-1])
+    assert once() == first
+    assert len(made) == 2, "an object of the same size and other content is made again"
+    files.delete([f"{output}/shard"])
+    assert once() == first
+    assert len(made) == 3
 
 
 def config(path: Path, output: str, source: str, vocabulary: str) -> Path:

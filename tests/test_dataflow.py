@@ -62,6 +62,11 @@ def config(directory: Path, output: str) -> Path:
     return path
 
 
+def below(environment: Mapping[str, str], prefix: str) -> list[str]:
+    """The names of the objects that begin with a prefix."""
+    return [name for name in cloud.objects(environment, BUCKET) if name.startswith(prefix)]
+
+
 def steps(pipeline: bytes) -> dict[str, str]:
     """The leaf transforms of a serialised pipeline: name and URN."""
     proto = beam_runner_api_pb2.Pipeline.FromString(pipeline)
@@ -112,6 +117,7 @@ def test_a_dry_run_builds_the_graph(environment: Mapping[str, str], tmp_path: Pa
         0,
         f"gs://{BUCKET}/dry: nothing was run, the job was only described.\n",
     ), done.stderr
+    assert below(environment, "dry/") == []
 
 
 def test_the_job_request_of_a_template(environment: Mapping[str, str], tmp_path: Path, template: ModuleType) -> None:
@@ -176,6 +182,7 @@ def test_what_dataflow_cannot_do_is_one_sentence(
     done = commands.maskmill("extract", f"--input={source}", f"--output={output}", *flags, **environment)
     assert done.returncode == 2
     assert sentence in done.stderr.splitlines()[-1]
+    assert below(environment, f"refused-{len(flags)}/") == [], "a refused command leaves nothing"
 
 
 def test_the_metadata_has_every_parameter(template: ModuleType) -> None:

@@ -1,5 +1,6 @@
-"""What a command sets for Flink and Dataflow, and what it refuses before anything is submitted."""
+"""What a command sets for each runner, and what it refuses before anything is submitted."""
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 
@@ -7,6 +8,7 @@ import cloud
 import pytest
 from apache_beam.options.pipeline_options import (
     DebugOptions,
+    DirectOptions,
     FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
@@ -37,6 +39,24 @@ def java(monkeypatch: pytest.MonkeyPatch) -> None:
 def options(*flags: str, paths: tuple[str, ...] = ()) -> PipelineOptions:
     """Beam's options as a command makes them."""
     return runner.pipeline_options(flags, input_bytes=1, paths=paths)
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "pieces", "workers", "mode"),
+    [
+        (1, None, 1, "in_memory"),
+        (1000, None, 4, "multi_processing"),
+        (1000, 9, 4, "multi_processing"),
+        (1000, 2, 2, "multi_processing"),
+        (1000, 1, 1, "in_memory"),
+    ],
+)
+def test_a_local_run_starts_the_processes_that_are_of_use(
+    megabytes: int, pieces: int | None, workers: int, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    direct = runner.pipeline_options((), input_bytes=megabytes << 20, pieces=pieces).view_as(DirectOptions)
+    assert (direct.direct_num_workers, direct.direct_running_mode) == (workers, mode)
 
 
 @pytest.mark.parametrize("scheme", ["", "http://"])

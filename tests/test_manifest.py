@@ -1,5 +1,6 @@
 """Output directories: claims, completion records, manifests, sweeps."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,13 @@ def test_a_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match=r"holds other files \(thesis.tex"):
         manifest.prepare_output(str(tmp_path), "extract", {})
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    with pytest.raises(UnusableInputError, match=r"this directory is not writable\.$"):
+        manifest.prepare_output(str(tmp_path), "extract", {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_fingerprints_depend_on_every_part() -> None:

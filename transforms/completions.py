@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from transforms import files
@@ -60,8 +60,16 @@ def store(output: str, kind: str, key: str, record: Mapping[str, Any]) -> None:
     files.write_bytes(work_path(output, kind, f"{key}.json"), canonical_json(record, indent=1).encode())
 
 
-def is_intact(path: str, size: int, sha256: str) -> bool:
-    """Whether a file is there with exactly this content."""
+def is_intact(path: str, size: int, sha256: str, stored: str | None = None) -> bool:
+    """Whether a file is there with exactly this content.
+
+    Args:
+      path: the file.
+      size, sha256: of the content.
+      stored: the object store's own checksum of it, where it is known: then nothing is read but the store's word.
+    """
+    if stored is not None:
+        return files.stored_checksum(path) == stored
     return files.exists(path) and files.size(path) == size and files.sha256_of(path) == sha256
 
 
@@ -78,20 +86,26 @@ def once(
     kind: str,
     key: str,
     make: Callable[[], dict[str, Any]],
-    is_intact: Callable[[dict[str, Any]], bool] = lambda record: True,
+    written: Callable[[dict[str, Any]], Iterable[tuple[str, int, str]]] = lambda record: (),
 ) -> dict[str, Any]:
     """The record of a piece that is finished, or that is made now, with no other one in this process.
 
     Args:
       output, kind, key: where the record lies.
       make: makes the piece's files and returns its record.
-      is_intact: whether the files that a record describes are still there as it says.
+      written: name, size and sha256 of each file below `output` that a record stands for. A record is believed only
+        while these are there as it says.
     """
     record = load(output, kind, key)
-    if record is not None and is_intact(record):
-        renew(output, kind, key)
-        return record
+    if record is not None:
+        stored = record.get("stored", {})
+        if all(is_intact(files.join(output, name), size, sha, stored.get(name)) for name, size, sha in written(record)):
+            renew(output, kind, key)
+            return record
     with one_shard_at_a_time():
         record = make()
+    checksums = {name: files.stored_checksum(files.join(output, name)) for name, _, _ in written(record)}
+    if any(checksums.values()):
+        record |= {"stored": checksums}
     store(output, kind, key, record)
     return record

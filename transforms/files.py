@@ -157,6 +157,18 @@ def sha256_of(path: str) -> str:
     return digest.hexdigest()
 
 
+def stored_checksum(path: str) -> str | None:
+    """Cloud Storage's own checksum of an object (crc32c), had without reading it; None elsewhere, or where it is gone.
+
+    An upload's checksum is compared with it before the upload counts as finished.
+    """
+    if not path.startswith("gs://") or not exists(path):
+        return None
+    systems, _ = _beam()
+    with _explained(path):
+        return cast(str, systems.checksum(path))
+
+
 def make_directory(path: str) -> None:
     """Creates a local directory and its parents; object stores have none."""
     if is_local(path):

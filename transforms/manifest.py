@@ -23,8 +23,10 @@ def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> No
     """Claims an output directory for a stage with these parameters, or finds that it is claimed for the same.
 
     Raises:
-      UnusableInputError: the directory holds something else, or was made with other parameters.
+      UnusableInputError: the directory cannot be written, holds something else, or was made with other parameters.
     """
+    if files.is_local(output) and os.path.isdir(output) and not os.access(output, os.W_OK | os.X_OK):
+        raise UnusableInputError(f"{output}: this directory is not writable.")
     wanted = json.loads(completions.canonical_json({"stage": stage, "parameters": dict(parameters)}))
     claim = files.join(files.join(output, completions.WORK_DIRECTORY), _PARAMETERS)
     if not files.exists(claim):
@@ -150,13 +152,3 @@ def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records:
 def as_dict(value: Any) -> dict[str, Any]:
     """A dataclass's fields as a plain mapping, one level deep."""
     return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-
-
-def check_writable(output: str) -> None:
-    """Fails early where a local output directory cannot be written.
-
-    Raises:
-      UnusableInputError: with the reason.
-    """
-    if files.is_local(output) and os.path.isdir(output) and not os.access(output, os.W_OK | os.X_OK):
-        raise UnusableInputError(f"{output}: this directory is not writable.")

@@ -204,7 +204,7 @@ def assemble_text_shard(plan: ShardPlan, extraction: ExtractionOptions, output: 
         KIND,
         key,
         lambda: _write_shard(path, plan, extraction, output),
-        lambda found: completions.is_intact(path, found["size"], found["sha256"]),
+        lambda record: [(plan.name, record["size"], record["sha256"])],
     )
     return TextShard(
         path=path,
