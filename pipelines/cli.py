@@ -15,7 +15,7 @@ from transforms.errors import RunFailedError, UnusableInputError
 DONE, FAILED, UNUSABLE = 0, 1, 2
 
 # The order in which a summary shows the counts of a manifest.
-_STEPS = ("extract", "clean", "train", "eval")
+_STEPS = ("extract", "paragraphs", "clean", "train", "eval")
 # Of shards these counts, in this order (the manifest has more); of other steps all, what went in and came out first.
 _SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available", "picked", "bytes")
 
@@ -132,6 +132,7 @@ def _report(output: str, manifest: Mapping[str, Any]) -> None:
         print(f"{output}: nothing was run, the job was only described.")
         return
     print(f"{manifest['stage']}: {output}")
+    width = max(8, *map(len, manifest["counts"]))
     for step in sorted(manifest["counts"], key=_STEPS.index):
         counts = manifest["counts"][step]
         names = (
@@ -140,7 +141,7 @@ def _report(output: str, manifest: Mapping[str, Any]) -> None:
             else sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
         )
         shown = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in names if name in counts)
-        print(f"  {step:<8} {shown}")
+        print(f"  {step:<{width}} {shown}")
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
         print(f"  {rejected:,} documents were set aside; {output}/rejected.jsonl names each with its reason.")

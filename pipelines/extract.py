@@ -8,10 +8,11 @@ import apache_beam as beam
 
 from pipelines import environments, runner
 from pipelines.stage_options import ExtractOptions, parameters
-from transforms import completions, dump, extraction, files, manifest, mlperf_shards, text_shards
+from transforms import completions, dump, duplicates, extraction, files, manifest, mlperf_shards, text_shards
 from transforms.errors import UnusableInputError
 from transforms.extraction import ExtractDocuments, ExtractionOptions, Fragment, InputFile, UnitBatch
 from transforms.mlperf_shards import CleanedFile, CleanRawFiles, GatherParts, MlperfOptions
+from transforms.quality import QualityOptions
 from transforms.text_shards import AssembleTextShards, GroupAll, PlanTextShards, SplitOptions, TextShard
 
 # Held out where neither a number nor a share is given: at the size of the English Wikipedia, 35,000 articles.
@@ -57,6 +58,9 @@ def extraction_options(options: ExtractOptions) -> ExtractionOptions:
         reading=dump.ReadOptions(
             text_documents=options.text_documents, text_column=options.text_column, id_column=options.id_column
         ),
+        quality=QualityOptions(
+            **{field.name: getattr(options, field.name) for field in dataclasses.fields(QualityOptions)}
+        ),
     )
 
 
@@ -97,6 +101,7 @@ class ExtractCorpus(beam.PTransform):
 
     def expand(self, patterns: beam.PCollection) -> beam.PCollection:
         options = self.options
+        decisive = extraction_options(options)
         inputs = (
             patterns
             | "Match" >> beam.FlatMap(lambda found: enumerate(files.match(found)))
@@ -110,9 +115,9 @@ class ExtractCorpus(beam.PTransform):
             fragments = self._fragments(inputs)
             shards = (
                 fragments
-                | "PlanTextShards" >> PlanTextShards(split=split_options(options), output=options.output)
-                | "AssembleTextShards"
-                >> AssembleTextShards(extraction=extraction_options(options), output=options.output)
+                | "PlanTextShards"
+                >> PlanTextShards(split=split_options(options), extraction=decisive, output=options.output)
+                | "AssembleTextShards" >> AssembleTextShards(extraction=decisive, output=options.output)
             )
             finished = [shards, fragments]
         _ = finished | beam.Flatten() | "AllFinished" >> GroupAll() | "Close" >> beam.Map(close_extract, options)
@@ -160,6 +165,18 @@ def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], option
     inputs = {f.batch.file.path: f.batch.file for f in fragments}
     inputs |= {c.raw.file.path: c.raw.file for c in cleaned if c.raw.file is not None}
     counts = {"extract": text_shards.sum_counts(f.counts for f in fragments)}
+    records = {
+        extraction.KIND: [f.key for f in fragments],
+        mlperf_shards.KIND: [c.key for c in cleaned],
+        text_shards.KIND: [s.key for s in shards],
+    }
+    decisive = extraction_options(options)
+    if decisive.quality.finds_duplicates:
+        left = sum(s.documents for s in shards)
+        emptied = sum(f.documents for f in fragments) - left
+        found = text_shards.duplicate_counts(fragments, decisive, output)
+        counts["paragraphs"] = found | {"emptied_documents": emptied}
+        records[text_shards.DUPLICATES] = [text_shards.duplicates_key(fragments, decisive)]
     counts |= {"clean": text_shards.sum_counts(c.counts for c in cleaned)}
     for kind in ("train", "eval"):
         mine = [s for s in shards if s.kind == kind]
@@ -178,11 +195,7 @@ def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], option
         output,
         keep=[files.base_name(s.path) for s in shards],
         patterns=OUTPUT_PATTERNS,
-        records={
-            extraction.KIND: [f.key for f in fragments],
-            mlperf_shards.KIND: [c.key for c in cleaned],
-            text_shards.KIND: [s.key for s in shards],
-        },
+        records=records,
     )
     extraction.drop_texts(output, fragments)
     mlperf_shards.drop_texts(output, cleaned)
@@ -214,7 +227,13 @@ def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
     from_doc_files = dump.detect_format(found[0].path, options.input_format) == "wikiextractor"
     if options.compat == "mlperf" and from_doc_files and options.max_documents is not None:
         raise UnusableInputError("--max_documents does not go with WikiExtractor files and --compat mlperf.")
-    dump.plan_units(found, input_format=options.input_format, reading=extraction_options(options).reading)
+    decisive = extraction_options(options)
+    duplicates.check_installed(decisive.quality)
+    units = dump.plan_units(found, input_format=options.input_format, reading=decisive.reading)
+    if options.drop_stubs and any(unit.format != "mediawiki" for unit in units):
+        raise UnusableInputError(
+            "--drop_stubs looks for templates, which only dumps have; leave it out for this input."
+        )
     return ExtractCorpus(options=options, from_doc_files=from_doc_files), sum(f.size for f in found)
 
 

@@ -11,6 +11,17 @@ from transforms.errors import UnusableInputError
 
 Compat = Literal["none", "mlperf", "google"]
 
+# The options of `extract` that drop documents or paragraphs for their quality.
+_DROPPING = (
+    "min_characters",
+    "min_letter_share",
+    "max_repeated_share",
+    "max_list_share",
+    "drop_stubs",
+    "drop_duplicates",
+    "near_duplicate_threshold",
+)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExtractOptions:
@@ -39,6 +50,28 @@ class ExtractOptions:
     keep_titles: bool = option(False, help="begin each document with its title as a sentence")
     headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
     lists: Literal["sentences", "keep", "drop"] = option("sentences", help="items of lists: those that are sentences")
+    min_characters: int | None = option(None, help="drop documents of less text than so many characters")
+    min_letter_share: float | None = option(
+        None, help="drop documents with a smaller share of letters among their characters, 0 to 1; prose has 0.9"
+    )
+    max_repeated_share: float | None = option(
+        None, help="drop documents with more of their text in lines that repeat, 0 to 1"
+    )
+    max_list_share: float | None = option(
+        None, help="drop list pages: by title, or with more of their lines short and without a sentence's end, 0 to 1"
+    )
+    drop_stubs: bool = option(False, help="drop pages of a dump that a template calls a stub")
+    drop_duplicates: bool = option(
+        False,
+        help="drop paragraphs that stood in the input before, word for word; one process holds 60 bytes for each "
+        "paragraph of the input",
+    )
+    near_duplicate_threshold: float | None = option(
+        None,
+        help="drop paragraphs as similar as this to one before (Jaccard similarity of word 5-grams, as 0.8); needs the "
+        "extra [quality]; one process holds 130 bytes for each paragraph of the input, 4500 for each that resembles one",
+    )
+    min_duplicate_words: int = option(10, help="paragraphs of fewer words are no duplicates")
     dump_date: str | None = option(
         None, help="date that clock words in pages give, as 2020-01-31; null: from the dump's name or its pages"
     )
@@ -62,6 +95,9 @@ class ExtractOptions:
                 raise UnusableInputError("--compat mlperf reproduces WikiExtractor's text; leave --extractor out.")
             if self.input_format not in ("auto", "mediawiki", "wikiextractor"):
                 raise UnusableInputError("--compat mlperf takes a dump or WikiExtractor's files as input.")
+            for name in _DROPPING:
+                if getattr(self, name) not in (None, False):
+                    raise UnusableInputError(f"--{name} drops what the reference keeps; leave out --compat mlperf.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,12 @@ work directory as a cache: where it is gone, it is made again from the input, wi
 step is the fragment's description.
 
 Layout of a fragment `<key>`: `<key>.text`, the documents one after another (each its sentences, one a line, then a
-blank line; or a `<doc>` block where MLPerf's clean-up follows), and `<key>.npy`, a row of TABLE for each document.
+blank line; or a `<doc>` block where MLPerf's clean-up follows), `<key>.npy`, a row of TABLE for each document, and,
+where duplicates are looked for, `<key>.paragraphs`, a row of `duplicates.paragraphs_type` for each paragraph.
 """
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -20,14 +22,16 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from transforms import completions, dump, files
+from transforms import completions, dump, duplicates, files
 from transforms.errors import UnusableInputError
+from transforms.quality import QualityFilter, QualityOptions
 from transforms.sentences import SentenceSplitter
 from transforms.wikiextractor import WikiExtractorCompat, format_document
 from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
 
 KIND = "extract"
 _WRITE_BYTES = 1 << 20
+_PARAGRAPHS_AT_ONCE = 1 << 14
 
 # hash: the document's place in the order of eval membership (0..2^64-1); offset and size: its bytes in the text;
 # sentences: lines in it.
@@ -49,6 +53,7 @@ class ExtractionOptions:
     seed: int = 12345
     doc_blocks: bool = False  # write WikiExtractor's <doc> blocks, unsplit, for MLPerf's clean-up
     reading: dump.ReadOptions = dataclasses.field(default_factory=dump.ReadOptions)
+    quality: QualityOptions = dataclasses.field(default_factory=QualityOptions)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,6 +87,15 @@ class Fragment:
     counts: Mapping[str, int]
 
 
+@dataclasses.dataclass(frozen=True)
+class Extracted:
+    """A document that stays: its identity, its bytes, and its paragraphs where duplicates are looked for."""
+
+    identity: str
+    text: bytes
+    paragraphs: npt.NDArray[Any] | None = None
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RejectedDocument:
     """A document that was set aside, with its reason."""
@@ -110,18 +124,19 @@ class DocumentExtractor:
         )
         with_compat = options.extractor == "wikiextractor" and file.date
         self._compat = WikiExtractorCompat(file.date) if with_compat else None
+        quality = options.quality
+        self._filter = QualityFilter(quality, self._site.language) if quality.filters_documents else None
+        self._signer = duplicates.ParagraphSigner(quality) if quality.finds_duplicates else None
 
-    def extract(self, item: dump.Page | dump.Document) -> tuple[str, bytes] | str:
-        """Returns a document's identity and its bytes, or the name of the count it goes to."""
+    def extract(self, item: dump.Page | dump.Document) -> Extracted | str:
+        """Returns a document, or the name of the count it goes to."""
         if isinstance(item, dump.Page):
             return self._extract_page(item)
         if self._options.doc_blocks:
             raise UnusableInputError("MLPerf's clean-up takes a dump or WikiExtractor's files, not other documents.")
-        text = self._sentences(item.title, item.text)
-        identity = item.document_id or hashlib.sha256(item.text).hexdigest()
-        return (identity, text) if text else "empty"
+        return self._finish(item.document_id or hashlib.sha256(item.text).hexdigest(), item.title, item.text)
 
-    def _extract_page(self, page: dump.Page) -> tuple[str, bytes] | str:
+    def _extract_page(self, page: dump.Page) -> Extracted | str:
         options = self._options
         if page.namespace not in options.namespaces:
             return "other_namespaces"
@@ -132,25 +147,53 @@ class DocumentExtractor:
         if self._compat is not None:
             text = self._compat.extract(page.title, page.text)
             if options.doc_blocks:
-                return str(page.page_id), format_document(page.page_id, self._base, page.title, text)
+                return Extracted(str(page.page_id), format_document(page.page_id, self._base, page.title, text))
         else:
             if page.model != b"wikitext":
                 return "other_content_models"
             if not options.keep_disambiguation and self._wikitext.is_disambiguation(page.title, page.text):
                 return "disambiguation_pages"
             text = self._wikitext.extract(page.title, page.text)
-        sentences = self._sentences(page.title, text)
-        return (str(page.page_id), sentences) if sentences else "empty"
+        return self._finish(str(page.page_id), page.title, text, page.text)
 
-    def _sentences(self, title: bytes, text: bytes) -> bytes:
-        body = self._splitter.split_lines(text)
+    def _finish(self, identity: str, title: bytes, text: bytes, wikitext: bytes = b"") -> Extracted | str:
+        """A document of the sentences of a text whose paragraphs are its lines."""
+        if self._filter is not None and text.strip():
+            reason = self._filter.reject(title, text, wikitext)
+            if reason is not None:
+                return reason
+        head = title + b"\n" if self._options.keep_titles and title else b""
+        paragraphs = None
+        if self._signer is None:
+            body = self._splitter.split_lines(text)
+        else:
+            body, paragraphs = self._split_and_sign(self._signer, text, len(head))
         if not body.strip():
-            return b""
+            return "empty"
         if not body.endswith(b"\n"):
             body += b"\n"
-        if self._options.keep_titles and title:
-            body = title + b"\n" + body
-        return body + b"\n"
+        return Extracted(identity, head + body + b"\n", paragraphs)
+
+    def _split_and_sign(
+        self, signer: duplicates.ParagraphSigner, text: bytes, offset: int
+    ) -> tuple[bytes, npt.NDArray[Any]]:
+        """The sentences of a text and the rows of its paragraphs, which begin at `offset` of the document."""
+        lines = text.split(b"\n")
+        rows = np.zeros(len(lines), duplicates.paragraphs_type(self._options.quality))
+        parts = []
+        count = 0
+        for line in lines:
+            part = self._splitter.split_lines(line + b"\n")
+            if signer.sign(rows[count : count + 1], line):
+                rows[count]["offset"], rows[count]["size"] = offset, len(part)
+                rows[count]["sentences"] = part.count(b"\n")
+                count += 1
+            parts.append(part)
+            offset += len(part)
+        body = b"".join(parts)
+        rows = rows[:count]
+        rows["body"] = body.count(b"\n")
+        return body, rows
 
 
 @functools.lru_cache(maxsize=4)
@@ -187,7 +230,11 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     rows: list[tuple[int, int, int, int]] = []
     rejected: list[dict[str, Any]] = []
     offset = 0
-    with files.new_file(_text_path(output, key), checksum=False) as file:
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(files.new_file(_text_path(output, key), checksum=False))
+        paragraphs = None
+        if options.quality.finds_duplicates:
+            paragraphs = stack.enter_context(files.new_file(_paragraphs_path(output, key), checksum=False))
         pending = io.BytesIO()
         for item in _read(batch, options.reading):
             counts["read"] += 1
@@ -198,9 +245,12 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
             elif isinstance(document, str):
                 counts[document] += 1
             else:
-                identity, text = document
+                text = document.text
                 sentences = 0 if options.doc_blocks else text.count(b"\n") - 1
-                rows.append((eval_hash(options.seed, identity), offset, len(text), sentences))
+                rows.append((eval_hash(options.seed, document.identity), offset, len(text), sentences))
+                if paragraphs is not None and document.paragraphs is not None:
+                    document.paragraphs["offset"] += offset
+                    paragraphs.write(document.paragraphs.tobytes())
                 offset += len(text)
                 pending.write(text)
                 if pending.tell() >= _WRITE_BYTES:
@@ -223,7 +273,7 @@ def _read(batch: UnitBatch, reading: dump.ReadOptions) -> Iterator[dump.Page | d
 
 def _extract_or_reject(
     extractor: DocumentExtractor, item: dump.Page | dump.Document | dump.RejectedPage
-) -> tuple[str, bytes] | str | RejectedDocument:
+) -> Extracted | str | RejectedDocument:
     if isinstance(item, dump.RejectedPage):
         return RejectedDocument(title=item.title, reason=item.reason)
     try:
@@ -237,6 +287,10 @@ def _extract_or_reject(
 
 def _text_path(output: str, key: str) -> str:
     return completions.work_path(output, KIND, f"{key}.text")
+
+
+def _paragraphs_path(output: str, key: str) -> str:
+    return completions.work_path(output, KIND, f"{key}.paragraphs")
 
 
 def read_table(output: str, fragment: Fragment) -> npt.NDArray[Any]:
@@ -266,6 +320,17 @@ def read_ranges(
             yield file.read(end - start)
 
 
+def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str) -> Iterator[npt.NDArray[Any]]:
+    """Yields the rows of a fragment's paragraphs in pieces; extracts the fragment again where they are gone."""
+    path = _paragraphs_path(output, fragment.key)
+    if not files.exists(path):
+        _write_fragment(fragment.batch, options, output, fragment.key)
+    row_type = duplicates.paragraphs_type(options.quality)
+    with files.open_input(path) as file:
+        while rows := file.read(_PARAGRAPHS_AT_ONCE * row_type.itemsize):
+            yield np.frombuffer(rows, row_type)
+
+
 def merge_ranges(table: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Byte ranges [k, 2] that hold the documents of these rows, neighbours joined."""
     starts = table["offset"].astype(np.int64)
@@ -276,9 +341,19 @@ def merge_ranges(table: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     return np.stack([starts[first], ends[last]], axis=1)
 
 
+def cut_out(ranges: npt.NDArray[np.int64], holes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Byte ranges [k, 2] without the holes [h, 2] that lie in them; both in order and without overlaps."""
+    around = np.searchsorted(ranges[:, 0], holes[:, 0], side="right") - 1
+    inside = (around >= 0) & (holes[:, 0] < ranges[around, 1])
+    starts = np.sort(np.concatenate([ranges[:, 0], holes[inside, 1]]))
+    ends = np.sort(np.concatenate([ranges[:, 1], holes[inside, 0]]))
+    return np.stack([starts, ends], axis=1)[starts < ends]
+
+
 def drop_texts(output: str, fragments: Sequence[Fragment]) -> None:
-    """Deletes the fragments' texts once their shards are written; their tables stay for the next run."""
-    files.delete([p for f in fragments if files.exists(p := _text_path(output, f.key))])
+    """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run."""
+    paths = [p for f in fragments for p in (_text_path(output, f.key), _paragraphs_path(output, f.key))]
+    files.delete([p for p in paths if files.exists(p)])
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

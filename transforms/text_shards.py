@@ -1,24 +1,35 @@
 """Fragments → text shards and the eval set: the plan from the documents' tables alone, then each shard on its own.
 
 Shard boundaries count text bytes and eval membership depends on a document's id, so neither the container of the
-input nor the way it was cut into units changes a byte of a shard.
+input nor the way it was cut into units changes a byte of a shard. Where duplicate paragraphs are dropped, the plan
+decides on them first, and then counts without them.
 """
 
 import dataclasses
 import hashlib
+import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from transforms import completions, files
+from transforms import completions, duplicates, files
 from transforms.errors import UnusableInputError
-from transforms.extraction import ExtractionOptions, Fragment, merge_ranges, read_ranges, read_table
+from transforms.extraction import (
+    ExtractionOptions,
+    Fragment,
+    cut_out,
+    merge_ranges,
+    read_paragraphs,
+    read_ranges,
+    read_table,
+)
 
 KIND = "text"
+DUPLICATES = "duplicates"
 MEGABYTE = 1 << 20
 
 ShardKind = Literal["train", "eval"]
@@ -112,16 +123,123 @@ def cut_shards(sizes: npt.NDArray[np.int64], shard_bytes: float) -> npt.NDArray[
     return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
 
 
-def plan_text_shards(fragments: Iterable[Fragment], options: SplitOptions, output: str) -> list[ShardPlan]:
+# A paragraph that is dropped: the number of its fragment in order, and its row's fields of duplicates.PARAGRAPHS.
+_DROPPED = np.dtype([("fragment", "<i8"), ("offset", "<i8"), ("size", "<i4"), ("sentences", "<i4"), ("body", "<i4")])
+
+
+def duplicates_key(fragments: Iterable[Fragment], extraction: ExtractionOptions) -> str:
+    """What the decision on duplicate paragraphs depends on: the fragments in order, the options, the code's format."""
+    keys = [f.key for f in sorted(fragments, key=lambda f: f.batch.number)]
+    version = completions.FORMAT_VERSIONS["duplicates"]
+    return completions.fingerprint(DUPLICATES, version, extraction.quality, keys)
+
+
+def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> dict[str, int]:
+    """The paragraphs that were looked at and those that were dropped, by kind, once the plan is made."""
+    record = completions.load(output, DUPLICATES, duplicates_key(fragments, extraction))
+    if record is None:
+        raise FileNotFoundError("the completion record of the duplicate paragraphs")
+    return dict(record["counts"])
+
+
+def _find_duplicates(ordered: Sequence[Fragment], extraction: ExtractionOptions, output: str) -> npt.NDArray[Any]:
+    """The paragraphs of a build that are dropped, rows of _DROPPED in order: decided now, unless that is done."""
+    key = duplicates_key(ordered, extraction)
+    completions.once(output, DUPLICATES, key, lambda: _write_duplicates(ordered, extraction, output, key))
+    dropped: npt.NDArray[Any] = np.load(io.BytesIO(files.read_bytes(_duplicates_path(output, key))))
+    return dropped
+
+
+def _duplicates_path(output: str, key: str) -> str:
+    return completions.work_path(output, DUPLICATES, f"{key}.npy")
+
+
+def _write_duplicates(
+    ordered: Sequence[Fragment], extraction: ExtractionOptions, output: str, key: str
+) -> dict[str, Any]:
+    def numbered_blocks() -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        for number, fragment in enumerate(ordered):
+            for block in read_paragraphs(fragment, extraction, output):
+                yield number, block
+
+    kinds = duplicates.decide(lambda: (block for _, block in numbered_blocks()), extraction.quality)
+    dropped = [np.zeros(0, _DROPPED)]
+    first = 0
+    for number, block in numbered_blocks():
+        rows = block[kinds[first : first + len(block)] != duplicates.STAYS]
+        dropped.append(np.zeros(len(rows), _DROPPED))
+        dropped[-1]["fragment"] = number
+        for name in ("offset", "size", "sentences", "body"):
+            dropped[-1][name] = rows[name]
+        first += len(block)
+    table = io.BytesIO()
+    np.save(table, np.concatenate(dropped))
+    files.write_bytes(_duplicates_path(output, key), table.getvalue())
+    counts = {
+        "exact_duplicates": (kinds == duplicates.EXACT).sum(),
+        "near_duplicates": (kinds == duplicates.NEAR).sum(),
+    }
+    return {"counts": {"read": len(kinds)} | {name: int(count) for name, count in counts.items()}}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Documents:
+    """The documents of all fragments, in order.
+
+    fragments: the descriptions. owner: the number of each document's fragment, [documents]. extents: their rows of
+    TABLE as extracted. table: the same without the paragraphs that are dropped. dropped: these, rows of _DROPPED.
+    """
+
+    fragments: Sequence[Fragment]
+    owner: npt.NDArray[np.int64]
+    extents: npt.NDArray[Any]
+    table: npt.NDArray[Any]
+    dropped: npt.NDArray[Any]
+
+    def pieces(self, rows: npt.NDArray[np.int64]) -> tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]:
+        """What is left of some documents: byte ranges of fragments."""
+        found = []
+        for number in np.unique(self.owner[rows]).tolist():
+            ranges = merge_ranges(self.extents[rows[self.owner[rows] == number]])
+            holes = self.dropped[slice(*np.searchsorted(self.dropped["fragment"], [number, number + 1]))]
+            if len(holes):
+                ranges = cut_out(ranges, np.stack([holes["offset"], holes["offset"] + holes["size"]], axis=1))
+            found.append((self.fragments[number], ranges))
+        return tuple(found)
+
+
+def _read_documents(ordered: Sequence[Fragment], extraction: ExtractionOptions, output: str) -> _Documents:
+    tables = [read_table(output, f) for f in ordered]
+    table = np.concatenate(tables)
+    owner = np.repeat(np.arange(len(ordered)), [len(t) for t in tables])
+    if not extraction.quality.finds_duplicates:
+        return _Documents(ordered, owner, table, table, np.zeros(0, _DROPPED))
+    dropped = _find_duplicates(ordered, extraction, output)
+    # Places in the text of all fragments, one after another.
+    before = np.cumsum([0, *(f.size for f in ordered)])
+    places = before[dropped["fragment"]] + dropped["offset"]
+    document = np.searchsorted(before[owner] + table["offset"], places, side="right") - 1
+    kept = table.copy()
+    np.subtract.at(kept["size"], document, dropped["size"])
+    np.subtract.at(kept["sentences"], document, dropped["sentences"])
+    lost = table["sentences"] - kept["sentences"]
+    is_left = np.ones(len(table), bool)
+    # A title alone is no document.
+    is_left[document] = lost[document] < dropped["body"]
+    return _Documents(ordered, owner[is_left], table[is_left], kept[is_left], dropped)
+
+
+def plan_text_shards(
+    fragments: Iterable[Fragment], options: SplitOptions, extraction: ExtractionOptions, output: str
+) -> list[ShardPlan]:
     """Plans all shards from the fragments' tables.
 
     Raises:
       UnusableInputError: no document is left for training, or fewer than the eval set needs.
     """
     ordered = sorted(fragments, key=lambda f: f.batch.number)
-    tables = [read_table(output, f) for f in ordered]
-    table = np.concatenate(tables)
-    owner = np.repeat(np.arange(len(ordered)), [len(t) for t in tables])
+    documents = _read_documents(ordered, extraction, output)
+    table = documents.table
     if not len(table):
         raise UnusableInputError(
             f"No article is left of {_inputs_text(ordered)} after the filters ({_counts_text(ordered)}); check the "
@@ -131,30 +249,23 @@ def plan_text_shards(fragments: Iterable[Fragment], options: SplitOptions, outpu
     if held_out.all():
         raise UnusableInputError(f"All {len(table)} articles fall into the eval set; hold out fewer.")
     plans = [
-        *_plan_kind("train", table, owner, np.flatnonzero(~held_out), ordered, options),
-        *_plan_kind("eval", table, owner, np.flatnonzero(held_out), ordered, options),
+        *_plan_kind("train", documents, np.flatnonzero(~held_out), options),
+        *_plan_kind("eval", documents, np.flatnonzero(held_out), options),
     ]
     completions.store(output, "plan", KIND, {"pieces": len(plans), "bytes": int(table["size"].sum())})
     return plans
 
 
 def _plan_kind(
-    kind: ShardKind,
-    table: npt.NDArray[Any],
-    owner: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.int64],
-    fragments: Sequence[Fragment],
-    options: SplitOptions,
+    kind: ShardKind, documents: _Documents, rows: npt.NDArray[np.int64], options: SplitOptions
 ) -> list[ShardPlan]:
+    table = documents.table
     numbers = cut_shards(table["size"][rows].astype(np.int64), options.shard_size_mb * MEGABYTE)
     count = max(1, int(numbers.max()) + 1 if len(numbers) else 0)
     bounds = np.searchsorted(numbers, np.arange(count + 1))
     plans = []
     for number in range(count):
         mine = rows[bounds[number] : bounds[number + 1]]
-        pieces = []
-        for fragment in np.unique(owner[mine]).tolist():
-            pieces.append((fragments[fragment], merge_ranges(table[mine[owner[mine] == fragment]])))
         plans.append(
             ShardPlan(
                 name=shard_name(kind, number, count),
@@ -163,7 +274,7 @@ def _plan_kind(
                 documents=len(mine),
                 sentences=int(table["sentences"][mine].sum()),
                 size=int(table["size"][mine].sum()),
-                pieces=tuple(pieces),
+                pieces=documents.pieces(mine),
             )
         )
     return plans
@@ -220,13 +331,14 @@ def assemble_text_shard(plan: ShardPlan, extraction: ExtractionOptions, output: 
 
 
 def _write_shard(path: str, plan: ShardPlan, extraction: ExtractionOptions, output: str) -> dict[str, Any]:
-    hashes: list[str] = []
+    eval_text: list[bytes] = []
     with files.new_file(path) as file:
         for fragment, ranges in plan.pieces:
             for block in read_ranges(fragment, ranges, extraction, output):
                 file.write(block)
                 if plan.kind == "eval":
-                    hashes += (article_md5(a) for a in block.split(b"\n\n") if a)
+                    eval_text.append(block)
+    hashes = [article_md5(a) for a in b"".join(eval_text).split(b"\n\n") if a]
     return {"size": file.size, "sha256": file.sha256, "md5": hashes}
 
 
@@ -254,13 +366,14 @@ class PlanTextShards(beam.PTransform):
     """
 
     split: SplitOptions
+    extraction: ExtractionOptions
     output: str
 
     def expand(self, fragments: beam.PCollection) -> beam.PCollection:
         return (
             fragments
             | "Together" >> GroupAll()
-            | "Plan" >> beam.FlatMap(plan_text_shards, self.split, self.output)  # ShardPlan
+            | "Plan" >> beam.FlatMap(plan_text_shards, self.split, self.extraction, self.output)  # ShardPlan
         )
 
 

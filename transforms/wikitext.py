@@ -6,6 +6,7 @@ templates (transforms.template_rules).
 """
 
 import datetime
+import functools
 import html
 import re
 import tomllib
@@ -83,9 +84,17 @@ _TEX_COMMANDS = {
 }
 
 
+@functools.cache
 def _language_data() -> dict[str, Any]:
     path = resources.files("transforms") / "data" / "languages.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def language_words(language: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What data/languages.toml knows of a language code (empty if nothing), and of English."""
+    languages = _language_data()["language"]
+    language = _language_data()["aliases"].get(language, language)
+    return languages.get(language) or languages.get(language.split("-")[0], {}), languages["en"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,13 +185,11 @@ class WikitextExtractor:
         self.options = options
         self.templates = templates
         data = _language_data()
-        language = data["aliases"].get(site.language, site.language)
-        own = data["language"].get(language) or data["language"].get(language.split("-")[0], {})
-        english = data["language"]["en"]
+        own, english = language_words(site.language)
         words = template_rules.WordTable()
         self._add_markup(words, data, own, english)
         date = datetime.date.fromisoformat(options.date)
-        rules = template_rules.load_rules(language)
+        rules = template_rules.load_rules(data["aliases"].get(site.language, site.language))
         template_rules.add_rules(words, rules, (date.year, date.month, date.day))
         redirects = {word.lstrip("#＃") for word in (*own.get("redirect", ()), *english["redirect"])}
         # Any single word in capitals before a link also redirects: languages this table lacks, aliases of those it has.
