@@ -15,7 +15,7 @@ from transforms.errors import RunFailedError, UnusableInputError
 DONE, FAILED, UNUSABLE = 0, 1, 2
 
 # The order in which a summary shows the counts of a manifest.
-_STEPS = ("extract", "paragraphs", "clean", "train", "eval")
+_STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
 # Of shards these counts, in this order (the manifest has more); of other steps all, what went in and came out first.
 _SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available", "picked", "bytes")
 

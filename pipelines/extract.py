@@ -8,11 +8,23 @@ import apache_beam as beam
 
 from pipelines import environments, runner
 from pipelines.stage_options import ExtractOptions, parameters
-from transforms import completions, dump, duplicates, extraction, files, manifest, mlperf_shards, text_shards
+from transforms import (
+    completions,
+    dump,
+    duplicates,
+    extraction,
+    files,
+    manifest,
+    mlperf_shards,
+    template_library,
+    text_shards,
+)
+from transforms.dump import InputFile, UnitBatch
 from transforms.errors import UnusableInputError
-from transforms.extraction import ExtractDocuments, ExtractionOptions, Fragment, InputFile, UnitBatch
+from transforms.extraction import ExtractDocuments, ExtractionOptions, Fragment
 from transforms.mlperf_shards import CleanedFile, CleanRawFiles, GatherParts, MlperfOptions
 from transforms.quality import QualityOptions
+from transforms.template_library import CollectTemplates
 from transforms.text_shards import AssembleTextShards, GroupAll, PlanTextShards, SplitOptions, TextShard
 
 # Held out where neither a number nor a share is given: at the size of the English Wikipedia, 35,000 articles.
@@ -53,6 +65,7 @@ def extraction_options(options: ExtractOptions) -> ExtractionOptions:
         keep_titles=options.keep_titles,
         headings=options.headings,
         lists=options.lists,
+        expand_templates=options.expand_templates,
         seed=options.random_seed,
         doc_blocks=mlperf,
         reading=dump.ReadOptions(
@@ -85,7 +98,8 @@ def plan_batches(numbered: Sequence[tuple[int, InputFile]], options: ExtractOpti
         for some in cut:
             batches.append(UnitBatch(number=len(batches), file=file, units=some, limit=options.max_documents))
     size = sum(f.size for f in inputs)
-    completions.store(options.output, "plan", extraction.KIND, {"pieces": len(batches), "bytes": size})
+    for kind in (template_library.PIECES, extraction.KIND) if options.expand_templates else (extraction.KIND,):
+        completions.store(options.output, "plan", kind, {"pieces": len(batches), "bytes": size})
     return batches
 
 
@@ -124,12 +138,11 @@ class ExtractCorpus(beam.PTransform):
         return shards
 
     def _fragments(self, inputs: beam.PCollection) -> beam.PCollection:
-        return (
-            inputs
-            | "PlanBatches" >> beam.FlatMap(plan_batches, self.options)  # UnitBatch
-            | "ExtractDocuments"
-            >> ExtractDocuments(options=extraction_options(self.options), output=self.options.output)  # Fragment
-        )
+        output, decisive = self.options.output, extraction_options(self.options)
+        batches = inputs | "PlanBatches" >> beam.FlatMap(plan_batches, self.options)  # UnitBatch
+        if decisive.expand_templates:
+            batches = batches | "CollectTemplates" >> CollectTemplates(reading=decisive.reading, output=output)
+        return batches | "ExtractDocuments" >> ExtractDocuments(options=decisive, output=output)  # Fragment
 
     def _mlperf(self, inputs: beam.PCollection) -> tuple[beam.PCollection, list[beam.PCollection]]:
         options = self.options
@@ -170,12 +183,18 @@ def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], option
         mlperf_shards.KIND: [c.key for c in cleaned],
         text_shards.KIND: [s.key for s in shards],
     }
+    if options.expand_templates:
+        library = fragments[0].batch.templates
+        found = template_library.read_library(output, library)
+        limited = counts["extract"].pop("partly_expanded_pages")
+        counts["templates"] = {"definitions": found["templates"], "partly_expanded_pages": limited}
+        records |= {template_library.LIBRARY: [library], template_library.PIECES: found["pieces"]}
     decisive = extraction_options(options)
     if decisive.quality.finds_duplicates:
         left = sum(s.documents for s in shards)
         emptied = sum(f.documents for f in fragments) - left
-        found = text_shards.duplicate_counts(fragments, decisive, output)
-        counts["paragraphs"] = found | {"emptied_documents": emptied}
+        dropped = text_shards.duplicate_counts(fragments, decisive, output)
+        counts["paragraphs"] = dropped | {"emptied_documents": emptied}
         records[text_shards.DUPLICATES] = [text_shards.duplicates_key(fragments, decisive)]
     counts |= {"clean": text_shards.sum_counts(c.counts for c in cleaned)}
     for kind in ("train", "eval"):
@@ -230,10 +249,9 @@ def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
     decisive = extraction_options(options)
     duplicates.check_installed(decisive.quality)
     units = dump.plan_units(found, input_format=options.input_format, reading=decisive.reading)
-    if options.drop_stubs and any(unit.format != "mediawiki" for unit in units):
-        raise UnusableInputError(
-            "--drop_stubs looks for templates, which only dumps have; leave it out for this input."
-        )
+    for name in ("drop_stubs", "expand_templates"):
+        if getattr(options, name) and any(unit.format != "mediawiki" for unit in units):
+            raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
     return ExtractCorpus(options=options, from_doc_files=from_doc_files), sum(f.size for f in found)
 
 
@@ -249,6 +267,7 @@ def claim(options: ExtractOptions) -> None:
 def stages(output: str) -> list[runner.Stage]:
     """What the progress display follows."""
     return [
+        runner.Stage(label="templates", output=output, kind=template_library.PIECES),
         runner.Stage(label="extract", output=output, kind=extraction.KIND),
         runner.Stage(label="text shards", output=output, kind=text_shards.KIND),
     ]

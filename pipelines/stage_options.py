@@ -50,6 +50,10 @@ class ExtractOptions:
     keep_titles: bool = option(False, help="begin each document with its title as a sentence")
     headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
     lists: Literal["sentences", "keep", "drop"] = option("sentences", help="items of lists: those that are sentences")
+    expand_templates: bool = option(
+        False,
+        help="expand templates that have no rule with the dump's own definitions: takes a second pass over the dump",
+    )
     min_characters: int | None = option(None, help="drop documents of less text than so many characters")
     min_letter_share: float | None = option(
         None, help="drop documents with a smaller share of letters among their characters, 0 to 1; prose has 0.9"
@@ -69,7 +73,7 @@ class ExtractOptions:
     near_duplicate_threshold: float | None = option(
         None,
         help="drop paragraphs as similar as this to one before (Jaccard similarity of word 5-grams, as 0.8); needs the "
-        "extra [quality]; one process holds 130 bytes for each paragraph of the input, 4500 for each that resembles one",
+        "extra [quality]; one process holds 130 bytes for each paragraph of the input, 4500 for each that has a like",
     )
     min_duplicate_words: int = option(10, help="paragraphs of fewer words are no duplicates")
     dump_date: str | None = option(
@@ -88,6 +92,8 @@ class ExtractOptions:
     def __post_init__(self) -> None:
         if self.max_documents is not None and self.max_documents < 1:
             raise UnusableInputError(f"--max_documents must be 1 or more, not {self.max_documents}.")
+        if self.expand_templates and (self.extractor == "wikiextractor" or self.compat == "mlperf"):
+            raise UnusableInputError("--expand_templates does not go with WikiExtractor's text: it expands none.")
         if self.compat == "mlperf":
             if self.eval_fraction is not None:
                 raise UnusableInputError("--eval_fraction is not the reference's; with --compat mlperf give a number.")

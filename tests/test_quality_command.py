@@ -17,7 +17,7 @@ from transforms import dump
 
 ALL = (
     "--min_characters=60", "--min_letter_share=0.4", "--max_repeated_share=0.3", "--max_list_share=0.5",
-    "--drop_stubs", "--drop_duplicates", "--near_duplicate_threshold=0.8",
+    "--drop_stubs", "--drop_duplicates", "--near_duplicate_threshold=0.8", "--lists=keep",
 )  # fmt: skip
 WORDS = ("river", "stone", "morning", "bridge", "garden", "winter", "music", "letter", "window", "story", "harbour")
 
@@ -207,7 +207,7 @@ def test_unusable_flags(
 def test_stubs_are_told_by_templates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text.xml").write_text("One document.\n")
     assert extract(tmp_path, tmp_path / "out", "--input_format=text", "--drop_stubs") == 2
-    assert "--drop_stubs looks for templates, which only dumps have" in capsys.readouterr().err
+    assert "--drop_stubs needs the templates of a dump" in capsys.readouterr().err
 
 
 def test_near_duplicates_need_the_extra(

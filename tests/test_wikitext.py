@@ -226,7 +226,7 @@ def test_sentences_of_lists_stay(item: str) -> None:
         ({"appendices": "no"}, "appendices is 'no'"),
         ({"date": "yesterday"}, "date is 'yesterday'; it must be a day such as"),
         ({"expansion_depth": 0}, "expansion_depth is 0; it must be at least 1"),
-        ({"expansion_bytes": -1}, "expansion_bytes is -1"),
+        ({"expansion_characters": -1}, "expansion_characters is -1"),
         ({"expansion_steps": 0}, "expansion_steps is 0"),
     ],
 )

@@ -21,7 +21,7 @@ WORK_DIRECTORY = ".maskmill"
 # The versions of what each step writes. Raise one when its output changes for the same inputs and parameters:
 # everything made by the older code is then stale and is rebuilt.
 FORMAT_VERSIONS: Mapping[str, int] = {
-    "extract": 2, "duplicates": 1, "clean": 1, "text": 1, "examples": 1, "eval": 1
+    "templates": 1, "extract": 2, "duplicates": 1, "clean": 1, "text": 1, "examples": 1, "eval": 1
 }  # fmt: skip
 
 

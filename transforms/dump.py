@@ -31,7 +31,7 @@ from transforms.sources import Source, Window, container_of, is_splittable
 from transforms.wikitext import Site
 
 __all__ = [
-    "Document", "Page", "ReadOptions", "RejectedPage", "Unit", "detect_format", "dump_date",
+    "Document", "InputFile", "Page", "ReadOptions", "RejectedPage", "Unit", "UnitBatch", "detect_format", "dump_date",
     "plan_units", "read_header", "read_unit", "site_base",
 ]  # fmt: skip
 
@@ -69,6 +69,30 @@ class Unit:
     end: int
     format: str
     container: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InputFile:
+    """An input with its checksum, and the date that clock words in its pages give (ISO; empty where it has none)."""
+
+    path: str
+    size: int
+    sha256: str
+    date: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UnitBatch:
+    """Units that one call extracts, in order; `limit` ends it early once so many documents are kept.
+
+    templates: the key of the library of templates that its pages are expanded with; empty where they are not.
+    """
+
+    number: int
+    file: InputFile
+    units: tuple[Unit, ...]
+    limit: int | None = None
+    templates: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -23,9 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms import completions, dump, duplicates, files
+from transforms.dump import InputFile, UnitBatch
 from transforms.errors import UnusableInputError
 from transforms.quality import QualityFilter, QualityOptions
 from transforms.sentences import SentenceSplitter
+from transforms.template_library import TemplateLibrary
 from transforms.wikiextractor import WikiExtractorCompat, format_document
 from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
 
@@ -50,30 +52,11 @@ class ExtractionOptions:
     keep_titles: bool = False
     headings: Literal["drop", "keep"] = "drop"
     lists: Literal["sentences", "keep", "drop"] = "sentences"
+    expand_templates: bool = False
     seed: int = 12345
     doc_blocks: bool = False  # write WikiExtractor's <doc> blocks, unsplit, for MLPerf's clean-up
     reading: dump.ReadOptions = dataclasses.field(default_factory=dump.ReadOptions)
     quality: QualityOptions = dataclasses.field(default_factory=QualityOptions)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class InputFile:
-    """An input with its checksum, and the date that clock words in its pages give (ISO; empty where it has none)."""
-
-    path: str
-    size: int
-    sha256: str
-    date: str = ""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UnitBatch:
-    """Units that one call extracts, in order; `limit` ends it early once so many documents are kept."""
-
-    number: int
-    file: InputFile
-    units: tuple[dump.Unit, ...]
-    limit: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,9 +93,12 @@ def eval_hash(seed: int, identity: str) -> int:
 
 
 class DocumentExtractor:
-    """Turns what a reader yields into documents of sentences, for one input file."""
+    """Turns what a reader yields into documents of sentences, for one input file.
 
-    def __init__(self, options: ExtractionOptions, file: InputFile) -> None:
+    library: the templates of the dump, where they are expanded.
+    """
+
+    def __init__(self, options: ExtractionOptions, file: InputFile, library: TemplateLibrary | None = None) -> None:
         self._options = options
         self._splitter = _splitter(options.language)
         header = dump.read_header(file.path) if file.date else b""
@@ -120,13 +106,24 @@ class DocumentExtractor:
         self._base = dump.site_base(header)
         self._wikitext = WikitextExtractor(
             self._site,
-            WikitextOptions(headings=options.headings, lists=options.lists, date=file.date or "2001-01-15"),
+            WikitextOptions(
+                headings=options.headings,
+                lists=options.lists,
+                date=file.date or "2001-01-15",
+                expand_templates=library is not None,
+            ),
+            functools.partial(library.find, self._base) if library is not None else None,
         )
         with_compat = options.extractor == "wikiextractor" and file.date
         self._compat = WikiExtractorCompat(file.date) if with_compat else None
         quality = options.quality
         self._filter = QualityFilter(quality, self._site.language) if quality.filters_documents else None
         self._signer = duplicates.ParagraphSigner(quality) if quality.finds_duplicates else None
+
+    @property
+    def partly_expanded_pages(self) -> int:
+        """Pages of which not all templates were expanded, because of a limit."""
+        return self._wikitext.limited_pages
 
     def extract(self, item: dump.Page | dump.Document) -> Extracted | str:
         """Returns a document, or the name of the count it goes to."""
@@ -202,14 +199,14 @@ def _splitter(language: str) -> SentenceSplitter:
 
 
 @functools.lru_cache(maxsize=4)
-def _document_extractor(options: ExtractionOptions, file: InputFile) -> DocumentExtractor:
-    return DocumentExtractor(options, file)
+def _document_extractor(options: ExtractionOptions, file: InputFile, templates: str, output: str) -> DocumentExtractor:
+    return DocumentExtractor(options, file, TemplateLibrary(output, templates) if templates else None)
 
 
 def fragment_key(options: ExtractionOptions, batch: UnitBatch) -> str:
     """What a batch's fragment depends on: the content of its file, its ranges, the options, the code's format."""
     ranges = [(u.format, u.start, u.end) for u in batch.units]
-    source = (batch.file.sha256, batch.file.date, ranges, batch.limit)
+    source = (batch.file.sha256, batch.file.date, ranges, batch.limit, batch.templates)
     return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["extract"], options, source)
 
 
@@ -225,7 +222,8 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
 
 
 def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
-    extractor = _document_extractor(options, batch.file)
+    extractor = _document_extractor(options, batch.file, batch.templates, output if batch.templates else "")
+    expanded_before = extractor.partly_expanded_pages
     counts: collections.Counter[str] = collections.Counter()
     rows: list[tuple[int, int, int, int]] = []
     rejected: list[dict[str, Any]] = []
@@ -263,6 +261,8 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     np.save(table, np.array(rows, TABLE))
     files.write_bytes(completions.work_path(output, KIND, f"{key}.npy"), table.getvalue())
     counts["documents"] = len(rows)
+    if batch.templates:
+        counts["partly_expanded_pages"] = extractor.partly_expanded_pages - expanded_before
     return {"documents": len(rows), "size": offset, "counts": dict(counts), "rejected": rejected}
 
 

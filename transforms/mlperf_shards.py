@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms import completions, files, mlperf_cleanup
+from transforms.dump import InputFile
 from transforms.errors import UnusableInputError
-from transforms.extraction import ExtractionOptions, Fragment, InputFile, read_ranges, read_table
+from transforms.extraction import ExtractionOptions, Fragment, read_ranges, read_table
 from transforms.sentences import SentenceSplitter
 from transforms.text_shards import KIND as TEXT
 from transforms.text_shards import GroupAll, ShardKind, TextShard, article_md5

@@ -4,24 +4,27 @@ A page is parsed into text, template calls and parameters as MediaWiki's preproc
 (https://www.mediawiki.org/wiki/Preprocessor_ABNF), and the calls are replaced by what their definitions give. It is
 plain Python and far slower than the rules of transforms.template_rules, which go before it: a template that has a
 rule stays a call, with its arguments expanded. Scribunto modules (`#invoke`) give nothing.
+
+What a page gives depends on the page and the definitions alone: its limits count calls, characters and steps, never
+seconds, and are far from Python's own.
 """
 
 import datetime
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 # Content that the preprocessor does not look into.
 _OPAQUE = "nowiki|pre|math|ref|source|syntaxhighlight|gallery|timeline|score|chem|ce|hiero|imagemap|templatedata"
 _TOKENS = re.compile(
-    r"\{\{+|\}\}+|\[\[|\]\]|\||=|<!--.*?(?:-->|\Z)"
-    rf"|<({_OPAQUE})\b[^<>]*?(?:/>|>.*?</\1\s*>)",
-    re.DOTALL | re.IGNORECASE,
+    rf"\{{\{{+|\}}\}}+|\[\[|\]\]|\||=|<!--.*?(?:-->|\Z)|<({_OPAQUE})\b[^<>]*>", re.DOTALL | re.IGNORECASE
 )
+_CLOSERS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _OPAQUE.split("|")}
 _EQUALS = object()
-_MOST_PARSED = 10_000  # definitions kept parsed
+_MOST_PARSED = 4 << 20  # characters of definitions that are kept parsed
+_STEP = 100  # characters of a definition that are a step of work
 
 
 @dataclass
@@ -48,14 +51,25 @@ def parse(text: str) -> list[object]:
     links = [0]
     current = root
     at = 0
-    for token in _TOKENS.finditer(text):
+    never_closed: set[str] = set()
+    while token := _TOKENS.search(text, at):
         if token.start() > at:
             current.append(text[at : token.start()])
         at = token.end()
         piece = token[0]
         if piece.startswith("<!--"):
             continue
-        if piece.startswith("{"):
+        if token[1] and not piece.endswith("/>"):
+            # A tag that nothing closes is text, and so are all of its name behind it.
+            name = token[1].lower()
+            closer = None if name in never_closed else _CLOSERS[name].search(text, at)
+            if closer is None:
+                never_closed.add(name)
+                at = token.start() + 1
+            else:
+                at = closer.end()
+            current.append(text[token.start() : at])
+        elif piece.startswith("{"):
             braces.append(_Open(len(piece)))
             links.append(0)
             current = braces[-1].parts[0]
@@ -104,7 +118,7 @@ def _definition(text: str) -> str:
     """What of a template's page is transcluded."""
     # A comment can hide tags.
     text = re.sub(r"<!--.*?(?:-->|\Z)", "", text, flags=re.DOTALL)
-    only = re.findall(r"<onlyinclude>(.*?)</onlyinclude>", text, re.DOTALL | re.IGNORECASE)
+    only = re.findall(r"<onlyinclude>(.*?)(?:</onlyinclude>|\Z)", text, re.DOTALL | re.IGNORECASE)
     if only:
         text = "".join(only)
     text = re.sub(r"<noinclude>.*?(?:</noinclude\s*>|\Z)", "", text, flags=re.DOTALL | re.IGNORECASE)
@@ -122,63 +136,69 @@ class _Frame:
     arguments: dict[str, list[object]]
     parent: "_Frame | None"
     title: str
-    depth: int
     values: dict[str, str] = field(default_factory=dict)
 
 
 class TemplateExpander:
     """Expands the templates of pages.
 
-    templates: the text of each template page by its title without the namespace. has_rule: whether a name has a rule
-    and stays a call. prefixes: the names of the template namespace. date: the dump's. depth, size, steps: the limits
-    a page: nesting of calls, characters that expansion writes, nodes that it looks at. Past a limit the calls that
-    are left give nothing, and `limited` counts the page.
+    find: gives a template's page by its title without the namespace, or None. has_rule: whether a name has a rule
+    and stays a call. prefixes: the names of the template namespace. first_letter: whether titles begin with a capital.
+    date: the dump's. depth, size, steps: the limits a page: calls within one another (templates, parser functions,
+    parameters), characters that expansion writes, nodes that it looks at. A call that is too deep gives nothing; past
+    the other limits the calls that are left give nothing. `limited` counts the pages that met a limit.
     """
 
     def __init__(
         self,
-        templates: Mapping[bytes, bytes],
+        find: Callable[[bytes], bytes | None],
         *,
         has_rule: Callable[[str], bool],
         prefixes: tuple[str, ...] = ("Template",),
+        first_letter: bool = True,
         date: datetime.date,
         depth: int,
         size: int,
         steps: int,
     ) -> None:
-        self._templates = templates
+        self._find_page = find
         self._has_rule = has_rule
         self._prefixes = tuple(prefix.lower() for prefix in prefixes)
+        self._first_letter = first_letter
         self._date = date
-        self._depth = depth
+        self._most_depth = depth
         self._most_size = size
         self._most_steps = steps
-        self._parsed: dict[str, list[object] | None] = {}
+        # By name: the nodes of a definition and the steps that reading it takes.
+        self._parsed: dict[str, tuple[list[object], int] | None] = {}
+        self._parsed_size = 0
         self.limited = 0
 
     def expand(self, title: str, text: str) -> str:
         """The wikitext of a page with its templates expanded."""
         self._size = 0
         self._steps = 0
-        frame = _Frame({}, None, title, 0)
+        self._met_limit = False
+        frame = _Frame({}, None, title)
         out = []
         reached = False
         for node in parse(text):
             if isinstance(node, _Call):
                 if reached:
                     continue
+                self._depth = 0
                 try:
                     # A comment leaves its mark on the extracted text, so that brackets around nothing are repaired.
                     out.append(self._call(node, frame) or "<!-- -->")
-                except (_Limit, RecursionError):
-                    reached = True
-                    self.limited += 1
+                except _Limit:
+                    reached = self._met_limit = True
             else:
                 out.append(_plain(node))
+        self.limited += self._met_limit
         return "".join(out)
 
-    def _work(self, size: int = 0) -> None:
-        self._steps += 1
+    def _work(self, size: int = 0, steps: int = 1) -> None:
+        self._steps += steps
         self._size += size
         if self._steps > self._most_steps or self._size > self._most_size:
             raise _Limit
@@ -193,8 +213,15 @@ class TemplateExpander:
         return text
 
     def _call(self, call: _Call, frame: _Frame) -> str:
-        if frame.depth >= self._depth:
+        if self._depth >= self._most_depth:
+            self._met_limit = True
             return ""
+        self._depth += 1
+        text = self._expand_call(call, frame)
+        self._depth -= 1
+        return text
+
+    def _expand_call(self, call: _Call, frame: _Frame) -> str:
         if call.parameter:
             name = self._text(call.parts[0], frame).strip()
             value = self._argument(name, frame)
@@ -222,7 +249,7 @@ class TemplateExpander:
         nodes = self._template(name)
         if nodes is None:
             return ""
-        inner = _Frame({}, frame, frame.title, frame.depth + 1)
+        inner = _Frame({}, frame, frame.title)
         number = 0
         for part in call.parts[1:]:
             if _EQUALS in part:
@@ -246,19 +273,29 @@ class TemplateExpander:
         frame.values[name] = self._text(frame.arguments[name], frame.parent)
         return frame.values[name]
 
-    def _template(self, name: str) -> list[object] | None:
+    def _title(self, name: str) -> str:
         name = re.sub(r"[ _]+", " ", name).strip()
-        name = name[:1].upper() + name[1:]
+        return name[:1].upper() + name[1:] if self._first_letter else name
+
+    def _template(self, name: str) -> list[object] | None:
+        name = self._title(name)
         if name not in self._parsed:
-            if len(self._parsed) >= _MOST_PARSED:
-                self._parsed.clear()
             text = self._find(name)
-            self._parsed[name] = None if text is None else parse(_definition(text))
-        return self._parsed[name]
+            self._parsed_size += len(name) + len(text or "")
+            if self._parsed_size > _MOST_PARSED:
+                self._parsed.clear()
+                self._parsed_size = len(name) + len(text or "")
+            self._parsed[name] = None if text is None else (parse(_definition(text)), len(text) // _STEP)
+        found = self._parsed[name]
+        if found is None:
+            return None
+        # Counted each time, parsed before or not: a page's limits do not depend on other pages.
+        self._work(steps=found[1])
+        return found[0]
 
     def _find(self, name: str) -> str | None:
         for _ in range(4):
-            found = self._templates.get(name.encode())
+            found = self._find_page(name.encode())
             if found is None:
                 return None
             text = found.decode("utf-8", "replace")
@@ -266,9 +303,7 @@ class TemplateExpander:
             if not redirect:
                 return text
             prefix, colon, rest = redirect[1].partition(":")
-            name = rest if colon and prefix.strip().lower() in self._prefixes else redirect[1]
-            name = re.sub(r"[ _]+", " ", name).strip()
-            name = name[:1].upper() + name[1:]
+            name = self._title(rest if colon and prefix.strip().lower() in self._prefixes else redirect[1])
         return None
 
     def _variable(self, name: str, frame: _Frame) -> str | None:
@@ -464,9 +499,12 @@ def _sub(expander: TemplateExpander, arguments: _Arguments) -> str:
 
 
 def _replace(expander: TemplateExpander, arguments: _Arguments) -> str:
-    text = arguments(0).replace(arguments(1), arguments(2)) if arguments(1) else arguments(0)
-    expander._work(len(text))
-    return text
+    text, old, new = arguments(0), arguments(1), arguments(2)
+    if not old:
+        return text
+    # Counted before it is made: every letter of a long text could become a long text.
+    expander._work(len(text) + text.count(old) * len(new))
+    return text.replace(old, new)
 
 
 def _plural(expander: TemplateExpander, arguments: _Arguments) -> str:

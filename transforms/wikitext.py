@@ -10,7 +10,7 @@ import functools
 import html
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.entities import html5
 from importlib import resources
@@ -147,7 +147,8 @@ class WikitextOptions:
     the items that end as sentences do. appendices: whether the
     sections that list sources and links (See also, References, …) are kept. date: the dump's date (ISO), which the
     magic words of the clock give. expand_templates: expand the dump's own template definitions, for those without
-    a rule, at most expansion_depth deep, expansion_bytes of text and expansion_steps of work a page.
+    a rule, with at most so many calls within one another (expansion_depth; MediaWiki's limit), characters written
+    (expansion_characters) and steps of work (expansion_steps) a page.
     """
 
     headings: Literal["drop", "keep"] = "drop"
@@ -155,8 +156,8 @@ class WikitextOptions:
     appendices: Literal["drop", "keep"] = "drop"
     date: str = "2000-01-01"
     expand_templates: bool = False
-    expansion_depth: int = 40
-    expansion_bytes: int = 2_000_000
+    expansion_depth: int = 100
+    expansion_characters: int = 2_000_000
     expansion_steps: int = 100_000
 
     def __post_init__(self) -> None:
@@ -172,15 +173,20 @@ class WikitextOptions:
             datetime.date.fromisoformat(self.date)
         except ValueError:
             raise UnusableInputError(f"date is {self.date!r}; it must be a day such as 2024-05-01") from None
-        for name in ("expansion_depth", "expansion_bytes", "expansion_steps"):
+        for name in ("expansion_depth", "expansion_characters", "expansion_steps"):
             if getattr(self, name) < 1:
                 raise UnusableInputError(f"{name} is {getattr(self, name)}; it must be at least 1")
 
 
 class WikitextExtractor:
-    """Makes plain text of a site's pages. Pickles as its arguments; one instance serves one thread at a time."""
+    """Makes plain text of a site's pages. Pickles as its arguments; one instance serves one thread at a time.
 
-    def __init__(self, site: Site, options: WikitextOptions, templates: Mapping[bytes, bytes] | None = None) -> None:
+    templates: for `expand_templates` gives a template's page by its name without the namespace; None if there is none.
+    """
+
+    def __init__(
+        self, site: Site, options: WikitextOptions, templates: Callable[[bytes], bytes | None] | None = None
+    ) -> None:
         self.site = site
         self.options = options
         self.templates = templates
@@ -261,9 +267,10 @@ class WikitextExtractor:
             self.templates,
             has_rule=template_rules.names_with_rules(words),
             prefixes=self.site.namespaces.get(_TEMPLATE, ()),
+            first_letter=self.site.case == "first-letter",
             date=date,
             depth=self.options.expansion_depth,
-            size=self.options.expansion_bytes,
+            size=self.options.expansion_characters,
             steps=self.options.expansion_steps,
         )
 
