@@ -14,6 +14,7 @@ from typing import Any
 
 import cloud
 import commands
+import dump_files
 import pytest
 
 from transforms import completions, files
@@ -247,6 +248,25 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     made = {n for n in changed if not n.endswith("manifest.json")}
     assert made <= {gone, f"{gone}.idx", "text/eval.md5", "eval/eval.tfrecord", "eval/eval.tfrecord.idx"}
     assert gone in made
+
+
+def test_templates_and_duplicates_are_looked_up_in_gs(environment: Mapping[str, str], tmp_path: Path) -> None:
+    same = (
+        "The town of {{own name}} lies by the river, where a bridge of stone has stood since the year of its founding."
+    )
+    pages = [dump_files.page(i, f"Town {i}", f"{same}\n\nIt is number {i}.") for i in range(1, 9)]
+    pages.append(dump_files.page(20, "Template:Own name", "Somewhere", namespace=10))
+    (tmp_path / "dump.xml").write_bytes(dump_files.dump(pages))
+    flags = (f"--input={tmp_path}/dump.xml", "--eval_fraction=0.3", "--expand_templates", "--drop_duplicates",
+             "--near_duplicate_threshold=0.9", *commands.IN_MEMORY)  # fmt: skip
+    for output in (tmp_path / "local", f"gs://{BUCKET}/templates"):
+        done = commands.maskmill("extract", f"--output={output}", *flags)
+        assert done.returncode == 0, done.stderr
+        assert "8 read, 0 emptied documents, 7 exact duplicates" in done.stdout
+    expected = commands.digests(tmp_path / "local", manifests=False)
+    assert b"The town of Somewhere lies" in (tmp_path / "local" / "part-00000-of-00001").read_bytes()
+    for name, sha256 in expected.items():
+        assert hashlib.sha256(cloud.content(environment, BUCKET, f"templates/{name}")).hexdigest() == sha256, name
 
 
 def test_a_missing_bucket_ends_a_command_with_2(environment: Mapping[str, str], tmp_path: Path) -> None:

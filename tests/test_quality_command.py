@@ -10,7 +10,8 @@ from typing import Any
 
 import dump_files
 import pytest
-from commands import DUMP, IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
+import yaml
+from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests, leftovers, maskmill
 
 from pipelines import cli
 from transforms import dump
@@ -141,6 +142,20 @@ def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: P
     assert digests(output, manifests=False) == expected
     assert some_counts(output) == COUNTS
     assert leftovers(output) == []
+
+
+def test_a_builds_file_has_the_same_options(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
+    flags = ("num_eval_articles=6", "shard_size_mb=0.02", *(f.removeprefix("--") for f in ALL))
+    section = {name: yaml.safe_load(value or "true") for name, _, value in (f.partition("=") for f in flags)}
+    build = {
+        "output": str(tmp_path / "out"),
+        "extract": {"input": f"{folder}/*.xml", **section},
+        "examples": {"vocab_file": str(VOCAB), "dupe_factor": 1},
+    }
+    (tmp_path / "build.yaml").write_text(yaml.safe_dump(build))
+    assert cli.main(["build", str(tmp_path / "build.yaml"), *IN_MEMORY]) == 0
+    assert digests(tmp_path / "out" / "text", manifests=False) == expected
+    assert manifest(tmp_path / "out" / "text")["parameters"]["near_duplicate_threshold"] == 0.8
 
 
 def test_filters_that_drop_nothing_change_nothing(tmp_path: Path) -> None:
