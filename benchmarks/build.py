@@ -14,13 +14,18 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import yaml
 
 from benchmarks.measure import Usage, measure
+from benchmarks.reading import read_pages, unpack_with_ours
 from benchmarks.reference import SHIM, VOCABULARY
+from transforms import dump, files
+from transforms.sentences import SentenceSplitter
+from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
@@ -73,6 +78,34 @@ def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usag
     for folder in (scratch / "build", scratch / "examples"):
         shutil.rmtree(folder)
     return usage
+
+
+def extract_steps(path: str) -> None:
+    """Prints the CPU seconds of the steps of `extract`, one after another in this process."""
+
+    def seconds(step: Callable[[], object]) -> float:
+        step()  # warm
+        began = time.process_time()
+        step()
+        return time.process_time() - began
+
+    extractor = WikitextExtractor(Site.parse(dump.read_header(path)), WikitextOptions())
+    splitter = SentenceSplitter()
+    pages = [page for unit in dump.plan_units(files.match(path)) for page in dump.read_unit(unit, dump.ReadOptions())]
+    articles = [
+        page
+        for page in pages
+        if isinstance(page, dump.Page) and page.namespace == 0 and not extractor.is_redirect(page.text)
+    ]
+    texts = [extractor.extract(page.title, page.text) for page in articles]
+    unpacking = seconds(lambda: unpack_with_ours(path)) if path.endswith(".bz2") else 0.0
+    rows = [
+        ("bz2", unpacking),
+        ("XML to pages", seconds(lambda: read_pages(path)) - unpacking),
+        ("wikitext", seconds(lambda: [extractor.extract(page.title, page.text) for page in articles])),
+        ("sentences", seconds(lambda: [splitter.split_lines(text) for text in texts])),
+    ]
+    print("  steps of extract in one process: " + ", ".join(f"{name} {s:.2f} s CPU" for name, s in rows))
 
 
 def reference(arguments: argparse.Namespace, scratch: Path) -> float:
@@ -137,6 +170,7 @@ def main() -> None:
         warm = [sys.executable, "-m", "transforms.kernels"]
         measure(warm, cwd=str(ROOT))
         ours = [maskmill(arguments, scratch, workers) for workers in (1, 2)]
+        extract_steps(arguments.dump)
         if arguments.reference:
             theirs = reference(arguments, scratch)
             print(f"reference, CPU seconds in all: {theirs:.1f}")
