@@ -13,12 +13,13 @@ import json
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Set
 
 from apache_beam.options.pipeline_options import (
     DebugOptions,
     FlinkRunnerOptions,
     GoogleCloudOptions,
+    JobServerOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -38,8 +39,11 @@ JAVA_FLAGS = ("number_of_execution_retries", "execution_retry_delay", "environme
 
 _EMBEDDED = ("[local]", "[auto]")
 
+# How long Python workers wait for another step of their job.
+_WORKERS_WAIT_MILLIS = 30_000
 
-def complete(options: PipelineOptions, given: Collection[str], paths: Iterable[str]) -> None:
+
+def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
     """Sets for a runner that works elsewhere what the user left open.
 
     Args:
@@ -70,10 +74,10 @@ def only_describes(options: PipelineOptions) -> bool:
     return is_dry_run(options) or options.view_as(GoogleCloudOptions).template_location is not None
 
 
-def _complete_flink(options: PipelineOptions, given: Collection[str], paths: Iterable[str]) -> None:
+def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
     flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
-    if "--job_endpoint" not in given and shutil.which("java") is None:
-        raise UnusableInputError("--runner=FlinkRunner needs Java 11 or 17 on the PATH, for Beam's job server.")
+    if "--job_endpoint" not in given:
+        _complete_job_server(options, given)
     master = flink.flink_master.strip()
     if master in _EMBEDDED:
         if "--parallelism" not in given:
@@ -86,6 +90,9 @@ def _complete_flink(options: PipelineOptions, given: Collection[str], paths: Ite
                 f"{path}: on Flink's workers a relative path is another place; give an absolute path that all of them "
                 "share, or an object store's (gs://bucket/…)."
             )
+    if "--environment_cache_millis" not in given:
+        # Beam's default stops a TaskManager's workers at each moment in which no step of the job runs there.
+        portable.environment_cache_millis = _WORKERS_WAIT_MILLIS
     if "--job_endpoint" in given:
         return
     slots = _task_slots(master)
@@ -94,6 +101,22 @@ def _complete_flink(options: PipelineOptions, given: Collection[str], paths: Ite
     if "--sdk_worker_parallelism" not in given:
         # A Python process for each slot of a TaskManager.
         portable.sdk_worker_parallelism = max(slots, default=1)
+
+
+def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
+    """Checks and completes what Beam needs to start its job server as a process of this command."""
+    server = options.view_as(JobServerOptions)
+    if shutil.which(server.job_server_java_launcher) is None:
+        raise UnusableInputError(
+            f"{server.job_server_java_launcher}: --runner=FlinkRunner needs Java 11 or 17, for Beam's job server; "
+            "put it on the PATH, or name it with --job_server_java_launcher."
+        )
+    jar = options.view_as(FlinkRunnerOptions).flink_job_server_jar
+    if jar and files.is_local(jar) and not files.exists(jar):
+        raise UnusableInputError(f"{jar}: there is no such job server; correct --flink_job_server_jar.")
+    if not given & {"--job_server_jvm_properties", "--job_server_jvm_property"}:
+        # It lives as long as the job and only passes descriptions on: half of its CPU time went into its compiler.
+        server.job_server_jvm_properties = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
 def _task_slots(master: str) -> list[int]:
@@ -109,7 +132,7 @@ def _task_slots(master: str) -> list[int]:
     return [int(manager["slotsNumber"]) for manager in found]
 
 
-def _complete_dataflow(options: PipelineOptions, given: Collection[str], paths: Iterable[str]) -> None:
+def _complete_dataflow(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
     debug, worker, setup = (options.view_as(c) for c in (DebugOptions, WorkerOptions, SetupOptions))
     for path in paths:
         if files.is_local(path):

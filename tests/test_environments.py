@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import cloud
 import pytest
@@ -10,6 +11,7 @@ from apache_beam.options.pipeline_options import (
     DebugOptions,
     DirectOptions,
     FlinkRunnerOptions,
+    JobServerOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -64,14 +66,19 @@ def test_a_cluster_s_slots_give_parallelism_and_processes(flink: str, scheme: st
     made = options("--runner=FlinkRunner", f"--flink_master={scheme}{flink.removeprefix('http://')}")
     assert made.view_as(FlinkRunnerOptions).parallelism == 5
     assert made.view_as(PortableOptions).sdk_worker_parallelism == 3
+    assert made.view_as(PortableOptions).environment_cache_millis == 30_000
+    assert "-XX:TieredStopAtLevel=1" in made.view_as(JobServerOptions).job_server_jvm_properties
     assert made.view_as(SetupOptions).save_main_session is False
 
 
 def test_what_the_user_gives_stays(flink: str) -> None:
     flags = ("--parallelism=2", "--sdk_worker_parallelism=1", "--save_main_session")
+    flags += ("--environment_cache_millis=5", "--job_server_jvm_property=-Xmx1g")
     made = options("--runner=FlinkRunner", f"--flink_master={flink}", *flags)
     assert made.view_as(FlinkRunnerOptions).parallelism == 2
     assert int(made.view_as(PortableOptions).sdk_worker_parallelism) == 1
+    assert int(made.view_as(PortableOptions).environment_cache_millis) == 5
+    assert made.view_as(JobServerOptions).job_server_jvm_properties == ["-Xmx1g"]
     assert made.view_as(SetupOptions).save_main_session is True
 
 
@@ -92,9 +99,20 @@ def test_a_cluster_that_does_not_answer_is_one_sentence() -> None:
 
 def test_flink_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(UnusableInputError, match="needs Java"):
+    with pytest.raises(UnusableInputError, match=r"^java: --runner=FlinkRunner needs Java 11 or 17"):
         options("--runner=FlinkRunner", "--flink_master=[local]")
+    with pytest.raises(UnusableInputError, match=r"^/opt/java: --runner=FlinkRunner needs Java 11 or 17"):
+        options("--runner=FlinkRunner", "--flink_master=[local]", "--job_server_java_launcher=/opt/java")
     options("--runner=FlinkRunner", "--job_endpoint=localhost:8099")  # the job server runs elsewhere
+
+
+def test_a_job_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    jar = tmp_path / "job-server.jar"
+    flags = ("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_job_server_jar={jar}")
+    with pytest.raises(UnusableInputError, match=rf"^{jar}: there is no such job server; correct --flink_job_server"):
+        options(*flags)
+    jar.touch()
+    options(*flags)
 
 
 def test_dataflow_works_on_one_shard_a_process() -> None:

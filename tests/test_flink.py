@@ -106,6 +106,10 @@ def examples(texts: Path, output: Path) -> tuple[str, ...]:
     return ("examples", f"--input={texts}", f"--output={output}", f"--vocab_file={commands.VOCAB}", *SLOW)
 
 
+def test_two_local_processes(expected: dict[str, str], tmp_path: Path) -> None:
+    assert build(tmp_path, *commands.TWO_PROCESSES) == expected
+
+
 def test_embedded(download: flink.Download, expected: dict[str, str], tmp_path: Path) -> None:
     flags = ("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_version={download.flink_version}")
     assert build(tmp_path, *flags, f"--flink_job_server_jar={download.job_server}") == expected

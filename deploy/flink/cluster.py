@@ -57,6 +57,9 @@ JAVA_17_OPTIONS = tuple(
     for package in packages
 )
 
+# Java only passes descriptions on here: compiling its code well would cost the Python workers more than it gives.
+JAVA_LIGHT_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
 LOG4J = """\
 rootLogger.level = INFO
 rootLogger.appenderRef.console.ref = Console
@@ -246,7 +249,9 @@ class Cluster:
         java, dynamic = options
         configuration = self.directory / "conf"
         log4j = f"-Dlog4j.configurationFile=file:{configuration / 'log4j.properties'}"
-        command = ["java", *java, *JAVA_17_OPTIONS, log4j, "-cp", f"{download.libraries}/*", entry]
+        # Flink's own jars come first: the job server's holds another build of the same classes.
+        class_path = f"{download.libraries}/*:{download.job_server}"
+        command = ["java", *java, *JAVA_LIGHT_OPTIONS, *JAVA_17_OPTIONS, log4j, "-cp", class_path, entry]
         command += ["--configDir", str(configuration), *arguments, *dynamic]
         log = self.directory / "log" / f"{name}.log"
         with open(log, "ab") as output:
@@ -277,6 +282,9 @@ class Cluster:
             "taskmanager.memory.network.min": "128m",
             # What passes between steps is small, so a few buffers a partition do.
             "taskmanager.network.sort-shuffle.min-buffers": 16,
+            # Beam keeps a job's Python workers from step to step (--environment_cache_millis) only where its classes
+            # were loaded with Flink's own: they are on the class path, and what a job brings is not loaded.
+            "classloader.resolve-order": "parent-first",
             "taskmanager.numberOfTaskSlots": settings.slots,
             "rest.address": "localhost",
             "rest.bind-address": "localhost",
