@@ -1,74 +1,186 @@
-"""Times extract and examples on a standalone Flink cluster against two processes of the local runner.
+"""Times extract and examples on a standalone Flink cluster against two local processes, and weighs Flink's workers.
 
-    .venv/bin/python -m benchmarks.flink DUMP --runs 5
+    python -m benchmarks.flink DUMP [--runs 5] [--scratch DIR]
 
-Both work two at a time, on the same input and in turn, run by run. Start-up is left out of both: a run's time is that
-from its first finished piece to its last, over the pieces finished in it. The outputs must be the same, or it stops.
+Both work two at a time, in turn, on the same input, and must give the same bytes. Start-up is what the same command
+takes for one document, or for the first lines of one shard; it is taken off. Then `examples` masks shards of 27 MB at
+parallelism 4, with a Python process for each slot and with one for two slots: whatever slots a process serves, it
+works on one shard at a time, so the largest must weigh the same. Name a RAM disk as scratch, or the disk's fsync of
+the records is measured too.
 """
 
 import argparse
+import contextlib
 import hashlib
+import itertools
+import os
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import psutil
+
+from benchmarks.measure import peak
+from benchmarks.reference import VOCABULARY
+
 ROOT = Path(__file__).resolve().parent.parent
-CLUSTER = ROOT / "deploy" / "flink" / "cluster.py"
+sys.path.insert(0, str(ROOT / "deploy" / "flink"))
+import cluster as flink  # noqa: E402 - a script's module, in no package
+
+MASKMILL = (sys.executable, "-m", "maskmill")
 LOCAL = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
+LENGTHS = ("--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_factor=10")
+SHARDS_TO_WEIGH = 8
 
 
-def run_stage(stage: str, flags: tuple[str, ...], source: str, output: Path, vocabulary: str) -> tuple[float, str]:
-    """Runs a stage into an empty directory; returns seconds a piece after start-up, and a digest of the output."""
-    shutil.rmtree(output, ignore_errors=True)
-    command = [sys.executable, "-m", "maskmill", stage, f"--input={source}", f"--output={output}"]
-    if stage == "extract":
-        command += ["--shard_size_mb=3.5"]
-    else:
-        command += [f"--vocab_file={vocabulary}", "--max_seq_length=512", "--max_predictions_per_seq=76"]
-    subprocess.run([*command, *flags], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    finished = sorted(p.stat().st_mtime for p in (output / ".maskmill" / stage).glob("*.json"))
-    digest = hashlib.sha256()
+def run(command: Sequence[str]) -> float:
+    """Runs a command to its end; returns its wall time in seconds."""
+    began = time.monotonic()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr[-2000:])
+    return time.monotonic() - began
+
+
+def digest(output: Path) -> str:
+    """A checksum of all files of a data set, their names included."""
+    found = hashlib.sha256()
     for path in sorted(p for p in output.iterdir() if p.is_file() and p.name != "manifest.json"):
-        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    return (finished[-1] - finished[0]) / (len(finished) - 1), digest.hexdigest()
+        found.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def python_workers(cluster: flink.Cluster) -> list[int]:
+    """The process ids of a cluster's Python workers."""
+    found = []
+    for name, manager in cluster.processes().items():
+        if manager is None or not name.startswith("taskmanager"):
+            continue
+        for process in manager.children(recursive=True):
+            try:
+                if any(part.endswith("worker.py") for part in process.cmdline()):
+                    found.append(process.pid)
+            except psutil.NoSuchProcess:
+                continue  # it ended between two looks
+    return found
+
+
+@contextlib.contextmanager
+def started(directory: Path, *, slots: int) -> Iterator[flink.Cluster]:
+    """A cluster of two TaskManagers."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    cluster = flink.Cluster(directory)
+    cluster.start(flink.Settings(taskmanagers=2, slots=slots, rest_port=port))
+    try:
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def compare(
+    stage: str, short: Sequence[str], whole: Sequence[str], cluster: flink.Cluster, scratch: Path, runs: int
+) -> None:
+    """Prints medians of a stage on both runners, start-up apart.
+
+    Args:
+      stage: the stage.
+      short, whole: what a run gets that is next to start-up alone, and what the measured one gets.
+      cluster: where Flink runs it.
+      scratch: where outputs go.
+      runs: how often each is run.
+    """
+    runners = {"local": LOCAL, "flink": (*cluster.flags(), "--parallelism=2")}
+    times: dict[tuple[str, str], list[float]] = {}
+    for _ in range(runs):
+        for kind, flags in (("short", short), ("whole", whole)):
+            digests = set()
+            for name, runner in runners.items():
+                output = scratch / name / stage
+                shutil.rmtree(output, ignore_errors=True)
+                taken = run([*MASKMILL, stage, f"--output={output}", *flags, *runner])
+                times.setdefault((name, kind), []).append(taken)
+                digests.add(digest(output))
+            if len(digests) != 1:
+                sys.exit(f"{stage}: Flink and the local runner give different bytes")
+    wall = {key: statistics.median(taken) for key, taken in times.items()}
+    after = {name: wall[name, "whole"] - wall[name, "short"] for name in runners}
+    for name in runners:
+        print(f"{stage}, {name}: {wall[name, 'whole']:.2f} s, of it start-up {wall[name, 'short']:.2f} s")
+    print(
+        f"{stage}: after start-up local {after['local']:.2f} s, Flink {after['flink']:.2f} s, "
+        f"{after['flink'] / after['local']:.2f} times; the same bytes; medians of {runs}",
+        flush=True,
+    )
+
+
+def weigh(text: Path, processes: int, examples: Sequence[str], cluster: flink.Cluster, scratch: Path) -> None:
+    """Prints the peak memory of each Python worker at parallelism 4, with so many workers for two slots."""
+    source, output = scratch / "weighed", scratch / "weighing"
+    for directory in (source, output):
+        shutil.rmtree(directory, ignore_errors=True)
+    source.mkdir()
+    largest = max(text.glob("part-*"), key=lambda path: path.stat().st_size)
+    for number in range(SHARDS_TO_WEIGH):
+        os.link(largest, source / f"part-{number:05d}-of-{SHARDS_TO_WEIGH:05d}")
+    flags = (*cluster.flags(), "--parallelism=4", f"--sdk_worker_parallelism={processes}")
+    command = [*MASKMILL, "examples", f"--input={source}", f"--output={output}", *examples, *flags]
+    before = set(python_workers(cluster))
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peaks: dict[int, int] = {}
+    while running.poll() is None:
+        for pid in set(python_workers(cluster)) - before:
+            peaks[pid] = max(peaks.get(pid, 0), peak(pid))
+        time.sleep(0.1)
+    if running.returncode:
+        sys.exit(f"examples at parallelism 4 ended with {running.returncode}")
+    shutil.rmtree(output)
+    print(
+        f"examples at parallelism 4, {SHARDS_TO_WEIGH} shards of {largest.stat().st_size / 1e6:.1f} MB, "
+        f"{processes} worker{'s' if processes > 1 else ''} for 2 slots: peak memory of each worker in MB "
+        + ", ".join(f"{size / 1e6:.0f}" for size in sorted(peaks.values())),
+        flush=True,
+    )
 
 
 def main() -> None:
-    """Runs the comparison and prints a line for each stage."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("dump", type=Path)
-    parser.add_argument("--vocab_file", default=str(ROOT / "tests" / "data" / "vocab.txt"))
+    """Runs the comparison, then the weighing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dump", type=lambda path: Path(path).resolve())
     parser.add_argument("--runs", type=int, default=5)
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        work = Path(directory)
-        cluster = [sys.executable, str(CLUSTER), f"--directory={work / 'cluster'}"]
-        subprocess.run([*cluster, "start", "--taskmanagers=2", "--slots=1"], check=True)
-        try:
-            printed = subprocess.run([*cluster, "flags"], check=True, capture_output=True, text=True).stdout
-            flink = (*printed.split(), "--parallelism=2")
-            text = work / "local" / "extract"
-            for stage, source in (("extract", str(chosen.dump.resolve())), ("examples", str(text))):
-                seconds: dict[str, list[float]] = {"local": [], "flink": []}
-                for _ in range(chosen.runs):
-                    digests = set()
-                    for name, flags in (("local", LOCAL), ("flink", flink)):
-                        took, digest = run_stage(stage, flags, source, work / name / stage, chosen.vocab_file)
-                        seconds[name].append(took)
-                        digests.add(digest)
-                    if len(digests) != 1:
-                        sys.exit(f"{stage}: Flink and the local runner give different bytes")
-                local, there = (statistics.median(seconds[name]) for name in ("local", "flink"))
-                print(
-                    f"{stage}: seconds a piece, medians of {chosen.runs}: local {local:.3f}, flink {there:.3f}, "
-                    f"ratio {there / local:.2f}; same bytes",
-                    flush=True,
-                )
-        finally:
-            subprocess.run([*cluster, "stop"], check=True)
+    parser.add_argument("--vocab", default=str(VOCABULARY))
+    parser.add_argument("--scratch", default=None)
+    arguments = parser.parse_args()
+    examples = (f"--vocab_file={arguments.vocab}", *LENGTHS)
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as directory:
+        scratch = Path(directory)
+        with started(scratch / "two-slots", slots=1) as cluster:
+            dump = (f"--input={arguments.dump}", "--shard_size_mb=3.5")
+            compare(
+                "extract", (*dump, "--max_documents=1", "--eval_fraction=0"), dump, cluster, scratch, arguments.runs
+            )
+            text = scratch / "text"
+            (scratch / "local" / "extract").rename(text)
+            shards = sorted(text.glob("part-*"))
+            print(f"{len(shards)} shards")
+            short = scratch / shards[0].name
+            with shards[0].open("rb") as whole:
+                short.write_bytes(b"".join(itertools.islice(whole, 200)))
+            inputs = [(f"--input={path}", *examples) for path in (short, text)]
+            compare("examples", *inputs, cluster, scratch, arguments.runs)
+        shutil.rmtree(scratch / "local")
+        shutil.rmtree(scratch / "flink")
+        run([*MASKMILL, "extract", f"--input={arguments.dump}", f"--output={scratch / 'large'}"])
+        for processes in (2, 1):
+            with started(scratch / f"four-slots-{processes}", slots=2) as cluster:
+                weigh(scratch / "large", processes, examples, cluster, scratch)
 
 
 if __name__ == "__main__":

@@ -78,11 +78,11 @@ class _Watch(threading.Thread):
             try:
                 times = process.cpu_times()
                 resident = process.memory_info().rss
-                peak = _peak(process.pid)
+                highest = peak(process.pid)
             except (psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError, ProcessLookupError):
                 continue  # it ended between two looks
             self.cpu[process.pid] = times.user + times.system
-            self.largest[process.pid] = max(self.largest.get(process.pid, 0), resident, peak)
+            self.largest[process.pid] = max(self.largest.get(process.pid, 0), resident, highest)
             total += resident
         self.total = max(self.total, total)
 
@@ -91,7 +91,7 @@ class _Watch(threading.Thread):
         self.join()
 
 
-def _peak(pid: int) -> int:
+def peak(pid: int) -> int:
     """The peak resident memory that Linux notes for a process, in bytes; 0 elsewhere."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():

@@ -78,6 +78,8 @@ def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[s
     flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
     if "--job_endpoint" not in given:
         _complete_job_server(options, given)
+    # Else Beam stages a list of this machine's packages, in a directory that workers on other machines do not see.
+    options.view_as(DebugOptions).add_experiment("disable_logging_submission_environment")
     master = flink.flink_master.strip()
     if master in _EMBEDDED:
         if "--parallelism" not in given:

@@ -16,6 +16,7 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
     SetupOptions,
 )
+from apache_beam.transforms.environments import python_sdk_dependencies
 
 from pipelines import environments, runner
 from transforms.errors import UnusableInputError
@@ -80,6 +81,11 @@ def test_what_the_user_gives_stays(flink: str) -> None:
     assert int(made.view_as(PortableOptions).environment_cache_millis) == 5
     assert made.view_as(JobServerOptions).job_server_jvm_properties == ["-Xmx1g"]
     assert made.view_as(SetupOptions).save_main_session is True
+
+
+def test_nothing_is_staged_for_workers_on_other_machines(flink: str) -> None:
+    made = options("--runner=FlinkRunner", f"--flink_master={flink}")
+    assert python_sdk_dependencies(made) == []
 
 
 def test_embedded_flink_is_one_process(flink: str) -> None:

@@ -1,7 +1,10 @@
 """Output directories: claims, completion records, manifests, sweeps."""
 
+import concurrent.futures
 import os
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +46,23 @@ def test_a_record_is_found_under_its_key(tmp_path: Path) -> None:
     assert completions.load(output, "text", "k") is None
     completions.store(output, "text", "k", {"size": 3})
     assert completions.load(output, "text", "k") == {"size": 3}
+
+
+def test_a_process_makes_one_piece_at_a_time_whatever_threads_it_has(tmp_path: Path) -> None:
+    at_once, most = 0, 0
+
+    def make() -> dict[str, Any]:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        time.sleep(0.02)  # the others' chance
+        at_once -= 1
+        return {}
+
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        made = [threads.submit(completions.once, str(tmp_path), "text", f"k{n}", make) for n in range(8)]
+    assert [m.result() for m in made] == [{}] * 8
+    assert most == 1
 
 
 def test_a_changed_file_is_not_intact(tmp_path: Path) -> None:
