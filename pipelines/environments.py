@@ -39,8 +39,9 @@ JAVA_FLAGS = ("number_of_execution_retries", "execution_retry_delay", "environme
 
 _EMBEDDED = ("[local]", "[auto]")
 
-# How long Python workers wait for another step of their job.
-_WORKERS_WAIT_MILLIS = 30_000
+# How long Python workers wait for another step of their job. It must be less than the cluster's delay before a restart:
+# a worker that was killed is kept for as long, and a job that starts anew meanwhile would be given it.
+_WORKERS_WAIT_MILLIS = 2_000
 
 
 def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ import http.server
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -214,6 +215,16 @@ def test_a_wrong_parameter_is_one_sentence(template: ModuleType, name: str, text
     (parameter,) = [p for p in template.parameters() if p.name == name]
     with pytest.raises(UnusableInputError, match=f"--{name} takes .*, not '{text}'"):
         parameter.value(text)
+
+
+def test_the_image_has_the_locked_beam_and_every_package() -> None:
+    dockerfile = (commands.ROOT / "deploy" / "dataflow" / "Dockerfile").read_text()
+    (version,) = re.findall(r"^ARG BEAM_VERSION=(.+)$", dockerfile, re.MULTILINE)
+    assert f"\napache-beam=={version}\n" in (commands.ROOT / "requirements.lock").read_text()
+    copied = {name for line in re.findall(r"^COPY (?!--)(.+) \S+$", dockerfile, re.MULTILINE) for name in line.split()}
+    needed = {p.parent.name for p in commands.ROOT.glob("*/__init__.py")} | {"setup.py", "pyproject.toml", "maskmill.py"}
+    assert needed <= copied
+    assert all((commands.ROOT / name).exists() for name in copied), copied
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_a_cluster_s_slots_give_parallelism_and_processes(flink: str, scheme: st
     made = options("--runner=FlinkRunner", f"--flink_master={scheme}{flink.removeprefix('http://')}")
     assert made.view_as(FlinkRunnerOptions).parallelism == 5
     assert made.view_as(PortableOptions).sdk_worker_parallelism == 3
-    assert made.view_as(PortableOptions).environment_cache_millis == 30_000
+    assert made.view_as(PortableOptions).environment_cache_millis == 2_000
     assert "-XX:TieredStopAtLevel=1" in made.view_as(JobServerOptions).job_server_jvm_properties
     assert made.view_as(SetupOptions).save_main_session is False
 

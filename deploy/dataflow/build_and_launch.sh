@@ -16,7 +16,7 @@ TEMPLATE=gs://${BUCKET}/templates/maskmill-${TAG}.json
 # See README.md for what these sizes follow from.
 MACHINE=${MACHINE:-n2-standard-4}
 MAX_WORKERS=${MAX_WORKERS:-32}
-DISK_GB=${DISK_GB:-50}
+DISK_GB=${DISK_GB:-30}
 
 cd "$(dirname "$0")/../.."
 

@@ -295,7 +295,7 @@ class Cluster:
             "heartbeat.timeout": 20000,
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": 3,
-            "restart-strategy.fixed-delay.delay": "2 s",
+            "restart-strategy.fixed-delay.delay": "5 s",
         }
         (configuration / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in values.items()))
         (configuration / "log4j.properties").write_text(LOG4J)
