@@ -222,7 +222,7 @@ def test_the_image_has_the_locked_beam_and_every_package() -> None:
     (version,) = re.findall(r"^ARG BEAM_VERSION=(.+)$", dockerfile, re.MULTILINE)
     assert f"\napache-beam=={version}\n" in (commands.ROOT / "requirements.lock").read_text()
     copied = {name for line in re.findall(r"^COPY (?!--)(.+) \S+$", dockerfile, re.MULTILINE) for name in line.split()}
-    needed = {p.parent.name for p in commands.ROOT.glob("*/__init__.py")} | {"setup.py", "pyproject.toml", "maskmill.py"}
+    needed = {"setup.py", "pyproject.toml", "maskmill.py", *(p.parent.name for p in commands.ROOT.glob("*/__init__.py"))}
     assert needed <= copied
     assert all((commands.ROOT / name).exists() for name in copied), copied
 
