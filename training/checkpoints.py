@@ -85,8 +85,7 @@ def write_weights(path: str, arrays: Mapping[str, np.ndarray], config: ModelConf
 
 
 def _write(path: str, arrays: Mapping[str, np.ndarray], metadata: dict[str, str]) -> None:
-    with storage.new_file(path) as temporary:
-        safetensors.numpy.save_file({n: np.ascontiguousarray(a) for n, a in arrays.items()}, temporary, metadata)
+    storage.write_bytes(path, safetensors.numpy.save({n: np.ascontiguousarray(a) for n, a in arrays.items()}, metadata))
 
 
 def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:

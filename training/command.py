@@ -324,10 +324,13 @@ class _Session:
             finished = storage.exists(files.join(options.output_dir, loop.FINISHED_FILE))
             fresh = [p for p in checkpoints.list_checkpoints(options.output_dir) if checkpoints.step_of(p) > done]
             for path in fresh:
-                if not storage.exists(path):
+                try:
+                    done, values = convert.read_any(path, self.config)
+                except UnusableInputError:
+                    if storage.exists(path):
+                        raise
                     say(f"{path} was deleted before it was evaluated; keep more with --keep_checkpoint_max")
                     continue
-                done, values = convert.read_any(path, self.config)
                 self.task.built.load(values, where=path)
                 steps.load()
                 metrics = evaluate.evaluate(steps, evaluation)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ else a checkpoint holds (optimizer slots, counters) is left behind.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ from transforms import files
 from transforms.errors import UnusableInputError
 
 Values = dict[str, np.ndarray]
+# Under which TF2's object checkpoints keep the value of a variable at the end of an object's path.
+_TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
 def read(path: str, model: ModelConfig) -> Values:
@@ -44,13 +47,18 @@ def read(path: str, model: ModelConfig) -> Values:
         if kind == checkpoints.WEIGHTS_FORMAT:
             return arrays
         return from_hugging_face(arrays, model)
-    reader = tf.train.load_checkpoint(found)
-    names = list(reader.get_variable_to_shape_map())
-    if any(n.endswith("/.ATTRIBUTES/VARIABLE_VALUE") for n in names):
-        return _from_tf2(reader, names, model, found)
-    # The reference's checkpoints hold its optimizer's slots too, under each weight's name.
-    known = {ours for ours, _, _ in hugging_face_names(model)}
-    values = {n: reader.get_tensor(n) for n in names if n in known}
+    try:
+        reader = tf.compat.v1.train.NewCheckpointReader(found)
+        names = list(reader.get_variable_to_shape_map())
+        if any(n.endswith(_TF2_SUFFIX) for n in names):
+            return _from_tf2(reader, names, model, found)
+        # The reference's checkpoints hold its optimizer's slots too, under each weight's name.
+        known = {ours for ours, _, _ in hugging_face_names(model)}
+        values = {n: reader.get_tensor(n) for n in names if n in known}
+    except (tf.errors.OpError, IndexError, RuntimeError) as error:
+        # TensorFlow's reader gives Python's own exceptions for some of its errors.
+        text = getattr(error, "message", error)
+        raise UnusableInputError(f"{found}: this TensorFlow checkpoint is damaged ({text}).") from None
     if not values:
         raise UnusableInputError(f"{found}: this checkpoint has no variables of BERT's ({min(known)} and so on).")
     return values
@@ -69,7 +77,7 @@ def read_any(path: str, model: ModelConfig) -> tuple[int, Values]:
 
 def _find(path: str) -> str:
     """The checkpoint that a path means: a TensorFlow prefix or a safetensors file."""
-    path = path.rstrip("/")
+    path = os.path.expanduser(path.rstrip("/"))
     if path.endswith(".safetensors"):
         return path
     for suffix in (".index", ".meta"):
@@ -188,8 +196,8 @@ def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Val
 
 def write_hugging_face(directory: str, values: Mapping[str, np.ndarray], model: ModelConfig) -> None:
     """Writes `model.safetensors` and `config.json`, as `from_pretrained` reads them."""
-    with storage.new_file(files.join(directory, "model.safetensors")) as temporary:
-        safetensors.numpy.save_file(to_hugging_face(values, model), temporary, {"format": "pt"})
+    packed = safetensors.numpy.save(to_hugging_face(values, model), {"format": "pt"})
+    storage.write_bytes(files.join(directory, "model.safetensors"), packed)
     description = json.dumps(model.to_hugging_face(), indent=2, sort_keys=True) + "\n"
     storage.write_bytes(files.join(directory, "config.json"), description.encode())
 
@@ -265,9 +273,8 @@ def _reference_shape(shape: tuple[int, ...], name: str) -> tuple[int, ...]:
 
 
 def _from_tf2(reader: Any, names: list[str], model: ModelConfig, path: str) -> Values:
-    suffix = "/.ATTRIBUTES/VARIABLE_VALUE"
     # The encoder is the checkpoint's `model` or `encoder`; a pre-trainer's checkpoint has more beside it.
-    held = {n.removesuffix(suffix): n for n in names if n.endswith(suffix)}
+    held = {n.removesuffix(_TF2_SUFFIX): n for n in names if n.endswith(_TF2_SUFFIX)}
     values = {}
     for name, paths, shape in _tf2_paths(model):
         found = [held[f"{root}{p}"] for root in ("encoder/", "model/", "") for p in paths if f"{root}{p}" in held]

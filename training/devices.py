@@ -9,8 +9,6 @@ from typing import Any
 
 from transforms.errors import UnusableInputError
 
-BACKENDS = ("jax", "tensorflow")
-
 
 @dataclasses.dataclass(frozen=True)
 class Devices:
@@ -63,11 +61,11 @@ def select_backend(backend: str) -> None:
 def start(options: DeviceOptions) -> Devices:
     """Finds the devices and tells Keras to use them.
 
-    With `coordinator` (host:port) this process joins `num_processes` others. On a CPU, `num_devices` above 1 makes so
-    many virtual devices.
+    With `coordinator` (host:port) this process joins `num_processes` others on JAX; on TensorFlow TF_CONFIG names them,
+    as tf.distribute has it. On a CPU, `num_devices` above 1 makes so many virtual devices.
 
     Raises:
-      UnusableInputError: there are fewer devices than asked for.
+      UnusableInputError: there are fewer devices than asked for, or the other hosts are not named.
     """
     import keras
 
@@ -134,7 +132,11 @@ def _start_tensorflow(options: DeviceOptions) -> Devices:
     if options.deterministic:
         tf.config.experimental.enable_op_determinism()
     if options.coordinator is not None:
-        # TF_CONFIG, as tf.distribute wants it, names all hosts; it is set by the launcher.
+        if "TF_CONFIG" not in os.environ:
+            raise UnusableInputError(
+                "--coordinator: TensorFlow finds the other hosts by TF_CONFIG, and it is not set; set it on each host, "
+                "or take --backend jax."
+            )
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
         resolver = strategy.cluster_resolver
         index, processes = resolver.task_id, len(resolver.cluster_spec().as_dict()["worker"])

@@ -85,6 +85,7 @@ class Trainer:
         Raises:
           UnusableInputError: it belongs to a run with other settings.
         """
+        files.delete_abandoned(self.run.directory)
         found = checkpoints.list_checkpoints(self.run.directory)
         if not found:
             self.log.resume(-1)
@@ -108,6 +109,8 @@ class Trainer:
         self._settle()
         if self._saved == self.step:
             return
+        # The log must not lack what lies before a checkpoint.
+        self.log.flush()
         self.steps.store()
         if self.steps.devices.is_first:
             optimizer = self.steps.optimizer
@@ -131,7 +134,9 @@ class Trainer:
         """
         run, batch = self.run, self.input.batch
         metrics: dict[str, float] = {}
-        reached = run.target is not None and self._target_file_exists()
+        reached = self._told_of_target()
+        if self.steps.devices.is_first:
+            storage.delete(files.join(run.directory, FINISHED_FILE))
         self.mlperf.start("run_start")
         if self.step == 0 and not reached:
             metrics, reached = self._evaluate()
@@ -147,21 +152,24 @@ class Trainer:
                 self._settle()
                 self.step += 1
                 self._pending = self.step, losses
+                last = self.step == run.num_train_steps
+                due = last or evaluate.is_due(self.step, batch, run.eval_interval)
+                # The checkpoint comes last: a run that is killed before it does this step's evaluation again.
+                if due:
+                    self._settle()
+                    metrics, reached = self._evaluate()
                 if self._agreed(bool(told)):
                     self.save()
                     self.log.event("stopped", self.step, {})
                     self.log.flush()
                     raise Stopped(told[0] if told else signal.SIGTERM)
-                if self.step % run.save_steps == 0:
+                saves = self.step % run.save_steps == 0
+                if saves:
                     self.save()
-                    self._restart_clock()
-                last = self.step == run.num_train_steps
-                if last or evaluate.is_due(self.step, batch, run.eval_interval):
-                    self._settle()
-                    metrics, reached = self._evaluate()
+                if due or saves:
                     self._restart_clock()
                 if run.target is not None and self.step % run.log_steps == 0:
-                    reached = self._agreed(reached or self._target_file_exists())
+                    reached = self._agreed(reached or self._told_of_target())
             self.save()
         status = "success" if reached or run.target is None else "aborted"
         self.mlperf.end("run_stop", samples_count=self.step * batch, status=status)
@@ -231,8 +239,13 @@ class Trainer:
             return value
         return self.step % self.run.log_steps == 0 and bool(self.steps.any_host(value))
 
-    def _target_file_exists(self) -> bool:
-        return storage.exists(files.join(self.run.directory, TARGET_FILE))
+    def _told_of_target(self) -> bool:
+        """Whether an evaluation of this run, here or in another process, has reached the target."""
+        path = files.join(self.run.directory, TARGET_FILE)
+        if self.run.target is None or not storage.exists(path):
+            return False
+        # It may have reached a lower target, of an earlier command.
+        return bool(json.loads(storage.read_bytes(path))[self.run.target_metric] >= self.run.target)
 
     def _finish(self, reached: bool, metrics: dict[str, float]) -> None:
         self.log.event(

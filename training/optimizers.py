@@ -53,15 +53,7 @@ class _Moments(keras.optimizers.Optimizer):
         self.assign(self.v[index], v)
         return m, v, self._excluded[index]
 
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        del config["weight_decay"]
-        return {k: v for k, v in config.items() if k in ("name", "learning_rate")} | {
-            n: getattr(self, n) for n in ("weight_decay_rate", "beta_1", "beta_2", "epsilon")
-        }
 
-
-@keras.saving.register_keras_serializable("maskmill")
 class AdamW(_Moments):
     """google-research/bert's AdamWeightDecayOptimizer (optimization.py): no bias correction, decay in the update."""
 
@@ -77,7 +69,6 @@ class AdamW(_Moments):
         self.assign_sub(variable, learning_rate * update)
 
 
-@keras.saving.register_keras_serializable("maskmill")
 class Lamb(_Moments):
     """MLPerf's LAMB (mlcommons/training retired_benchmarks/bert/lamb_optimizer_v1.py), after arXiv:1904.00962.
 

@@ -11,8 +11,6 @@ from typing import Any, Literal
 
 from transforms.errors import UnusableInputError
 
-LAUNCHERS = ("local", "vertex", "gke", "slurm")
-
 
 def _option(default: Any = dataclasses.MISSING, *, help: str) -> Any:
     """A field with its line of help, in the form that `pipelines.options` makes flags and YAML keys of."""

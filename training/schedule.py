@@ -6,7 +6,6 @@ import keras
 from keras import ops
 
 
-@keras.saving.register_keras_serializable("maskmill")
 class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
     """The reference's schedule, in float32 (mlcommons/training retired_benchmarks/bert/optimization.py).
 
@@ -39,13 +38,3 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
         since = ops.cast(ops.cast(step, "int32") - self.start_warmup_step, "float32")
         warming = self.learning_rate * (since / float(self.num_warmup_steps))
         return ops.where(since < self.num_warmup_steps, warming, decayed)
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make this schedule again."""
-        return {
-            "learning_rate": self.learning_rate,
-            "num_train_steps": self.num_train_steps,
-            "num_warmup_steps": self.num_warmup_steps,
-            "start_warmup_step": self.start_warmup_step,
-            "poly_power": self.poly_power,
-        }

@@ -128,11 +128,16 @@ def test_a_training_checkpoint_is_no_initial_one(tmp_path):
         ("empty", "there is no checkpoint in this directory"),
         ("broken.safetensors", "no safetensors file, or it is damaged"),
         ("missing.safetensors", "does not exist"),
+        ("model.ckpt-1", "this TensorFlow checkpoint is damaged"),
+        ("model.ckpt-2", "this TensorFlow checkpoint is damaged"),
     ],
 )
 def test_what_is_no_checkpoint_is_said_in_one_sentence(tmp_path, name, message):
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
+    (tmp_path / "model.ckpt-1.index").write_bytes(b"no index")
+    convert.write_tf1(str(tmp_path / "model.ckpt-2"), values_of(small_config()))
+    (tmp_path / "model.ckpt-2.data-00000-of-00001").write_bytes(b"")
     with pytest.raises(UnusableInputError, match=message):
         convert.read(str(tmp_path / name), small_config())
 

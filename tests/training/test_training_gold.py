@@ -51,9 +51,6 @@ def optimizer_of(name, expected):
             rates = [s["learning_rate"] for s in expected["adamw"]["trace"]]
             return keras.ops.take(keras.ops.convert_to_tensor(rates, "float32"), step)
 
-        def get_config(self):
-            return {}
-
     return AdamW(Recorded())
 
 

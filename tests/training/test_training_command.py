@@ -1,0 +1,147 @@
+"""Whole commands: a build that ends in a training, an object store, and unusable input told in one sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from training_helpers import BACKEND, small_config
+
+from pipelines import cli
+from training import checkpoints
+
+pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the loop is tested on both backends elsewhere")
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+def write_config(path, **changes):
+    config = small_config(**({"vocab_size": 30522, "max_position_embeddings": 128} | changes))
+    path.write_text(json.dumps(config.to_google()))
+    return str(path)
+
+
+@pytest.fixture
+def flags(tmp_path, small_examples):
+    """Flags of a run of four steps."""
+    return {
+        "output_dir": str(tmp_path / "run"),
+        "input_file": small_examples,
+        "eval_file": small_examples,
+        "bert_config_file": write_config(tmp_path / "bert_config.json"),
+        "train_batch_size": 8,
+        "num_train_steps": 4,
+        "save_checkpoints_steps": 2,
+        "max_eval_steps": 1,
+        "log_steps": 1,
+    }
+
+
+def maskmill_train(flags):
+    return cli.main(["train", *(f"--{name}={value}" for name, value in flags.items())])
+
+
+def test_a_build_ends_in_a_training(tmp_path):
+    words = ["anarchism", "is", "a", "political", "philosophy", "and", "movement", "of", "the", "people"]
+    documents = "\n\n".join(
+        "\n".join(" ".join(words[(d + s + i) % len(words)] for i in range(8)) + "." for s in range(12))
+        for d in range(40)
+    )
+    (tmp_path / "corpus.txt").write_text(documents + "\n")
+    build = {
+        "output": str(tmp_path / "out"),
+        "extract": {"input": str(tmp_path / "corpus.txt"), "num_eval_articles": 4},
+        "examples": {"vocab_file": str(DATA / "vocab.txt"), "max_seq_length": 32, "max_predictions_per_seq": 5},
+        "eval": {"num_examples_to_pick": 8},
+        "train": {
+            "bert_config_file": write_config(tmp_path / "bert_config.json"),
+            "train_batch_size": 8,
+            "eval_batch_size": 8,
+            "num_train_steps": 3,
+            "num_warmup_steps": 1,
+        },
+    }
+    (tmp_path / "build.yaml").write_text(json.dumps(build))  # JSON is YAML
+    assert cli.main(["build", str(tmp_path / "build.yaml")]) == 0
+    logged = [json.loads(x) for x in (tmp_path / "out/train/log.jsonl").read_text().splitlines()]
+    assert [x["step"] for x in logged if x["event"] == "eval"] == [0, 3]
+    assert logged[-1]["event"] == "end"
+    assert checkpoints.list_checkpoints(str(tmp_path / "out/train"))[-1].endswith("step-0000000003.safetensors")
+
+
+def test_a_run_on_an_object_store(flags, tmp_path, capfd):
+    # TensorFlow's file system in memory stands for gs://: nothing of it is a local path.
+    there = "ram://bucket/run"
+    assert maskmill_train(flags | {"output_dir": there}) == 0
+    assert [checkpoints.step_of(p) for p in checkpoints.list_checkpoints(there)] == [2, 4]
+    with tf.io.gfile.GFile(f"{there}/log.jsonl") as file:
+        first = file.read().splitlines()
+    assert [json.loads(x)["event"] for x in first].count("train") == 4
+    # It is found again, and its weights go to where a TF1 program reads them.
+    assert maskmill_train(flags | {"output_dir": there}) == 0
+    assert f"resumed at step 4 from {there}/step-0000000004.safetensors" in capfd.readouterr().err
+    arguments = ["--input", there, "--output", "ram://bucket/tf1/model.ckpt-4", "--format", "tf1"]
+    assert cli.main(["convert-checkpoint", *arguments]) == 0
+    assert maskmill_train(flags | {"init_checkpoint": "ram://bucket/tf1/model.ckpt-4"}) == 0
+    local = [json.loads(x) for x in (tmp_path / "run/log.jsonl").read_text().splitlines()]
+    remote = [json.loads(x) for x in first]
+    before, after = ([x["masked_lm_loss"] for x in log if x["event"] == "eval"] for log in (local, remote))
+    assert before[0] == pytest.approx(after[-1], rel=1e-6)
+
+
+def without(feature, source, target):
+    """The examples of a file without one of their features."""
+    with tf.io.TFRecordWriter(str(target)) as writer:
+        for record in tf.data.TFRecordDataset(source).take(16).as_numpy_iterator():
+            example = tf.train.Example.FromString(record)
+            del example.features.feature[feature]
+            writer.write(example.SerializeToString())
+    return str(target)
+
+
+def test_unusable_input_is_told_in_one_sentence(flags, small_examples, tmp_path, capfd):
+    (tmp_path / "empty.tfrecord").write_bytes(b"")
+    bare = without("masked_lm_ids", small_examples, tmp_path / "bare.tfrecord")
+    cases = [
+        ({"input_file": bare}, "bare.tfrecord: the examples have no feature masked_lm_ids"),
+        ({"max_seq_length": 64}, "small.tfrecord: input_ids has length 128, and 64 is needed"),
+        (
+            {"bert_config_file": write_config(tmp_path / "short.json", max_position_embeddings=64)},
+            "small.tfrecord: the sequences are 128 tokens long, and the model has 64 positions",
+        ),
+        ({"eval_file": str(tmp_path / "empty.tfrecord")}, "empty.tfrecord: the evaluation set has no example"),
+        (
+            {"bert_config_file": write_config(tmp_path / "few.json", vocab_size=500)},
+            "and the model's vocabulary has 500 tokens",
+        ),
+        (
+            {
+                "bert_config_file": write_config(tmp_path / "few.json", vocab_size=500),
+                "vocab_file": str(DATA / "vocab.txt"),
+            },
+            "vocab.txt: this vocabulary has 30522 tokens, and the model 500",
+        ),
+        ({"input_file": str(tmp_path / "nothing-*")}, "nothing-*: no examples match"),
+        ({"backend": "tensorflow"}, "--backend tensorflow: Keras runs on jax in this process already"),
+        ({"num_devices": 99}, "--num_devices 99: there are only 4 cpu devices"),
+        ({"train_batch_size": 6, "num_devices": 4}, "it must be a multiple of the number of devices, 4"),
+    ]
+    for changes, sentence in cases:
+        assert maskmill_train(flags | changes) == 2, changes
+        said = capfd.readouterr().err.splitlines()
+        assert len(said) == 1, said
+        assert said[0].startswith("maskmill train: ")
+        assert sentence in said[0]
+
+
+def test_a_training_checkpoint_begins_no_other_run(flags, tmp_path, capfd):
+    assert maskmill_train(flags) == 0
+    capfd.readouterr()
+    assert maskmill_train(flags | {"output_dir": str(tmp_path / "other"), "init_checkpoint": flags["output_dir"]}) == 2
+    (said,) = capfd.readouterr().err.splitlines()
+    assert "this is a training checkpoint of a maskmill run, at step 4, and no initial one" in said
+    # As its own sentence says: converted, it begins another run.
+    weights = str(tmp_path / "weights.safetensors")
+    arguments = ["--input", flags["output_dir"], "--output", weights, "--format", "maskmill"]
+    assert cli.main(["convert-checkpoint", *arguments]) == 0
+    assert maskmill_train(flags | {"output_dir": str(tmp_path / "other"), "init_checkpoint": weights}) == 0
