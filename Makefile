@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-training test-slow test-flink lint bench lock clean
+.PHONY: help venv demo test test-training test-torch test-slow test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -48,6 +48,17 @@ $(TRAINING)/ready: requirements-training.lock setup.py
 test-training: $(TRAINING)/ready ## the tests of the training stage
 	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training
 
+# PyTorch has one too: with the CUDA libraries that its wheel brings it is 5 GB.
+TORCH := .venv-torch
+
+$(TORCH)/ready: requirements-torch.lock
+	test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-torch.lock
+	touch $@
+
+test-torch: $(TRAINING)/ready $(TORCH)/ready ## Hugging Face computes the same from what training exports (5 GB)
+	MASKMILL_TORCH_PYTHON=$(TORCH)/bin/python $(TRAINING)/bin/python -m pytest -q -m torch tests/training
+
 test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
 	$(BIN)/python -m pytest -q -m slow
 
@@ -69,6 +80,8 @@ lock: ## write the lock files anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
 	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 	$(COMPILE) --extra dev --extra tensorflow --constraint requirements.lock --output-file requirements-training.lock
+	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\n' | $(UV) pip compile --quiet --universal --python-version 3.11 \
+	  --no-header --no-annotate --upgrade - --output-file requirements-torch.lock
 
 clean: ## delete what make made
-	rm -rf $(VENV) $(TRAINING) demo build dist *.egg-info
+	rm -rf $(VENV) $(TRAINING) $(TORCH) demo build dist *.egg-info

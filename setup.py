@@ -54,6 +54,7 @@ setup(
     extras_require={
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
+        "bench": ["matplotlib>=3.8"],
         "dev": DEV,
         "all": TENSORFLOW + DEV,
     },

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from training_helpers import BACKEND
 
+from benchmarks.learning import write_frequent_pieces
 from training import command
 from training.options import TrainOptions
 
@@ -22,21 +23,12 @@ def examples(tmp_path_factory):
     """The text of 99 articles for training and 7 for evaluation, masked with a vocabulary of about 2,300 pieces."""
     from pipelines import pretraining_data
     from pipelines.stage_options import CreatePretrainingDataOptions
-    from transforms.tokenization import Tokenizer
-    from transforms.vocabulary import load_vocabulary
 
     directory = tmp_path_factory.mktemp("sample")
     for name in ("part-00000-of-00500", "part-00001-of-00500", "eval.txt"):
         (directory / name).write_bytes(gzip.decompress((DATA / f"gold/cleanup/{name}.gz").read_bytes()))
     texts = [str(directory / f"part-0000{i}-of-00500") for i in range(2)]
-    # The most frequent pieces of BERT's vocabulary, and all single characters, so that every word still has pieces.
-    whole = load_vocabulary(str(DATA / "vocab.txt"))
-    counts = np.bincount(Tokenizer(whole).tokenize_files(texts).ids, minlength=len(whole.pieces))
-    frequent = set(np.argsort(-counts, kind="stable")[:PIECES].tolist())
-    single = {i for i, piece in enumerate(whole.pieces) if len(piece.removeprefix("##")) == 1 and counts[i]}
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    kept = [whole.pieces[i] for i in sorted(frequent | single) if whole.pieces[i] not in special]
-    (directory / "vocab.txt").write_text("\n".join(special + kept) + "\n")
+    write_frequent_pieces(texts, PIECES, str(directory / "vocab.txt"))
     for output, inputs in (("train.tfrecord", texts), ("eval.tfrecord", [str(directory / "eval.txt")])):
         options = CreatePretrainingDataOptions(
             input_file=tuple(inputs),
