@@ -50,6 +50,7 @@ def split_options(options: ExtractOptions) -> SplitOptions:
         shard_size_mb=27.0 if options.shard_size_mb is None else options.shard_size_mb,
         num_eval_articles=options.num_eval_articles,
         eval_fraction=DEFAULT_EVAL_FRACTION if neither else options.eval_fraction,
+        max_documents=options.max_documents,
     )
 
 
@@ -85,7 +86,7 @@ def digest_input(numbered: tuple[int, files.FileInfo], dump_date: str | None) ->
 
 
 def plan_batches(numbered: Sequence[tuple[int, InputFile]], options: ExtractOptions) -> list[UnitBatch]:
-    """Cuts the inputs into units. With --max_documents one batch takes them in order until it has enough."""
+    """Cuts the inputs into units. With --max_documents one batch a file takes them in order until it has enough."""
     batches: list[UnitBatch] = []
     inputs = [file for _, file in sorted(numbered, key=lambda pair: pair[0])]
     for file in inputs:
@@ -190,9 +191,12 @@ def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], option
         counts["templates"] = {"definitions": found["templates"], "partly_expanded_pages": limited}
         records |= {template_library.LIBRARY: [library], template_library.PIECES: found["pieces"]}
     decisive = extraction_options(options)
+    extracted = sum(f.documents for f in fragments)
+    if options.max_documents is not None and extracted > options.max_documents:
+        counts["extract"]["over_max_documents"] = extracted - options.max_documents
+        extracted = options.max_documents
     if decisive.quality.finds_duplicates:
-        left = sum(s.documents for s in shards)
-        emptied = sum(f.documents for f in fragments) - left
+        emptied = extracted - sum(s.documents for s in shards)
         dropped = text_shards.duplicate_counts(fragments, decisive, output)
         counts["paragraphs"] = dropped | {"emptied_documents": emptied}
         records[text_shards.DUPLICATES] = [text_shards.duplicates_key(fragments, decisive)]
@@ -244,8 +248,8 @@ def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
         split_options(options)
     found = files.match(options.input)
     from_doc_files = dump.detect_format(found[0].path, options.input_format) == "wikiextractor"
-    if options.compat == "mlperf" and from_doc_files and options.max_documents is not None:
-        raise UnusableInputError("--max_documents does not go with WikiExtractor files and --compat mlperf.")
+    if options.compat == "mlperf" and options.max_documents is not None and (from_doc_files or len(found) > 1):
+        raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
     decisive = extraction_options(options)
     duplicates.check_installed(decisive.quality)
     units = dump.plan_units(found, input_format=options.input_format, reading=decisive.reading)

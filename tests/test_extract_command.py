@@ -149,6 +149,18 @@ def test_a_trial_takes_the_first_documents(tmp_path: Path) -> None:
     assert (tmp_path / "all" / "part-00000-of-00001").read_bytes().startswith(some)
 
 
+def test_a_trial_takes_the_first_documents_of_several_inputs(tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_text("The first of two.\n\nThe second of two.\n")
+    flags = ("--max_documents=3", "--eval_fraction=0", "--text_documents=blank_line")
+    assert extract(f"{text},{DUMP}", tmp_path / "some", *flags) == 0
+    found = (tmp_path / "some" / "part-00000-of-00001").read_text()
+    assert found.startswith("The first of two.\n\nThe second of two.\n\nAnarchism")
+    assert found.count("\n\n") == 3
+    counts = json.loads((tmp_path / "some" / "manifest.json").read_text())["counts"]
+    assert (counts["extract"]["over_max_documents"], counts["train"]["documents"]) == (2, 3)
+
+
 def test_titles_come_first_where_they_are_kept(tmp_path: Path) -> None:
     assert extract(DUMP, tmp_path / "text", "--max_documents=1", "--eval_fraction=0", "--keep_titles") == 0
     assert (tmp_path / "text" / "part-00000-of-00001").read_bytes().startswith(b"Anarchism\n")

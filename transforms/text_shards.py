@@ -37,11 +37,15 @@ ShardKind = Literal["train", "eval"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SplitOptions:
-    """How documents become shards. With neither count nor fraction no document is held out."""
+    """How documents become shards. With neither count nor fraction no document is held out.
+
+    max_documents: only so many, the first, become anything (a fragment may have more of them than that).
+    """
 
     shard_size_mb: float = 27.0
     num_eval_articles: int | None = None
     eval_fraction: float | None = None
+    max_documents: int | None = None
 
     def __post_init__(self) -> None:
         if self.shard_size_mb <= 0:
@@ -208,12 +212,15 @@ class _Documents:
         return tuple(found)
 
 
-def _read_documents(ordered: Sequence[Fragment], extraction: ExtractionOptions, output: str) -> _Documents:
+def _read_documents(
+    ordered: Sequence[Fragment], options: SplitOptions, extraction: ExtractionOptions, output: str
+) -> _Documents:
     tables = [read_table(output, f) for f in ordered]
     table = np.concatenate(tables)
     owner = np.repeat(np.arange(len(ordered)), [len(t) for t in tables])
     if not extraction.quality.finds_duplicates:
-        return _Documents(ordered, owner, table, table, np.zeros(0, _DROPPED))
+        table = table[: options.max_documents]
+        return _Documents(ordered, owner[: options.max_documents], table, table, np.zeros(0, _DROPPED))
     dropped = _find_duplicates(ordered, extraction, output)
     # Places in the text of all fragments, one after another.
     before = np.cumsum([0, *(f.size for f in ordered)])
@@ -226,6 +233,7 @@ def _read_documents(ordered: Sequence[Fragment], extraction: ExtractionOptions, 
     is_left = np.ones(len(table), bool)
     # A title alone is no document.
     is_left[document] = lost[document] < dropped["body"]
+    is_left[options.max_documents :] = False
     return _Documents(ordered, owner[is_left], table[is_left], kept[is_left], dropped)
 
 
@@ -238,7 +246,7 @@ def plan_text_shards(
       UnusableInputError: no document is left for training, or fewer than the eval set needs.
     """
     ordered = sorted(fragments, key=lambda f: f.batch.number)
-    documents = _read_documents(ordered, extraction, output)
+    documents = _read_documents(ordered, options, extraction, output)
     table = documents.table
     if not len(table):
         raise UnusableInputError(
