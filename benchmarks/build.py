@@ -170,12 +170,12 @@ def main() -> None:
         warm = [sys.executable, "-m", "transforms.kernels"]
         measure(warm, cwd=str(ROOT))
         ours = [maskmill(arguments, scratch, workers) for workers in (1, 2)]
-        extract_steps(arguments.dump)
         if arguments.reference:
             theirs = reference(arguments, scratch)
             print(f"reference, CPU seconds in all: {theirs:.1f}")
             for workers, usage in enumerate(ours, 1):
                 print(f"ratio of CPU seconds to maskmill's whole build, {workers} worker(s): {theirs / usage.cpu:.1f}")
+    extract_steps(arguments.dump)
 
 
 if __name__ == "__main__":
