@@ -131,16 +131,18 @@ def weigh(text: Path, processes: int, examples: Sequence[str], cluster: flink.Cl
     for number in range(SHARDS_TO_WEIGH):
         os.link(largest, source / f"part-{number:05d}-of-{SHARDS_TO_WEIGH:05d}")
     flags = (*cluster.flags(), "--parallelism=4", f"--sdk_worker_parallelism={processes}")
-    command = [*MASKMILL, "examples", f"--input={source}", f"--output={output}", *examples, *flags]
+    command = [*MASKMILL, "examples", f"--input={source}/part-*", f"--output={output}", *examples, *flags]
     before = set(python_workers(cluster))
-    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    said = scratch / "said.txt"
+    with open(said, "w") as file:
+        running = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file)
     peaks: dict[int, int] = {}
     while running.poll() is None:
         for pid in set(python_workers(cluster)) - before:
             peaks[pid] = max(peaks.get(pid, 0), peak(pid))
         time.sleep(0.1)
     if running.returncode:
-        sys.exit(f"examples at parallelism 4 ended with {running.returncode}")
+        sys.exit(said.read_text()[-2000:])
     shutil.rmtree(output)
     print(
         f"examples at parallelism 4, {SHARDS_TO_WEIGH} shards of {largest.stat().st_size / 1e6:.1f} MB, "
