@@ -156,8 +156,10 @@ def _one_sentence(logs: str) -> Iterator[None]:
                     if _WORKER_MODULE in worker.cmdline():
                         worker.kill()
             # A real signal: it wakes the main thread from the lock that it waits for.
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
+    # Not SIGINT itself, which a shell makes its background jobs ignore.
+    previous_handler = signal.signal(signal.SIGUSR1, signal.default_int_handler)
     previous, threading.excepthook = threading.excepthook, note
     try:
         yield
@@ -177,6 +179,7 @@ def _one_sentence(logs: str) -> Iterator[None]:
         raise
     finally:
         threading.excepthook = previous
+        signal.signal(signal.SIGUSR1, previous_handler)
 
 
 def _raise_if_worker_ended(failed_threads: Sequence[threading.ExceptHookArgs], error: BaseException) -> None:

@@ -245,9 +245,11 @@ def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
 def test_a_killed_worker_is_one_sentence_and_a_killed_build_leaves_no_worker(tmp_path: Path) -> None:
     path = config(tmp_path, tmp_path / "out")
     for victim in ("worker", "build"):
+        # As a shell's background job, which ignores SIGINT.
         process = subprocess.Popen(
-            command(path, *TWO_PROCESSES), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
+            command(path, *TWO_PROCESSES), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        )  # fmt: skip
         while len(workers := workers_of(process)) < 2:
             time.sleep(0.01)
         (workers[0] if victim == "worker" else process).kill()
