@@ -89,6 +89,31 @@ def test_pairs_become_ids_with_a_limit_each(tmp_path, vocab):
     assert batch["label_ids"].tolist() == [1, 0, 0]
 
 
+def test_tfrecords_are_taken_as_they_are(tmp_path, vocab):
+    # Those of run_classifier.py: what tokenizing TSV writes.
+    from transforms.tokenization import Tokenizer
+    from transforms.vocabulary import load_vocabulary
+
+    (tmp_path / "train.tsv").write_text("text\tlabel\ngood film\t1\nbad plot\t0\n")
+    layout = finetune.PairLayout(length=8, first=None, second=None, start=START, end=END)
+    records = str(tmp_path / "train.tfrecord")
+    assert (
+        finetune.write_examples(str(tmp_path / "train.tsv"), records, Tokenizer(load_vocabulary(vocab)), layout, 2) == 2
+    )
+    config = small_config(vocab_size=12, max_position_embeddings=32)
+    # The length is the data's.
+    found = finetune.find_examples(options(tmp_path, None, input_file=(records,), max_seq_length=None), config)
+    assert found.training == [records]
+    batch = next(inputs.evaluation_batches(found.training, found.features, batch=2))
+    assert batch["input_ids"].tolist() == [
+        [START, *ids("good film"), END] + [0] * 4,
+        [START, *ids("bad plot"), END] + [0] * 4,
+    ]
+    assert batch["label_ids"].tolist() == [1, 0]
+    with pytest.raises(UnusableInputError, match="input_ids has length 8, and 16 is needed"):
+        finetune.find_examples(options(tmp_path, None, input_file=(records,)), config)
+
+
 def test_without_limits_the_longer_text_loses_its_end():
     layout = finetune.PairLayout(length=8, first=None, second=None, start=1, end=2)
     got, segments = layout(np.arange(10, 14), np.arange(20, 23))

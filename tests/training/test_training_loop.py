@@ -160,14 +160,22 @@ def test_the_target_ends_the_run(settings, small_examples, capfd):
     assert (Path(settings["output_dir"]) / "mlperf.log").read_text().splitlines() == logged
 
 
-def test_a_watching_process_evaluates_each_checkpoint_and_ends_the_training(settings, small_examples):
+def test_a_watching_process_evaluates_each_checkpoint(settings, small_examples):
     train(settings, num_train_steps=4)
-    watching = {"eval_file": (small_examples,), "eval_only": True, "watch": True}
-    assert train(settings, **watching) == 0
+    assert train(settings, eval_file=(small_examples,), eval_only=True, watch=True) == 0
     assert [e["step"] for e in lines(settings["output_dir"], "eval", "eval")] == [2, 4]
-    # With a target that is reached at once it says so, and a training that goes on would end.
-    assert train(settings, **watching, target_masked_lm_accuracy=0.0) == 0
-    assert json.loads((Path(settings["output_dir"]) / loop.TARGET_FILE).read_text())["step"] == 2
+
+
+def test_a_watching_process_ends_the_training_beside_it(settings, small_examples):
+    # Any accuracy reaches 0. The training evaluates nothing itself.
+    goal = {"target_masked_lm_accuracy": 0.0}
+    training = started(settings, num_train_steps=100_000, save_checkpoints_steps=50, **goal)
+    assert train(settings, eval_file=(small_examples,), eval_only=True, watch=True, **goal) == 0
+    said = training.communicate(timeout=600)[1]
+    assert training.returncode == 0, said
+    (end,) = lines(settings["output_dir"], "end")
+    assert end["target_reached"]
+    assert 50 <= end["step"] < 100_000
 
 
 def test_the_watchers_word_ends_the_training(settings):
