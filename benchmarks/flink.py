@@ -3,7 +3,7 @@
     python -m benchmarks.flink DUMP [--runs 5] [--scratch DIR]
 
 Both work two at a time, in turn, on the same input, and must give the same bytes. Start-up is what the same command
-takes for one document, or for the first lines of one shard; it is taken off. Then `examples` masks shards of 27 MB at
+takes for one document, or for the first lines of each shard; it is taken off. Then `examples` masks shards of 27 MB at
 parallelism 4, with a Python process for each slot and with one for two slots: whatever slots a process serves, it
 works on one shard at a time, so the largest must weigh the same. Name a RAM disk as scratch, or the disk's fsync of
 the records is measured too.
@@ -157,6 +157,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump", type=lambda path: Path(path).resolve())
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--weigh", action=argparse.BooleanOptionalAction, default=True, help="weigh the workers, too")
     parser.add_argument("--vocab", default=str(VOCABULARY))
     parser.add_argument("--scratch", default=None)
     arguments = parser.parse_args()
@@ -172,13 +173,18 @@ def main() -> None:
             (scratch / "local" / "extract").rename(text)
             shards = sorted(text.glob("part-*"))
             print(f"{len(shards)} shards")
-            short = scratch / shards[0].name
-            with shards[0].open("rb") as whole:
-                short.write_bytes(b"".join(itertools.islice(whole, 200)))
-            inputs = [(f"--input={path}", *examples) for path in (short, text)]
+            # As many shards, so that every worker starts; their first lines.
+            short = scratch / "short"
+            short.mkdir()
+            for shard in shards:
+                with shard.open("rb") as whole:
+                    (short / shard.name).write_bytes(b"".join(itertools.islice(whole, 200)))
+            inputs = [(f"--input={folder}/part-*", *examples) for folder in (short, text)]
             compare("examples", *inputs, cluster, scratch, arguments.runs)
         shutil.rmtree(scratch / "local")
         shutil.rmtree(scratch / "flink")
+        if not arguments.weigh:
+            return
         run([*MASKMILL, "extract", f"--input={arguments.dump}", f"--output={scratch / 'large'}"])
         for processes in (2, 1):
             with started(scratch / f"four-slots-{processes}", slots=2) as cluster:
