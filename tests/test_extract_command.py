@@ -159,6 +159,8 @@ def test_a_trial_takes_the_first_documents_of_several_inputs(tmp_path: Path) -> 
     assert found.count("\n\n") == 3
     counts = json.loads((tmp_path / "some" / "manifest.json").read_text())["counts"]
     assert (counts["extract"]["over_max_documents"], counts["train"]["documents"]) == (2, 3)
+    assert extract(f"{text},{DUMP}", tmp_path / "unique", "--drop_duplicates", *flags) == 0
+    assert (tmp_path / "unique" / "part-00000-of-00001").read_text() == found
 
 
 def test_titles_come_first_where_they_are_kept(tmp_path: Path) -> None:

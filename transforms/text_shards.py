@@ -233,7 +233,8 @@ def _read_documents(
     is_left = np.ones(len(table), bool)
     # A title alone is no document.
     is_left[document] = lost[document] < dropped["body"]
-    is_left[options.max_documents :] = False
+    if options.max_documents is not None:
+        is_left[options.max_documents :] = False
     return _Documents(ordered, owner[is_left], table[is_left], kept[is_left], dropped)
 
 
