@@ -325,11 +325,13 @@ class TrainingInput:
         return described.flat_map(read).prefetch(1).unbatch().skip(examples)
 
     def _epoch(self, epoch: Any, lane: Any) -> Any:
-        """The blocks of a lane in an epoch, in order."""
-        blocks = tf.range(len(self.blocks.count), dtype=tf.int64)
+        """The blocks of a lane in an epoch, in order; there may be none in this one."""
+        count = len(self.blocks.count)
+        blocks = tf.range(count, dtype=tf.int64)
         if self.shuffle:
             blocks = tf.random.experimental.stateless_shuffle(blocks, tf.stack([np.int64(self.seed), epoch]))
-        return blocks[lane :: self.lanes]
+        # Dealing goes on from epoch to epoch, so that each lane has its turn where there are fewer blocks than lanes.
+        return blocks[(lane - epoch * count) % self.lanes :: self.lanes]
 
     def _place(self, lane: int, start: int, size: int) -> tuple[int, int, int]:
         """Where a lane's `start`th example is: the epoch, the window of `size` blocks in it, the example in that."""
