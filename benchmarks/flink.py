@@ -12,7 +12,6 @@ the records is measured too.
 import argparse
 import contextlib
 import hashlib
-import itertools
 import os
 import shutil
 import socket
@@ -26,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.measure import peak
+from benchmarks.measure import peak, shorten
 from benchmarks.reference import VOCABULARY
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -173,12 +172,8 @@ def main() -> None:
             (scratch / "local" / "extract").rename(text)
             shards = sorted(text.glob("part-*"))
             print(f"{len(shards)} shards")
-            # As many shards, so that every worker starts; their first lines.
             short = scratch / "short"
-            short.mkdir()
-            for shard in shards:
-                with shard.open("rb") as whole:
-                    (short / shard.name).write_bytes(b"".join(itertools.islice(whole, 200)))
+            shorten(shards, short)
             inputs = [(f"--input={folder}/part-*", *examples) for folder in (short, text)]
             compare("examples", *inputs, cluster, scratch, arguments.runs)
         shutil.rmtree(scratch / "local")

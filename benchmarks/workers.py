@@ -3,18 +3,17 @@
     python -m benchmarks.workers TEXT [--runs 5] [--scratch DIR]
 
 TEXT is a folder that `maskmill extract` made, of 16 shards or more. Both run as processes of their own
-(multi_processing). Start-up is what the same command takes for the first lines of one shard; it is taken off. Name a
+(multi_processing). Start-up is what the same command takes for the first lines of each shard; it is taken off. Name a
 RAM disk as scratch, or the disk's fsync of the records is measured too.
 """
 
 import argparse
-import itertools
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import Usage, measure
+from benchmarks.measure import Usage, measure, shorten
 from benchmarks.reference import VOCABULARY
 
 ROOT = Path(__file__).parent.parent
@@ -24,7 +23,14 @@ LENGTHS = ["--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_facto
 def examples(text: Path, vocabulary: str, workers: int, scratch: str) -> Usage:
     """Runs the stage once, into a folder that is deleted."""
     with tempfile.TemporaryDirectory(dir=scratch) as output:
-        command = [sys.executable, "-m", "maskmill", "examples", f"--input={text}", f"--output={output}/examples"]
+        command = [
+            sys.executable,
+            "-m",
+            "maskmill",
+            "examples",
+            f"--input={text}/part-*",
+            f"--output={output}/examples",
+        ]
         local = ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
         usage = measure([*command, f"--vocab_file={vocabulary}", *LENGTHS, *local], cwd=str(ROOT))
     if usage.exit_code:
@@ -41,10 +47,11 @@ def main() -> None:
     parser.add_argument("--scratch", default=None)
     arguments = parser.parse_args()
     shards = sorted(arguments.text.glob("part-*"))
+    if not shards:
+        parser.error(f"{arguments.text} is no folder of text shards; give the --output of `maskmill extract`.")
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
-        short = Path(folder) / "part-00000-of-00001"
-        with shards[0].open("rb") as whole:
-            short.write_bytes(b"".join(itertools.islice(whole, 200)))
+        short = Path(folder) / "short"
+        shorten(shards, short)
         runs: dict[tuple[Path, int], list[Usage]] = {}
         for _ in range(arguments.runs):
             for text in (short, arguments.text):

@@ -9,6 +9,7 @@ from pipelines import environments, examples, extract, runner
 from pipelines.build_options import EVAL_NAME, BuildOptions
 from transforms import completions, example_shards, files, manifest, text_shards
 from transforms.example_shards import PickedExamples, PickEvalExamples
+from transforms.grouping import GroupAll
 from transforms.text_shards import TextShard
 
 
@@ -75,7 +76,7 @@ def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[st
             | "Extract" >> stage
             | "HasText" >> beam.Filter(has_text)
         )
-        _ = texts | "AllTexts" >> text_shards.GroupAll() | "Note" >> beam.Map(note_examples, masked.output)
+        _ = texts | "AllTexts" >> GroupAll() | "Note" >> beam.Map(note_examples, masked.output)
         shards = texts | "Examples" >> examples.MakeExamples(options=masked, setup=setup)
         pick = PickEvalExamples(
             wanted=options.eval.num_examples_to_pick,

@@ -12,7 +12,7 @@ from pipelines.stage_options import ExamplesOptions, parameters
 from transforms import completions, example_shards, files, manifest, text_shards
 from transforms.errors import UnusableInputError
 from transforms.example_shards import ExampleShard, ExamplesSetup, WriteExamples, describe_text_shard
-from transforms.text_shards import GroupAll
+from transforms.grouping import GroupAll
 from transforms.vocabulary import load_vocabulary
 
 

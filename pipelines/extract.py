@@ -22,10 +22,11 @@ from transforms import (
 from transforms.dump import InputFile, UnitBatch
 from transforms.errors import UnusableInputError
 from transforms.extraction import ExtractDocuments, ExtractionOptions, Fragment
+from transforms.grouping import GroupAll
 from transforms.mlperf_shards import CleanedFile, CleanRawFiles, GatherParts, MlperfOptions
 from transforms.quality import QualityOptions
 from transforms.template_library import CollectTemplates
-from transforms.text_shards import AssembleTextShards, GroupAll, PlanTextShards, SplitOptions, TextShard
+from transforms.text_shards import AssembleTextShards, PlanTextShards, SplitOptions, TextShard
 
 # Held out where neither a number nor a share is given: at the size of the English Wikipedia, 35,000 articles.
 DEFAULT_EVAL_FRACTION = 0.005

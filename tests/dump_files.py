@@ -4,8 +4,10 @@ import bz2
 import gzip
 import lzma
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+import pytest
 from bzip2_writer import block, stream
 
 NAMESPACES = {"Media": -2, "Special": -1, "": 0, "Talk": 1, "User": 2, "File": 6, "Template": 10, "Cat & Co": 14}
@@ -64,6 +66,13 @@ def page(
 
 def dump(pages: Sequence[str], schema: str = "0.10") -> bytes:
     return (header(schema) + "".join(pages) + "</mediawiki>\n").encode()
+
+
+def dump_folder(factory: pytest.TempPathFactory, pages: Sequence[str]) -> Path:
+    """A folder with a dump of these pages."""
+    folder = factory.mktemp("dump")
+    (folder / "dump.xml").write_bytes(dump(pages))
+    return folder
 
 
 def tiny_blocks(size: int) -> Callable[[bytes], bytes]:

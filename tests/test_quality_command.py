@@ -80,9 +80,7 @@ def some_counts(output: Path) -> dict[str, dict[str, int]]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dump")
-    (folder / "dump.xml").write_bytes(dump_files.dump(PAGES))
-    return folder
+    return dump_files.dump_folder(tmp_path_factory, PAGES)
 
 
 @pytest.fixture(scope="module")

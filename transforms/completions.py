@@ -8,10 +8,14 @@ fits by construction. It is written after the piece's files are complete under t
 import contextlib
 import dataclasses
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from transforms import files
 from transforms.limits import one_shard_at_a_time
@@ -46,6 +50,19 @@ def _plain(value: Any) -> Any:
 def work_path(output: str, kind: str, name: str) -> str:
     """Where a working file of the build into `output` lies."""
     return files.join(files.join(files.join(output, WORK_DIRECTORY), kind), name)
+
+
+def write_table(output: str, kind: str, key: str, table: npt.NDArray[Any]) -> None:
+    """Writes the array of a piece, `<key>.npy`."""
+    content = io.BytesIO()
+    np.save(content, table)
+    files.write_bytes(work_path(output, kind, f"{key}.npy"), content.getvalue())
+
+
+def read_table(output: str, kind: str, key: str) -> npt.NDArray[Any]:
+    """The array that write_table wrote."""
+    table: npt.NDArray[Any] = np.load(io.BytesIO(files.read_bytes(work_path(output, kind, f"{key}.npy"))))
+    return table
 
 
 def load(output: str, kind: str, key: str) -> dict[str, Any] | None:

@@ -14,8 +14,9 @@ from typing import Any
 import apache_beam as beam
 
 from transforms import completions, files, tfrecord
+from transforms.grouping import GroupAll
 from transforms.pretraining_examples import MaskingOptions, write_examples
-from transforms.text_shards import GroupAll, ShardKind, TextShard
+from transforms.text_shards import ShardKind, TextShard
 from transforms.vocabulary import DuplicatePieces, Vocabulary, load_vocabulary
 
 KIND = "examples"

@@ -257,9 +257,7 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
                 if batch.limit is not None and len(rows) >= batch.limit:
                     break
         file.write(pending.getbuffer())
-    table = io.BytesIO()
-    np.save(table, np.array(rows, TABLE))
-    files.write_bytes(completions.work_path(output, KIND, f"{key}.npy"), table.getvalue())
+    completions.write_table(output, KIND, key, np.array(rows, TABLE))
     counts["documents"] = len(rows)
     if batch.templates:
         counts["partly_expanded_pages"] = extractor.partly_expanded_pages - expanded_before
@@ -295,10 +293,7 @@ def _paragraphs_path(output: str, key: str) -> str:
 
 def read_table(output: str, fragment: Fragment) -> npt.NDArray[Any]:
     """The rows of TABLE of a fragment's documents, [documents]."""
-    table: npt.NDArray[Any] = np.load(
-        io.BytesIO(files.read_bytes(completions.work_path(output, KIND, f"{fragment.key}.npy")))
-    )
-    return table
+    return completions.read_table(output, KIND, fragment.key)
 
 
 def read_rejected(output: str, fragment: Fragment) -> list[dict[str, Any]]:

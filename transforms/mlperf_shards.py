@@ -17,9 +17,10 @@ from transforms import completions, files, mlperf_cleanup
 from transforms.dump import InputFile
 from transforms.errors import UnusableInputError
 from transforms.extraction import ExtractionOptions, Fragment, read_ranges, read_table
+from transforms.grouping import GroupAll
 from transforms.sentences import SentenceSplitter
 from transforms.text_shards import KIND as TEXT
-from transforms.text_shards import GroupAll, ShardKind, TextShard, article_md5
+from transforms.text_shards import ShardKind, TextShard, article_md5
 from transforms.wikiextractor import pack_files
 
 KIND = "clean"

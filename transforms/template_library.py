@@ -7,7 +7,6 @@ files; a worker holds the index and reads a definition when a page asks for it.
 
 import dataclasses
 import hashlib
-import io
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms import completions, dump, files
+from transforms.grouping import GroupAll
 
 PIECES = "templates"
 LIBRARY = "template-library"
@@ -60,34 +60,23 @@ def collect_templates(batch: dump.UnitBatch, reading: dump.ReadOptions, output: 
     return Piece(batch=batch, key=key)
 
 
-def _path(output: str, kind: str, name: str) -> str:
-    return completions.work_path(output, kind, name)
+def _text_path(output: str, key: str) -> str:
+    return completions.work_path(output, PIECES, f"{key}.text")
 
 
 def _write_piece(batch: dump.UnitBatch, reading: dump.ReadOptions, output: str, key: str) -> dict[str, Any]:
     wiki = dump.site_base(dump.read_header(batch.file.path))
     rows: list[tuple[int, int, int]] = []
     offset = 0
-    with files.new_file(_path(output, PIECES, f"{key}.text")) as file:
+    with files.new_file(_text_path(output, key)) as file:
         for unit in batch.units:
             for page in dump.read_unit(unit, reading):
                 if isinstance(page, dump.Page) and page.namespace == NAMESPACE and page.model == b"wikitext":
                     rows.append((name_hash(wiki, page.title.partition(b":")[2]), offset, len(page.text)))
                     file.write(page.text)
                     offset += len(page.text)
-    _write_table(_path(output, PIECES, f"{key}.npy"), np.array(rows, PIECE))
+    completions.write_table(output, PIECES, key, np.array(rows, PIECE))
     return {"templates": len(rows), "size": file.size, "sha256": file.sha256}
-
-
-def _write_table(path: str, table: npt.NDArray[Any]) -> None:
-    content = io.BytesIO()
-    np.save(content, table)
-    files.write_bytes(path, content.getvalue())
-
-
-def _read_table(path: str) -> npt.NDArray[Any]:
-    table: npt.NDArray[Any] = np.load(io.BytesIO(files.read_bytes(path)))
-    return table
 
 
 def bind_library(pieces: Iterable[Piece], output: str) -> list[dump.UnitBatch]:
@@ -102,14 +91,14 @@ def bind_library(pieces: Iterable[Piece], output: str) -> list[dump.UnitBatch]:
 def _write_library(pieces: list[str], output: str, library: str) -> dict[str, Any]:
     parts = []
     for number, key in enumerate(pieces):
-        table = _read_table(_path(output, PIECES, f"{key}.npy"))
+        table = completions.read_table(output, PIECES, key)
         parts.append(np.zeros(len(table), INDEX))
         for name in PIECE.names or ():
             parts[-1][name] = table[name]
         parts[-1]["piece"] = number
     index = np.concatenate(parts)
     index = index[np.unique(index["hash"], return_index=True)[1]]
-    _write_table(_path(output, LIBRARY, f"{library}.npy"), index)
+    completions.write_table(output, LIBRARY, library, index)
     return {"templates": len(index), "pieces": pieces}
 
 
@@ -125,8 +114,8 @@ class TemplateLibrary:
     """Finds definitions by name."""
 
     def __init__(self, output: str, library: str) -> None:
-        self._texts = [_path(output, PIECES, f"{key}.text") for key in read_library(output, library)["pieces"]]
-        self._index = _read_table(_path(output, LIBRARY, f"{library}.npy"))
+        self._texts = [_text_path(output, key) for key in read_library(output, library)["pieces"]]
+        self._index = completions.read_table(output, LIBRARY, library)
 
     def find(self, wiki: str, name: bytes) -> bytes | None:
         """The page of a template of a wiki, or None where it has none of that name."""
@@ -153,7 +142,6 @@ class CollectTemplates(beam.PTransform):
             batches
             | "Spread" >> beam.Reshuffle()
             | "Collect" >> beam.Map(collect_templates, self.reading, self.output)  # Piece
-            | "OneKey" >> beam.Map(lambda piece: (0, piece))
-            | "Group" >> beam.GroupByKey()
-            | "BindLibrary" >> beam.FlatMap(lambda keyed, output: bind_library(keyed[1], output), self.output)
+            | "Together" >> GroupAll()
+            | "BindLibrary" >> beam.FlatMap(bind_library, self.output)  # UnitBatch
         )

@@ -7,7 +7,6 @@ decides on them first, and then counts without them.
 
 import dataclasses
 import hashlib
-import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -27,6 +26,7 @@ from transforms.extraction import (
     read_ranges,
     read_table,
 )
+from transforms.grouping import GroupAll
 
 KIND = "text"
 DUPLICATES = "duplicates"
@@ -150,12 +150,7 @@ def _find_duplicates(ordered: Sequence[Fragment], extraction: ExtractionOptions,
     """The paragraphs of a build that are dropped, rows of _DROPPED in order: decided now, unless that is done."""
     key = duplicates_key(ordered, extraction)
     completions.once(output, DUPLICATES, key, lambda: _write_duplicates(ordered, extraction, output, key))
-    dropped: npt.NDArray[Any] = np.load(io.BytesIO(files.read_bytes(_duplicates_path(output, key))))
-    return dropped
-
-
-def _duplicates_path(output: str, key: str) -> str:
-    return completions.work_path(output, DUPLICATES, f"{key}.npy")
+    return completions.read_table(output, DUPLICATES, key)
 
 
 def _write_duplicates(
@@ -176,9 +171,7 @@ def _write_duplicates(
         for name in ("offset", "size", "sentences", "body"):
             dropped[-1][name] = rows[name]
         first += len(block)
-    table = io.BytesIO()
-    np.save(table, np.concatenate(dropped))
-    files.write_bytes(_duplicates_path(output, key), table.getvalue())
+    completions.write_table(output, DUPLICATES, key, np.concatenate(dropped))
     counts = {
         "exact_duplicates": (kinds == duplicates.EXACT).sum(),
         "near_duplicates": (kinds == duplicates.NEAR).sum(),
@@ -401,16 +394,4 @@ class AssembleTextShards(beam.PTransform):
             plans
             | "Spread" >> beam.Reshuffle()
             | "Assemble" >> beam.Map(assemble_text_shard, self.extraction, self.output)  # TextShard
-        )
-
-
-class GroupAll(beam.PTransform):
-    """Brings all descriptions of a collection together as one list (order not given): they are small and few."""
-
-    def expand(self, elements: beam.PCollection) -> beam.PCollection:
-        return (
-            elements
-            | "OneKey" >> beam.Map(lambda element: (0, element))
-            | "Group" >> beam.GroupByKey()
-            | "List" >> beam.Map(lambda keyed: list(keyed[1]))
         )

@@ -144,11 +144,11 @@ class WikitextOptions:
     """How pages become text.
 
     headings, lists: whether section titles and list items are kept, as lines of their own; of lists, `sentences` keeps
-    the items that end as sentences do. appendices: whether the
-    sections that list sources and links (See also, References, …) are kept. date: the dump's date (ISO), which the
-    magic words of the clock give. expand_templates: expand the dump's own template definitions, for those without
-    a rule, with at most so many calls within one another (expansion_depth; MediaWiki's limit), characters written
-    (expansion_characters) and steps of work (expansion_steps) a page.
+    the items that end as sentences do. appendices: whether the sections that list sources and links (See also,
+    References, …) are kept. date: the dump's date (ISO), which the magic words of the clock give. expand_templates:
+    expand the dump's own template definitions, for those without a rule, with at most so many calls within one
+    another (expansion_depth; MediaWiki's limit), characters written (expansion_characters) and steps of work
+    (expansion_steps) a page.
     """
 
     headings: Literal["drop", "keep"] = "drop"
