@@ -7,7 +7,7 @@ import apache_beam as beam
 
 from pipelines import environments, examples, extract, runner
 from pipelines.build_options import EVAL_NAME, BuildOptions
-from transforms import completions, example_shards, files, manifest, text_shards
+from transforms import completions, example_shards, files, manifest
 from transforms.example_shards import PickedExamples, PickEvalExamples
 from transforms.grouping import GroupAll
 from transforms.text_shards import TextShard

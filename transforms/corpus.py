@@ -150,7 +150,7 @@ def _parse_doc(data: bytes) -> Document | RejectedPage:
     # WikiExtractor writes the title once more as the first line.
     first, _, rest = body.partition(b"\n")
     text = rest if first.strip() == title.strip() else body
-    if not _is_utf8(title + text):
+    if not is_utf8(title + text):
         return _rejected(data, _NOT_UTF8)
     return Document(document_id=tag[1].decode("utf-8", "replace"), title=title, text=text.strip())
 
@@ -192,7 +192,7 @@ def _read_blank_separated(source: Source, is_first: bool, reading: ReadOptions) 
             continue
         text = window.data[start:end].strip().removeprefix(_BOM).replace(b"\r\n", b"\n")
         if text:
-            yield Document(document_id="", title=b"", text=text) if _is_utf8(text) else _rejected(text, _NOT_UTF8)
+            yield Document(document_id="", title=b"", text=text) if is_utf8(text) else _rejected(text, _NOT_UTF8)
         at = end
 
 
@@ -216,7 +216,7 @@ def _read_whole(source: Source, path: str, reading: ReadOptions) -> Iterator[Doc
     name = files.base_name(path)
     if size > reading.largest_page:
         yield RejectedPage(title=name, reason=_too_large(text, reading).reason)
-    elif not _is_utf8(text):
+    elif not is_utf8(text):
         yield RejectedPage(title=name, reason=_NOT_UTF8)
     else:
         yield Document(document_id="", title=name.split(".", 1)[0].encode(), text=text)
@@ -281,7 +281,8 @@ def _document_of(record: dict[str, Any], line: bytes, reading: ReadOptions) -> D
 _NOT_UTF8 = "it is not valid UTF-8"
 
 
-def _is_utf8(text: bytes) -> bool:
+def is_utf8(text: bytes) -> bool:
+    """Whether it is valid UTF-8."""
     try:
         text.decode("utf-8")
     except UnicodeDecodeError:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms import corpus, files
-from transforms.corpus import Document, ReadOptions, RejectedPage
+from transforms.corpus import Document, ReadOptions, RejectedPage, is_utf8
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.kernels import xml as kernels
 from transforms.sources import Source, Window, container_of, is_splittable
@@ -436,7 +436,7 @@ def _page_of(
             reason = "the page has no title"
         elif text is None:
             reason = "the text has a reference (&…;) that XML does not know"
-        elif not (_is_utf8(title) and (not flags & kernels.NOT_ASCII or _is_utf8(text))):
+        elif not (is_utf8(title) and (not flags & kernels.NOT_ASCII or is_utf8(text))):
             reason = "it is not valid UTF-8"
         else:
             number = marks[kernels.NAMESPACE]
@@ -482,14 +482,6 @@ def _element(data: bytes, name: bytes) -> bytes:
     begin = data.find(b"<" + name + b">")
     end = data.find(b"</" + name + b">", begin)
     return data[begin + len(name) + 2 : end].strip() if 0 <= begin < end else b""
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _unescaped(text: bytes) -> bytes | None:

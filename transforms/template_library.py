@@ -12,7 +12,6 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
-import numpy.typing as npt
 
 from transforms import completions, dump, files
 from transforms.grouping import GroupAll
