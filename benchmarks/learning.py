@@ -1,14 +1,17 @@
 """A tiny BERT trained from a dump on, and its curve: what docs/training.md shows.
 
-    .venv-training/bin/python -m benchmarks.learning run DUMP DIRECTORY       # build, then train on one CPU core
+    .venv-training/bin/python -m benchmarks.learning run DUMP DIRECTORY       # build, then train
     .venv-training/bin/python -m benchmarks.learning draw DIRECTORY docs/learning.svg    # needs matplotlib
 
-`run` extracts the dump, writes a vocabulary of the most frequent pieces of BERT's, builds examples of 128 tokens and
-trains; what is finished is kept, so that the same command goes on after an interruption. `draw` reads the training's
-log, draws the curve and prints the figures beside what always saying the most frequent answer gets right.
+`run` extracts the dump, writes a vocabulary of the most frequent pieces of BERT's, and trains twice: on examples of 32
+tokens, then, with the weights of that, on examples of 128. (The first step of learning, to look at the words around, is
+hard to find among 128 tokens: after 12 million of them such a model still knew frequencies alone.) What is finished is
+kept, so that the same command goes on after an interruption. `draw` reads the logs, draws the curve and prints the
+figures beside what always saying the most frequent answer gets right.
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
@@ -16,14 +19,38 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY = ROOT / "tests" / "data" / "vocab.txt"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-LENGTH, PREDICTIONS, BATCH = 128, 20, 32
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A training on examples of one length."""
+
+    length: int
+    predictions: int
+    batch: int
+    steps: int
+
+    @property
+    def name(self) -> str:
+        """The folder of the phase's build."""
+        return f"tokens-{self.length}"
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of an update."""
+        return self.length * self.batch
+
+
+PHASES = (
+    Phase(length=32, predictions=5, batch=64, steps=4000),
+    Phase(length=128, predictions=20, batch=32, steps=7000),
+)
 
 
 def write_frequent_pieces(texts: Sequence[str], count: int, path: str) -> int:
@@ -45,48 +72,54 @@ def write_frequent_pieces(texts: Sequence[str], count: int, path: str) -> int:
     return len(SPECIAL) + len(kept)
 
 
-def run(dump: str, directory: Path, *, pieces: int, steps: int) -> None:
-    """Builds the data set and trains."""
-    text, vocabulary = directory / "text", str(directory / "vocab.txt")
+def run(dump: str, directory: Path, *, pieces: int) -> None:
+    """Builds the data sets and trains."""
+    text, vocabulary, model = directory / "text", directory / "vocab.txt", directory / "bert_config.json"
     extract = {"input": dump, "num_eval_articles": 200, "shard_size_mb": 8}
     _maskmill("extract", *(f"--{k}={v}" for k, v in extract.items()), f"--output={text}")
-    size = write_frequent_pieces(sorted(map(str, text.glob("part-*"))), pieces, vocabulary)
-    model = {
-        "vocab_size": size,
+    sizes = {
+        "vocab_size": write_frequent_pieces(sorted(map(str, text.glob("part-*"))), pieces, str(vocabulary)),
         "hidden_size": 128,
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
         "intermediate_size": 512,
-        "max_position_embeddings": LENGTH,
+        "max_position_embeddings": max(phase.length for phase in PHASES),
         # So small a model on so much text has nothing to gain from dropout.
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
     }
-    (directory / "bert_config.json").write_text(json.dumps(model))
-    build = {
-        "output": str(directory),
-        "extract": extract,
-        "examples": {
-            "vocab_file": vocabulary,
-            "max_seq_length": LENGTH,
-            "max_predictions_per_seq": PREDICTIONS,
-            "dupe_factor": 3,
-        },
-        "eval": {"num_examples_to_pick": 2000},
-        "train": {
-            "bert_config_file": str(directory / "bert_config.json"),
-            "train_batch_size": BATCH,
-            "eval_batch_size": 100,
-            "num_train_steps": steps,
-            "num_warmup_steps": 300,
-            "learning_rate": 1.5e-3,
-            "log_steps": 20,
-            "eval_every_samples": 250 * BATCH,
-            "save_checkpoints_steps": 500,
-        },
-    }
-    (directory / "build.yaml").write_text(json.dumps(build, indent=2))  # JSON is YAML
-    _maskmill("build", str(directory / "build.yaml"))
+    model.write_text(json.dumps(sizes))
+    weights = None
+    for phase in PHASES:
+        output = directory / phase.name
+        build = {
+            "output": str(output),
+            "extract": extract,
+            "examples": {
+                "vocab_file": str(vocabulary),
+                "max_seq_length": phase.length,
+                "max_predictions_per_seq": phase.predictions,
+                "dupe_factor": 3,
+            },
+            "eval": {"num_examples_to_pick": 2000},
+            "train": {
+                "bert_config_file": str(model),
+                "init_checkpoint": weights,
+                "train_batch_size": phase.batch,
+                "eval_batch_size": 100,
+                "num_train_steps": phase.steps,
+                "num_warmup_steps": 500,
+                "learning_rate": 1e-3,
+                "log_steps": 20,
+                "eval_every_samples": 250 * phase.batch,
+                "save_checkpoints_steps": 500,
+            },
+        }
+        output.mkdir(exist_ok=True)
+        (output / "build.yaml").write_text(json.dumps(build, indent=2))  # JSON is YAML
+        _maskmill("build", str(output / "build.yaml"))
+        weights = str(output / "weights.safetensors")
+        _maskmill("convert-checkpoint", f"--input={output / 'train'}", f"--output={weights}", "--format=maskmill")
 
 
 def _maskmill(*arguments: str) -> None:
@@ -94,16 +127,32 @@ def _maskmill(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "maskmill", *arguments], cwd=ROOT, env=environment, check=True)
 
 
-def baselines(path: str) -> tuple[float, float]:
-    """What saying the most frequent token, and the most frequent next-sentence label, gets right in an eval set."""
-    from training import inputs
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """What can be got right without looking at the words around: shares of an evaluation set.
 
-    features = inputs.pretraining_features(LENGTH, PREDICTIONS)
-    batches = list(inputs.evaluation_batches([path], features, batch=500))
-    real = np.concatenate([b["example_weights"] > 0 for b in batches])
-    labels = np.concatenate([b["next_sentence_labels"] for b in batches])[real]
-    tokens = np.concatenate([b["masked_lm_ids"][b["masked_lm_weights"] > 0] for b in batches])
-    return float(np.bincount(tokens).max() / len(tokens)), float(max(labels.mean(), 1 - labels.mean()))
+    token: by always saying the most frequent token. kept: by saying what stands there, for of the tokens to predict
+    one in ten is left as it is, and else the most frequent one. label: by always saying the same of the next sentence.
+    """
+
+    token: float
+    kept: float
+    label: float
+
+
+def baselines(path: str, length: int, predictions: int) -> Baselines:
+    """The baselines of the examples of a file."""
+    from training import inputs
+    from transforms import tfrecord
+
+    features = inputs.pretraining_features(length, predictions)
+    (batch,) = inputs.evaluation_batches([path], features, batch=tfrecord.count_records(path))
+    weighted = batch["masked_lm_weights"] > 0
+    tokens = batch["masked_lm_ids"][weighted]
+    there = np.take_along_axis(batch["input_ids"], batch["masked_lm_positions"], axis=1)[weighted]
+    frequent = tokens == np.bincount(tokens).argmax()
+    label = batch["next_sentence_labels"].mean()
+    return Baselines(token=frequent.mean(), kept=(frequent | (tokens == there)).mean(), label=max(label, 1 - label))
 
 
 def draw(directory: Path, picture: str) -> None:
@@ -114,33 +163,36 @@ def draw(directory: Path, picture: str) -> None:
     from matplotlib import pyplot
 
     matplotlib.rcParams["svg.hashsalt"] = "maskmill"  # the same log gives the same file
-    log = [json.loads(line) for line in (directory / "train" / "log.jsonl").read_text().splitlines()]
-    steps = [x for x in log if x["event"] == "train"]
-    evaluations = [x for x in log if x["event"] == "eval"]
-    token, label = baselines(str(directory / "eval" / "eval.tfrecord"))
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-
-    def million_tokens(lines: list[dict[str, Any]]) -> list[float]:
-        return [x["samples"] * LENGTH / 1e6 for x in lines]
-
-    left.plot(million_tokens(steps), [x["masked_lm_loss"] for x in steps], color="0.75", lw=0.8, label="training")
-    left.plot(million_tokens(evaluations), [x["masked_lm_loss"] for x in evaluations], label="evaluation")
+    begun = 0.0
+    for phase in PHASES:
+        log = [json.loads(line) for line in (directory / phase.name / "train" / "log.jsonl").read_text().splitlines()]
+        steps = [x for x in log if x["event"] == "train"]
+        evaluations = [x for x in log if x["event"] == "eval"]
+        trained, evaluated = ([begun + x["step"] * phase.tokens / 1e6 for x in e] for e in (steps, evaluations))
+        base = baselines(str(directory / phase.name / "eval" / "eval.tfrecord"), phase.length, phase.predictions)
+        first = phase is PHASES[0]
+        left.plot(trained, [x["masked_lm_loss"] for x in steps], color="0.75", lw=0.8, label="training" * first)
+        left.plot(evaluated, [x["masked_lm_loss"] for x in evaluations], color="C0", label="evaluation" * first)
+        for name, baseline, colour in (("masked_lm", base.kept, "C0"), ("next_sentence", base.label, "C1")):
+            values = [x[f"{name}_accuracy"] for x in evaluations]
+            right.plot(evaluated, values, color=colour, label=name.replace("_", " ") * first)
+            right.plot([begun, evaluated[-1]], [baseline] * 2, color=colour, ls=":", lw=1)
+        last, speed = evaluations[-1], statistics.median(x["tokens_per_second"] for x in steps)
+        accuracies = last["masked_lm_accuracy"], last["next_sentence_accuracy"]
+        print(
+            f"{phase.length} tokens: step {last['step']}, {last['step'] * phase.tokens:,} tokens, {speed:,.0f} a second"
+        )
+        print(f"  masked LM {accuracies[0]:.3f}; most frequent token {base.token:.3f}, or what is kept {base.kept:.3f}")
+        print(f"  next sentence {accuracies[1]:.3f}; most frequent label {base.label:.3f}")
+        begun = evaluated[-1]
+        for axes in (left, right):
+            axes.axvline(begun, color="0.9", lw=1, zorder=0)
     left.set(xlabel="million tokens", ylabel="masked-LM loss")
-    left.legend(frameon=False)
-    for name, baseline, colour in (("masked_lm", token, "C0"), ("next_sentence", label, "C1")):
-        values = [x[f"{name}_accuracy"] for x in evaluations]
-        right.plot(million_tokens(evaluations), values, color=colour, label=name.replace("_", " "))
-        right.axhline(baseline, color=colour, ls=":", lw=1, label="most frequent answer")
     right.set(xlabel="million tokens", ylabel="accuracy", ylim=(0, 1))
-    right.legend(frameon=False)
+    for axes in (left, right):
+        axes.legend(frameon=False)
     figure.savefig(picture, metadata={"Date": None})
-    last = evaluations[-1]
-    speed = statistics.median(x["tokens_per_second"] for x in steps)
-    print(
-        f"step {last['step']}, {last['samples'] * LENGTH:,} tokens, {speed:,.0f} tokens/s (median): masked-LM accuracy "
-        f"{last['masked_lm_accuracy']:.3f} (most frequent token {token:.3f}), next-sentence accuracy "
-        f"{last['next_sentence_accuracy']:.3f} (most frequent label {label:.3f}); {picture}"
-    )
 
 
 def main() -> None:
@@ -148,17 +200,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("run", help="build and train")
-    command.add_argument("dump")
+    command.add_argument("dump", type=lambda path: str(Path(path).resolve()))
     command.add_argument("directory", type=Path)
     command.add_argument("--pieces", type=int, default=8000, help="size of the vocabulary")
-    command.add_argument("--steps", type=int, default=5000, help=f"updates of {BATCH} sequences of {LENGTH} tokens")
-    command = commands.add_parser("draw", help="draw the curve of a run, finished or not")
+    command = commands.add_parser("draw", help="draw the curve of a run")
     command.add_argument("directory", type=Path)
     command.add_argument("picture")
     options = parser.parse_args()
     if options.command == "run":
         options.directory.mkdir(parents=True, exist_ok=True)
-        run(options.dump, options.directory.resolve(), pieces=options.pieces, steps=options.steps)
+        run(options.dump, options.directory.resolve(), pieces=options.pieces)
     else:
         draw(options.directory, options.picture)
 

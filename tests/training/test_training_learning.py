@@ -1,14 +1,13 @@
-"""It learns: a tiny BERT on the sample dump's text beats the unigram baseline, in under three minutes."""
+"""It learns: a tiny BERT on the sample dump's text beats what frequencies explain, in under three minutes."""
 
 import gzip
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from training_helpers import BACKEND
 
-from benchmarks.learning import write_frequent_pieces
+from benchmarks.learning import baselines, write_frequent_pieces
 from training import command
 from training.options import TrainOptions
 
@@ -16,6 +15,8 @@ pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="minutes; the go
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 PIECES = 2000
+# Among so few tokens a model soon finds out to look at the words around: see benchmarks/learning.py.
+LENGTH, PREDICTIONS = 16, 3
 
 
 @pytest.fixture(scope="module")
@@ -34,27 +35,15 @@ def examples(tmp_path_factory):
             input_file=tuple(inputs),
             output_file=(str(directory / output),),
             vocab_file=str(directory / "vocab.txt"),
-            max_seq_length=64,
-            max_predictions_per_seq=10,
-            dupe_factor=2,
+            max_seq_length=LENGTH,
+            max_predictions_per_seq=PREDICTIONS,
+            dupe_factor=5,
         )
         pretraining_data.run(options)
     return directory
 
 
-def labels(path):
-    """The tokens to predict."""
-    from training import inputs
-
-    features = inputs.pretraining_features(64, 10)
-    batches = list(inputs.evaluation_batches([str(path)], features, batch=256))
-    return np.concatenate([b["masked_lm_ids"][b["masked_lm_weights"] > 0] for b in batches])
-
-
-def test_a_tiny_bert_beats_the_unigram_baseline_by_three_points(examples, tmp_path):
-    # What always saying the most frequent token gets right.
-    frequent = np.bincount(labels(examples / "train.tfrecord")).argmax()
-    baseline = float(np.mean(labels(examples / "eval.tfrecord") == frequent))
+def test_a_tiny_bert_learns_from_the_words_around(examples, tmp_path):
     model = {
         "vocab_size": len((examples / "vocab.txt").read_text().splitlines()),
         "hidden_size": 128,
@@ -63,7 +52,7 @@ def test_a_tiny_bert_beats_the_unigram_baseline_by_three_points(examples, tmp_pa
         "intermediate_size": 256,
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
-        "max_position_embeddings": 64,
+        "max_position_embeddings": LENGTH,
     }
     (tmp_path / "bert_config.json").write_text(json.dumps(model))
     command.run(
@@ -73,17 +62,20 @@ def test_a_tiny_bert_beats_the_unigram_baseline_by_three_points(examples, tmp_pa
             eval_file=(str(examples / "eval.tfrecord"),),
             bert_config_file=str(tmp_path / "bert_config.json"),
             vocab_file=str(examples / "vocab.txt"),
-            train_batch_size=64,
+            train_batch_size=32,
             eval_batch_size=128,
-            num_train_steps=400,
-            num_warmup_steps=150,
-            learning_rate=2e-3,
-            log_steps=50,
+            num_train_steps=4000,
+            num_warmup_steps=500,
+            learning_rate=1e-3,
+            log_steps=500,
             eval_every_samples=1_000_000,
         )
     )
     logged = [json.loads(x) for x in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     first, last = (x["masked_lm_accuracy"] for x in logged if x["event"] == "eval")
-    print(f"masked-LM accuracy: {first:.4f} before, {last:.4f} after; unigram baseline {baseline:.4f}")
-    assert first < baseline
-    assert last >= baseline + 0.03
+    baseline = baselines(str(examples / "eval.tfrecord"), LENGTH, PREDICTIONS)
+    print(f"masked-LM accuracy: {first:.4f} before, {last:.4f} after; {baseline}")
+    assert first < baseline.token
+    # More than frequencies, and what is left as it is, explain. (That is 13 points above frequencies alone.)
+    assert last >= baseline.kept + 0.02
+    assert last >= baseline.token + 0.03
