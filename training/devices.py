@@ -101,12 +101,13 @@ def _start_jax(options: DeviceOptions) -> Devices:
         count = len(found)
     if count > len(found):
         raise UnusableInputError(f"--num_devices {count}: there are only {len(found)} {found[0].platform} devices.")
-    mesh = None
+    distribution = mesh = None
     if count > 1:
         names = [f"{d.platform}:{d.id}" for d in found[:count]]
         distribution = keras.distribution.DataParallel(devices=names, auto_shard_dataset=False)
-        keras.distribution.set_distribution(distribution)
         mesh = distribution.device_mesh.backend_mesh
+    # On one device, too: a run before this one in the process may have left its own.
+    keras.distribution.set_distribution(distribution)
     return Devices(
         backend="jax",
         kind=found[0].device_kind,

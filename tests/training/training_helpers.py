@@ -68,12 +68,9 @@ def make_steps(
     """Steps of a new pre-training model on `count` devices."""
     import contextlib
 
-    import keras
-
     from training import optimizers, steps, tasks
     from training.model import pretraining_model
 
-    keras.distribution.set_distribution(None)
     used = devices(count, dtype)
     scope = contextlib.nullcontext() if used.strategy is None else used.strategy.scope()
     with scope:
