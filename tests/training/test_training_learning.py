@@ -76,6 +76,6 @@ def test_a_tiny_bert_learns_from_the_words_around(examples, tmp_path):
     baseline = baselines(str(examples / "eval.tfrecord"), LENGTH, PREDICTIONS)
     print(f"masked-LM accuracy: {first:.4f} before, {last:.4f} after; {baseline}")
     assert first < baseline.token
-    # More than frequencies, and what is left as it is, explain. (That is 13 points above frequencies alone.)
-    assert last >= baseline.kept + 0.02
     assert last >= baseline.token + 0.03
+    # Nor does it come from the tokens that are left as they are.
+    assert last >= baseline.kept + 0.02
