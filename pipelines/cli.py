@@ -122,9 +122,9 @@ def _train(namespace: argparse.Namespace, _: list[str]) -> int:
 def _convert_checkpoint(namespace: argparse.Namespace, _: list[str]) -> int:
     chosen = options.from_flags(ConvertOptions, namespace)
     _check_training()
-    from training import convert
+    from training import command
 
-    return convert.run(chosen)
+    return command.convert_checkpoint(chosen)
 
 
 def _report(output: str, manifest: Mapping[str, Any]) -> None:

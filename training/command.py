@@ -1,4 +1,4 @@
-"""`maskmill train`: from options to a run. TensorFlow, Keras and JAX are imported only inside `run`."""
+"""`maskmill train` and `convert-checkpoint`, from options to a run. Only functions import TensorFlow, Keras and JAX."""
 
 import contextlib
 import dataclasses
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from training.config import ModelConfig, from_json, from_preset
-from training.options import TrainOptions
+from training.options import ConvertOptions, TrainOptions
 from transforms import files
 from transforms.errors import UnusableInputError
 
@@ -36,6 +36,18 @@ def run(options: TrainOptions) -> int:
     devices.select_backend(options.backend)
     _import_quietly()
     return _Session(options).run()
+
+
+def convert_checkpoint(options: ConvertOptions) -> int:
+    """Converts a checkpoint. Returns the exit code, 0.
+
+    Raises:
+      UnusableInputError: the checkpoint or its configuration cannot be used.
+    """
+    _import_quietly()
+    from training import convert
+
+    return convert.run(options)
 
 
 def _import_quietly() -> None:
