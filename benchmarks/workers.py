@@ -23,16 +23,10 @@ LENGTHS = ["--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_facto
 def examples(text: Path, vocabulary: str, workers: int, scratch: str) -> Usage:
     """Runs the stage once, into a folder that is deleted."""
     with tempfile.TemporaryDirectory(dir=scratch) as output:
-        command = [
-            sys.executable,
-            "-m",
-            "maskmill",
-            "examples",
-            f"--input={text}/part-*",
-            f"--output={output}/examples",
-        ]
+        command = [sys.executable, "-m", "maskmill", "examples"]
+        paths = [f"--input={text}/part-*", f"--output={output}/examples"]
         local = ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
-        usage = measure([*command, f"--vocab_file={vocabulary}", *LENGTHS, *local], cwd=str(ROOT))
+        usage = measure([*command, *paths, f"--vocab_file={vocabulary}", *LENGTHS, *local], cwd=str(ROOT))
     if usage.exit_code:
         sys.exit(usage.output[-2000:])
     return usage
