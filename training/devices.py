@@ -143,8 +143,8 @@ def _start_tensorflow(options: DeviceOptions) -> Devices:
     if options.coordinator is not None:
         if "TF_CONFIG" not in os.environ:
             raise UnusableInputError(
-                "--coordinator: TensorFlow reads the addresses of the other hosts from TF_CONFIG, which is not set; set "
-                "it on each host, or use --backend jax."
+                "--coordinator: TensorFlow reads the addresses of the other hosts from TF_CONFIG, which is not set; "
+                "set it on each host, or use --backend jax."
             )
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
         resolver = strategy.cluster_resolver

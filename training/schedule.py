@@ -11,7 +11,8 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     The decay runs over all steps, including those of the warm-up:
     `learning_rate * (1 - step / num_train_steps)^poly_power`. While `step - start_warmup_step < num_warmup_steps`, the
-    rate is `learning_rate * (step - start_warmup_step) / num_warmup_steps` instead. `start_warmup_step` may be negative.
+    rate is `learning_rate * (step - start_warmup_step) / num_warmup_steps` instead. `start_warmup_step` may be
+    negative.
     """
 
     def __init__(

@@ -103,7 +103,7 @@ class PretrainingTask:
         return parts
 
     def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
-        """`masked_lm_accuracy`, `masked_lm_loss`, `next_sentence_accuracy` and `next_sentence_loss`, as in metric_fn."""
+        """`masked_lm_accuracy`, `masked_lm_loss`, `next_sentence_accuracy`, `next_sentence_loss`, as in metric_fn."""
         totals = {k: sum(float(np.sum(b[k], dtype=np.float64)) for b in batches) for k in batches[0]}
         metrics = {}
         for name in ("masked_lm", "next_sentence") if self.next_sentence else ("masked_lm",):

@@ -97,8 +97,8 @@ def tf2_weights(model: ModelConfig) -> Iterator[Tf2Weight]:
         roots = (f"layer_with_weights-{number}", f"_transformer_layers/{i}")
         for part, attributes, leaves in _tf2_layer(model):
             for leaf, shape in leaves.items():
-                paths = tuple(f"{root}/{a}/{leaf}" for root in roots for a in attributes)
-                yield Tf2Weight(f"bert/encoder/layer_{i}/{part}/{leaf}", paths, shape)
+                ways = tuple(f"{root}/{a}/{leaf}" for root in roots for a in attributes)
+                yield Tf2Weight(f"bert/encoder/layer_{i}/{part}/{leaf}", ways, shape)
     number += 1
     for leaf, shape in (("kernel", (width, width)), ("bias", (width,))):
         paths = (f"layer_with_weights-{number}/{leaf}", f"_pooler_layer/{leaf}")

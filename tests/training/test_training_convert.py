@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND, CHECKPOINT, GOLD, small_config
 
-from training import checkpoints, convert
+from training import checkpoints, convert, hugging_face, tensorflow_checkpoints
 from training import config as configs
 from training.options import ConvertOptions
 from transforms.errors import UnusableInputError
@@ -51,7 +51,9 @@ def test_optimizer_slots_in_a_tf1_checkpoint_are_left_behind(tmp_path):
     model = small_config()
     values = values_of(model)
     slots = {f"{n}/{s}": v for n, v in values.items() for s in ("adam_m", "adam_v", "LAMB", "LAMB_1")}
-    convert.write_tf1(str(tmp_path / "model.ckpt-28252"), values | slots | {"global_step": np.int64(28252)})
+    tensorflow_checkpoints.write_tf1(
+        str(tmp_path / "model.ckpt-28252"), values | slots | {"global_step": np.int64(28252)}
+    )
     assert_equal(convert.read(str(tmp_path / "model.ckpt-28252"), model), values)
     assert_equal(convert.read(str(tmp_path), model), values)
 
@@ -59,7 +61,7 @@ def test_optimizer_slots_in_a_tf1_checkpoint_are_left_behind(tmp_path):
 def test_tf2_round_trip_keeps_the_encoder(tmp_path):
     model = small_config(num_hidden_layers=2)
     values = values_of(model)
-    convert.write_tf2(str(tmp_path / "bert_model.ckpt"), values, model)
+    tensorflow_checkpoints.write_tf2(str(tmp_path / "bert_model.ckpt"), values, model)
     read = convert.read(str(tmp_path / "bert_model.ckpt"), model)
     assert_equal(read, {n: v for n, v in values.items() if n.startswith("bert/")})
     names = dict(tf.train.list_variables(str(tmp_path / "bert_model.ckpt")))
@@ -72,7 +74,7 @@ def test_tf2_checkpoints_of_todays_models_are_read(tmp_path):
     model = small_config()
     values = values_of(model)
     names, arrays = [], []
-    for name, paths, shape in convert._tf2_paths(model):
+    for name, paths, shape in tensorflow_checkpoints.tf2_weights(model):
         names.append(f"encoder/{next(p for p in paths if 'layer_with_weights' not in p)}/.ATTRIBUTES/VARIABLE_VALUE")
         arrays.append(values[name].reshape(shape))
     prefix = str(tmp_path / "ckpt-1")
@@ -85,7 +87,7 @@ def test_hugging_face_round_trip(tmp_path, kind):
     other = {"model_type": "roberta", "hidden_act": "gelu_erf", "type_vocab_size": 1, "layer_norm_eps": 1e-5}
     model = small_config(**(other if kind == "roberta" else {}))
     values = values_of(model)
-    convert.write_hugging_face(str(tmp_path), values, model)
+    hugging_face.write_directory(str(tmp_path), values, model)
     assert convert.find_config(str(tmp_path)) == model
     assert_equal(convert.read(str(tmp_path), model), values)
 
@@ -93,7 +95,7 @@ def test_hugging_face_round_trip(tmp_path, kind):
 def test_older_hugging_face_names_are_read():
     model = small_config()
     values = values_of(model)
-    arrays = convert.to_hugging_face(values, model)
+    arrays = hugging_face.to_hugging_face(values, model)
     bare = {
         n.removeprefix("bert.")
         .replace("LayerNorm.weight", "LayerNorm.gamma")
@@ -101,7 +103,9 @@ def test_older_hugging_face_names_are_read():
         for n, a in arrays.items()
         if n.startswith("bert.")
     }
-    assert_equal(convert.from_hugging_face(bare, model), {n: v for n, v in values.items() if n.startswith("bert/")})
+    assert_equal(
+        hugging_face.from_hugging_face(bare, model), {n: v for n, v in values.items() if n.startswith("bert/")}
+    )
 
 
 def test_gelu_means_another_function_to_hugging_face():
@@ -136,7 +140,7 @@ def test_what_is_no_checkpoint_is_said_in_one_sentence(tmp_path, name, message):
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
     (tmp_path / "model.ckpt-1.index").write_bytes(b"no index")
-    convert.write_tf1(str(tmp_path / "model.ckpt-2"), values_of(small_config()))
+    tensorflow_checkpoints.write_tf1(str(tmp_path / "model.ckpt-2"), values_of(small_config()))
     (tmp_path / "model.ckpt-2.data-00000-of-00001").write_bytes(b"")
     with pytest.raises(UnusableInputError, match=message):
         convert.read(str(tmp_path / name), small_config())

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND
 
-from training import inputs
+from training import inputs, training_input
 from transforms.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
@@ -38,7 +38,9 @@ def files(tmp_path):
 
 
 def stream(files, batch=32, **settings):
-    return inputs.TrainingInput(blocks=inputs.find_blocks(files), features=FEATURES, batch=batch, **settings)
+    return training_input.TrainingInput(
+        blocks=training_input.find_blocks(files), features=FEATURES, batch=batch, **settings
+    )
 
 
 def take(made, count, start=0):
@@ -107,18 +109,18 @@ def test_packed_files_give_the_same_batches(files, tmp_path):
 
 def test_an_index_is_used_where_it_fits(tmp_path):
     path = write(tmp_path / "part", range(10))
-    offsets = inputs.record_offsets(path)
+    offsets = training_input.record_offsets(path)
     size = (tmp_path / "part").stat().st_size
     ends = np.append(offsets[1:], size)
     index = tmp_path / "part.idx"
     index.write_text("".join(f"{o} {e - o}\n" for o, e in zip(offsets, ends, strict=True)))
-    np.testing.assert_array_equal(inputs.record_offsets(path), offsets)
+    np.testing.assert_array_equal(training_input.record_offsets(path), offsets)
     # One that lists half of the records, but ends where the file ends, shows that it is read.
     index.write_text(f"{offsets[0]} {offsets[5]}\n{offsets[5]} {size - offsets[5]}\n")
-    np.testing.assert_array_equal(inputs.record_offsets(path), offsets[[0, 5]])
+    np.testing.assert_array_equal(training_input.record_offsets(path), offsets[[0, 5]])
     # One of an older version of the file is passed over.
     index.write_text(f"{offsets[0]} {offsets[1]}\n")
-    np.testing.assert_array_equal(inputs.record_offsets(path), offsets)
+    np.testing.assert_array_equal(training_input.record_offsets(path), offsets)
 
 
 def test_an_evaluation_set_is_taken_whole(files):
@@ -171,7 +173,7 @@ def test_an_example_unlike_the_first(tmp_path):
 def test_no_example_at_all(tmp_path):
     path = write(tmp_path / "part", [])
     with pytest.raises(UnusableInputError, match="there is no example in the training files"):
-        inputs.find_blocks([path])
+        training_input.find_blocks([path])
     with pytest.raises(UnusableInputError, match="the evaluation set has no example"):
         list(inputs.evaluation_batches([path], FEATURES, batch=2))
 
@@ -187,7 +189,7 @@ def test_a_file_that_is_cut_off(tmp_path):
     write(path, range(3))
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(UnusableInputError, match="part: this TFRecord is cut off after 2 examples"):
-        inputs.find_blocks([str(path)])
+        training_input.find_blocks([str(path)])
 
 
 def test_a_damaged_record(tmp_path):

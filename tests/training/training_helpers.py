@@ -22,7 +22,7 @@ def batch_of(path: str, start: int, count: int) -> dict:
     from training import inputs
 
     records = list(tf.data.TFRecordDataset(path).skip(start).take(count).as_numpy_iterator())
-    parsed = inputs._parse(records, inputs.pretraining_features(128, 20))
+    parsed = inputs.parse(records, inputs.pretraining_features(128, 20))
     return {name: value.numpy() for name, value in parsed.items()}
 
 
