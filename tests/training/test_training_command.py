@@ -8,7 +8,8 @@ import tensorflow as tf
 from training_helpers import BACKEND, small_config
 
 from pipelines import cli
-from training import checkpoints
+from training import checkpoints, devices
+from transforms.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the loop is tested on both backends elsewhere")
 
@@ -104,22 +105,22 @@ def test_unusable_input_is_told_in_one_sentence(flags, small_examples, tmp_path,
     bare = without("masked_lm_ids", small_examples, tmp_path / "bare.tfrecord")
     cases = [
         ({"input_file": bare}, "bare.tfrecord: the examples have no feature masked_lm_ids"),
-        ({"max_seq_length": 64}, "small.tfrecord: input_ids has length 128, and 64 is needed"),
+        ({"max_seq_length": 64}, "small.tfrecord: input_ids has length 128, but this training needs 64"),
         (
             {"bert_config_file": write_config(tmp_path / "short.json", max_position_embeddings=64)},
-            "small.tfrecord: the sequences are 128 tokens long, and the model has 64 positions",
+            "small.tfrecord: the sequences are 128 tokens long, but the model has only 64 positions",
         ),
         ({"eval_file": str(tmp_path / "empty.tfrecord")}, "empty.tfrecord: the evaluation set has no example"),
         (
             {"bert_config_file": write_config(tmp_path / "few.json", vocab_size=500)},
-            "and the model's vocabulary has 500 tokens",
+            "but the model's vocabulary has only 500 tokens",
         ),
         (
             {
                 "bert_config_file": write_config(tmp_path / "few.json", vocab_size=500),
                 "vocab_file": str(DATA / "vocab.txt"),
             },
-            "vocab.txt: this vocabulary has 30522 tokens, and the model 500",
+            "vocab.txt: this vocabulary has 30522 tokens, but the model only 500",
         ),
         ({"input_file": str(tmp_path / "nothing-*")}, "nothing-*: no examples match"),
         ({"backend": "tensorflow"}, "--backend tensorflow: Keras runs on jax in this process already"),
@@ -134,12 +135,18 @@ def test_unusable_input_is_told_in_one_sentence(flags, small_examples, tmp_path,
         assert sentence in said[0]
 
 
+def test_tensorflow_needs_the_addresses_of_the_other_hosts(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    with pytest.raises(UnusableInputError, match="from TF_CONFIG, which is not set; set it on each host"):
+        devices.start(devices.DeviceOptions(backend="tensorflow", coordinator="auto"))
+
+
 def test_a_training_checkpoint_begins_no_other_run(flags, tmp_path, capfd):
     assert maskmill_train(flags) == 0
     capfd.readouterr()
     assert maskmill_train(flags | {"output_dir": str(tmp_path / "other"), "init_checkpoint": flags["output_dir"]}) == 2
     (said,) = capfd.readouterr().err.splitlines()
-    assert "this is a training checkpoint of a maskmill run, at step 4, and no initial one" in said
+    assert "this is a training checkpoint of a maskmill run, at step 4, and no initial checkpoint" in said
     # As its own sentence says: converted, it begins another run.
     weights = str(tmp_path / "weights.safetensors")
     arguments = ["--input", flags["output_dir"], "--output", weights, "--format", "maskmill"]

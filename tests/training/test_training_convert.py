@@ -8,7 +8,6 @@ import tensorflow as tf
 from training_helpers import BACKEND, CHECKPOINT, GOLD, small_config
 
 from training import checkpoints, convert, hugging_face, tensorflow_checkpoints
-from training import config as configs
 from training.options import ConvertOptions
 from transforms.errors import UnusableInputError
 
@@ -106,14 +105,6 @@ def test_older_hugging_face_names_are_read():
     assert_equal(
         hugging_face.from_hugging_face(bare, model), {n: v for n, v in values.items() if n.startswith("bert/")}
     )
-
-
-def test_gelu_means_another_function_to_hugging_face():
-    google = configs.from_json('{"vocab_size": 9, "hidden_act": "gelu"}', where="bert_config.json")
-    theirs = configs.from_json('{"vocab_size": 9, "hidden_act": "gelu", "architectures": ["BertModel"]}', where="x")
-    assert (google.hidden_act, theirs.hidden_act) == ("gelu", "gelu_erf")
-    assert google.to_hugging_face()["hidden_act"] == "gelu_new"
-    assert configs.from_json(json.dumps(google.to_hugging_face()), where="x") == google
 
 
 def test_a_training_checkpoint_is_no_initial_one(tmp_path):

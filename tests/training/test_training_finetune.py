@@ -110,7 +110,7 @@ def test_tfrecords_are_taken_as_they_are(tmp_path, vocab):
         [START, *ids("bad plot"), END] + [0] * 4,
     ]
     assert batch["label_ids"].tolist() == [1, 0]
-    with pytest.raises(UnusableInputError, match="input_ids has length 8, and 16 is needed"):
+    with pytest.raises(UnusableInputError, match="input_ids has length 8, but this training needs 16"):
         finetune.find_examples(options(tmp_path, None, input_file=(records,)), config)
 
 
@@ -153,13 +153,13 @@ def test_padded_examples_do_not_count():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("text\tclass\nx\t1\n", "the header line names no column label; it names text, class"),
-        ("sentence\tlabel\nx\t1\n", "the header line names no column text, text_a or query"),
-        ("text\tlabel\nx\t1\ny\n", "line 3: there are 1 columns, and the header has 2"),
+        ("text\tclass\nx\t1\n", "the header line has no column label; it has text, class"),
+        ("sentence\tlabel\nx\t1\n", "the header line has no column text, text_a or query; it has sentence"),
+        ("text\tlabel\nx\t1\ny\n", "line 3: there are 1 columns, but the header has 2"),
         ("text\tlabel\nx\t2\n", "line 2: label '2' is no number from 0 to 1"),
         ("text\tlabel\nx\tyes\n", "line 2: label 'yes' is no number from 0 to 1"),
         ("text\tlabel\n", "there is no example in these files"),
-        ("", "the header line names no column label; it names nothing"),
+        ("", "the header line has no column label; it has nothing"),
     ],
 )
 def test_bad_tsv_is_said_in_one_sentence(tmp_path, vocab, content, message):
@@ -173,11 +173,11 @@ def test_bad_options_are_said_in_one_sentence(tmp_path, vocab):
     (tmp_path / "x.tsv").write_text("text\tlabel\nx\t1\n")
     config = small_config(vocab_size=12, max_position_embeddings=32)
     given = {"input_file": (str(tmp_path / "x.tsv"),)}
-    with pytest.raises(UnusableInputError, match="together pass --max_seq_length 16"):
+    with pytest.raises(UnusableInputError, match="together exceed --max_seq_length 16; lower one of them"):
         finetune.find_examples(options(tmp_path, vocab, **given, max_query_length=9, max_document_length=8), config)
     with pytest.raises(UnusableInputError, match="give --vocab_file"):
         finetune.find_examples(options(tmp_path, None, **given), config)
-    with pytest.raises(UnusableInputError, match="64 tokens long, and the model has 32 positions"):
+    with pytest.raises(UnusableInputError, match="64 tokens long, but the model has only 32 positions"):
         finetune.find_examples(options(tmp_path, vocab, **given, max_seq_length=64), config)
 
 
@@ -186,5 +186,5 @@ def test_a_label_beyond_the_models_is_refused():
 
     task = finetune.ClassificationTask(classification_model(small_config(), num_labels=2), num_labels=2)
     batch = {"input_ids": np.array([[1]]), "label_ids": np.array([2])}
-    with pytest.raises(UnusableInputError, match="The examples have label 2, and --num_labels is 2"):
+    with pytest.raises(UnusableInputError, match="The examples have label 2, but --num_labels is 2"):
         task.check(batch)

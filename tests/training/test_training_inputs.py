@@ -156,7 +156,7 @@ def test_a_missing_feature(tmp_path):
 
 def test_a_wrong_sequence_length(tmp_path):
     path = write(tmp_path / "part", range(3), length=8)
-    with pytest.raises(UnusableInputError, match="part: input_ids has length 8, and 4 is needed"):
+    with pytest.raises(UnusableInputError, match="part: input_ids has length 8, but this training needs 4"):
         inputs.check_features([path], FEATURES)
 
 
@@ -205,7 +205,9 @@ def test_a_damaged_record(tmp_path):
 def test_another_vocabulary():
     batch = {"input_ids": np.array([[1, 99]]), "masked_lm_ids": np.array([[1]])}
     inputs.check_ids(batch, 100)
-    with pytest.raises(UnusableInputError, match="input_ids hold token 99, and the model's vocabulary has 99 tokens"):
+    with pytest.raises(
+        UnusableInputError, match="input_ids contain token 99, but the model's vocabulary has only 99 tokens"
+    ):
         inputs.check_ids(batch, 99)
 
 
