@@ -25,7 +25,7 @@ class TrainOptions:
       UnusableInputError: options are out of range or do not go together.
     """
 
-    output_dir: str = _option(help="directory of the checkpoints and logs; an unfinished run in it is resumed")
+    output_dir: str = _option(help="directory of the checkpoints and logs; a run in it is resumed")
     input_file: tuple[str, ...] = _option(
         (), help="training examples: TFRecords, globs or comma lists; for classify also TSV"
     )
@@ -43,8 +43,12 @@ class TrainOptions:
         None, help="initial weights: TF1 or TF2 checkpoint, Hugging Face directory or safetensors file"
     )
 
-    max_seq_length: int | None = _option(None, help="sequence length (default: the data's; TFRecords have no other)")
-    max_predictions_per_seq: int | None = _option(None, help="masked positions of an example (default: the data's)")
+    max_seq_length: int | None = _option(
+        None, help="sequence length; except for TSV it must be the data's, the default"
+    )
+    max_predictions_per_seq: int | None = _option(
+        None, help="masked positions of an example; must be the data's, the default"
+    )
     train_batch_size: int = _option(32, help="examples in an update, over all devices and hosts")
     eval_batch_size: int = _option(32, help="examples in a step of evaluation, over all devices and hosts")
     steps_per_update: int = _option(1, help="parts in which a batch is computed, one after the other, to save memory")
