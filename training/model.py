@@ -3,13 +3,15 @@
 A model takes the examples' features by name (`input_ids`, `input_mask`, `segment_ids`, `masked_lm_positions`: int32)
 and gives logits. Each of its weights has the name and the layout that it has in google-research/bert. Checkpoints and
 exports use these names only.
+
+The private attributes of keras-hub's layers that are read and set here are listed in training/private_names.py.
 """
 
 import dataclasses
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import keras_hub
@@ -115,32 +117,32 @@ def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: 
       next_sentence: whether there is a pooler and a next-sentence head.
       seed: seed of the initial weights (see `initial_value`), which are the same on every backend.
     """
-    inputs, backbone, sequence, weights = _encoder(config)
+    encoder = _encoder(config)
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
     head = keras_hub.layers.MaskedLMHead(
-        token_embedding=backbone.token_embedding,
+        token_embedding=encoder.backbone.token_embedding,
         intermediate_activation=_activation(config),
         layer_norm_epsilon=config.layer_norm_eps,
         name="masked_lm",
     )
-    outputs = {"masked_lm_logits": head(sequence, positions)}
+    outputs = {"masked_lm_logits": head(encoder.sequence, positions)}
     transform = "cls/predictions/transform"
-    weights |= {
-        f"{transform}/dense/kernel": head._intermediate_dense.kernel,
-        f"{transform}/dense/bias": head._intermediate_dense.bias,
-        f"{transform}/LayerNorm/beta": head._intermediate_layer_norm.beta,
-        f"{transform}/LayerNorm/gamma": head._intermediate_layer_norm.gamma,
-        "cls/predictions/output_bias": head._bias,
-    }
+    encoder.weights.update(
+        {
+            f"{transform}/dense/kernel": head._intermediate_dense.kernel,
+            f"{transform}/dense/bias": head._intermediate_dense.bias,
+            f"{transform}/LayerNorm/beta": head._intermediate_layer_norm.beta,
+            f"{transform}/LayerNorm/gamma": head._intermediate_layer_norm.gamma,
+            "cls/predictions/output_bias": head._bias,
+        }
+    )
     if next_sentence:
-        pooled = _pooled(config, backbone, sequence, weights)
+        pooled = _pooled(config, encoder)
         dense = keras.layers.Dense(2, name="next_sentence")
         outputs |= {"next_sentence_logits": dense(pooled), "pooled_output": pooled}
-        weights |= {
-            "cls/seq_relationship/output_weights": dense.kernel,
-            "cls/seq_relationship/output_bias": dense.bias,
-        }
-    return _built(config, {**inputs, "masked_lm_positions": positions}, outputs, weights, seed)
+        encoder.weights["cls/seq_relationship/output_weights"] = dense.kernel
+        encoder.weights["cls/seq_relationship/output_bias"] = dense.bias
+    return _built(config, {**encoder.inputs, "masked_lm_positions": positions}, outputs, encoder.weights, seed)
 
 
 def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0) -> BuiltModel:
@@ -149,12 +151,12 @@ def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0)
     Inputs: `input_ids`, `input_mask`, `segment_ids` [B, S], int32. Output: `logits` [B, num_labels].
     Source: google-research/bert run_classifier.py, create_model.
     """
-    inputs, backbone, sequence, weights = _encoder(config)
-    pooled = _pooled(config, backbone, sequence, weights)
+    encoder = _encoder(config)
+    pooled = _pooled(config, encoder)
     dense = keras.layers.Dense(num_labels, name="classifier")
     outputs = {"logits": dense(keras.layers.Dropout(config.hidden_dropout_prob)(pooled))}
-    weights |= {"output_weights": dense.kernel, "output_bias": dense.bias}
-    return _built(config, inputs, outputs, weights, seed)
+    encoder.weights.update({"output_weights": dense.kernel, "output_bias": dense.bias})
+    return _built(config, encoder.inputs, outputs, encoder.weights, seed)
 
 
 def _activation(config: ModelConfig) -> Any:
@@ -163,8 +165,20 @@ def _activation(config: ModelConfig) -> Any:
     return keras.activations.get("gelu" if config.hidden_act == "gelu_erf" else config.hidden_act)
 
 
-def _encoder(config: ModelConfig) -> tuple[dict[str, Any], Any, Any, dict[str, Any]]:
-    """Builds the encoder. Returns the inputs, the backbone, its output [B, S, hidden_size] and its weights by name."""
+class _Encoder(NamedTuple):
+    """A model's encoder: its inputs by feature, keras-hub's backbone, its output [B, S, hidden_size] and its weights.
+
+    `weights` are Keras variables by our names. Whoever adds a head adds the head's weights.
+    """
+
+    inputs: dict[str, Any]
+    backbone: Any
+    sequence: Any
+    weights: dict[str, Any]
+
+
+def _encoder(config: ModelConfig) -> _Encoder:
+    """Builds the encoder, without a pooler."""
     sizes = {
         "vocabulary_size": config.vocab_size,
         "num_layers": config.num_hidden_layers,
@@ -187,8 +201,8 @@ def _encoder(config: ModelConfig) -> tuple[dict[str, Any], Any, Any, dict[str, A
     else:
         backbone = keras_hub.models.BertBackbone(**sizes, num_segments=config.type_vocab_size)
         # The backbone's pooler is left out; _pooled adds it to the models that need it.
-        encoder = keras.Model(backbone.input, backbone.output["sequence_output"])
-        sequence = encoder(tokens | {"segment_ids": inputs["segment_ids"]})
+        without_pooler = keras.Model(backbone.input, backbone.output["sequence_output"])
+        sequence = without_pooler(tokens | {"segment_ids": inputs["segment_ids"]})
         positions = backbone.position_embedding.position_embeddings
         weights = {f"{prefix}/embeddings/token_type_embeddings": backbone.segment_embedding.embeddings}
     _configure(backbone, config)
@@ -200,7 +214,7 @@ def _encoder(config: ModelConfig) -> tuple[dict[str, Any], Any, Any, dict[str, A
     }
     for i, layer in enumerate(backbone.transformer_layers):
         weights |= {f"{prefix}/encoder/layer_{i}/{name}": value for name, value in _layer_weights(layer).items()}
-    return inputs, backbone, sequence, weights
+    return _Encoder(inputs, backbone, sequence, weights)
 
 
 def _layer_weights(layer: Any) -> dict[str, Any]:
@@ -242,15 +256,15 @@ def _configure(backbone: Any, config: ModelConfig) -> None:
         attention._dropout = attention._dropout_layer.rate = config.attention_probs_dropout_prob
 
 
-def _pooled(config: ModelConfig, backbone: Any, sequence: Any, weights: dict[str, Any]) -> Any:
-    """The pooled output [B, hidden_size]: a dense layer with tanh on the first token. Its weights go into `weights`."""
+def _pooled(config: ModelConfig, encoder: _Encoder) -> Any:
+    """The pooled output [B, hidden_size]: a dense layer with tanh on the first token. Its weights join the encoder's."""
     if config.model_type == "roberta":
         dense = keras.layers.Dense(config.hidden_size, activation="tanh", name="pooled_dense")
     else:
-        dense = backbone.pooled_dense
-    pooled = dense(sequence[:, 0, :])
-    weights[f"{config.model_type}/pooler/dense/kernel"] = dense.kernel
-    weights[f"{config.model_type}/pooler/dense/bias"] = dense.bias
+        dense = encoder.backbone.pooled_dense
+    pooled = dense(encoder.sequence[:, 0, :])
+    encoder.weights[f"{config.model_type}/pooler/dense/kernel"] = dense.kernel
+    encoder.weights[f"{config.model_type}/pooler/dense/bias"] = dense.bias
     return pooled
 
 

@@ -1,4 +1,4 @@
-"""Whole commands: a build that ends in a training, an object store, and unusable input told in one sentence."""
+"""Whole commands: a build that ends in a training, an object store, and one sentence for unusable input."""
 
 import json
 from pathlib import Path
@@ -71,14 +71,14 @@ def test_a_build_ends_in_a_training(tmp_path):
 
 
 def test_a_run_on_an_object_store(flags, tmp_path, capfd):
-    # TensorFlow's file system in memory stands for gs://: nothing of it is a local path.
+    # TensorFlow's file system in memory stands for gs://, as none of its paths is local.
     there = "ram://bucket/run"
     assert maskmill_train(flags | {"output_dir": there}) == 0
     assert [checkpoints.step_of(p) for p in checkpoints.list_checkpoints(there)] == [2, 4]
     with tf.io.gfile.GFile(f"{there}/log.jsonl") as file:
         first = file.read().splitlines()
     assert [json.loads(x)["event"] for x in first].count("train") == 4
-    # It is found again, and its weights go to where a TF1 program reads them.
+    # The run is found again, and its weights are written where a TF1 program can read them.
     assert maskmill_train(flags | {"output_dir": there}) == 0
     assert f"resumed at step 4 from {there}/step-0000000004.safetensors" in capfd.readouterr().err
     arguments = ["--input", there, "--output", "ram://bucket/tf1/model.ckpt-4", "--format", "tf1"]
@@ -100,7 +100,7 @@ def without(feature, source, target):
     return str(target)
 
 
-def test_unusable_input_is_told_in_one_sentence(flags, small_examples, tmp_path, capfd):
+def test_unusable_input_is_one_sentence(flags, small_examples, tmp_path, capfd):
     (tmp_path / "empty.tfrecord").write_bytes(b"")
     bare = without("masked_lm_ids", small_examples, tmp_path / "bare.tfrecord")
     cases = [
@@ -147,7 +147,7 @@ def test_a_training_checkpoint_begins_no_other_run(flags, tmp_path, capfd):
     assert maskmill_train(flags | {"output_dir": str(tmp_path / "other"), "init_checkpoint": flags["output_dir"]}) == 2
     (said,) = capfd.readouterr().err.splitlines()
     assert "this is a training checkpoint of a maskmill run, at step 4, and no initial checkpoint" in said
-    # As its own sentence says: converted, it begins another run.
+    # The message says what to do: a converted checkpoint begins another run.
     weights = str(tmp_path / "weights.safetensors")
     arguments = ["--input", flags["output_dir"], "--output", weights, "--format", "maskmill"]
     assert cli.main(["convert-checkpoint", *arguments]) == 0

@@ -1,4 +1,4 @@
-"""Checkpoints of other programs: what goes out comes back the same. (test_torch.py has Hugging Face read them.)"""
+"""Checkpoints of other programs: what is written is read back the same. (In test_torch.py Hugging Face reads them.)"""
 
 import json
 
@@ -36,7 +36,7 @@ def test_tf1_to_ours_to_tf1_is_bit_equal(tmp_path, expected):
     ours, back = str(tmp_path / "weights.safetensors"), str(tmp_path / "back" / "model.ckpt-0")
     given = {"bert_config_file": str(GOLD / "bert_config.json")}
     assert convert.run(ConvertOptions(input=str(CHECKPOINT), output=ours, format="maskmill", **given)) == 0
-    # Our file knows its model: no configuration is needed.
+    # A file of maskmill has its model's configuration, so none has to be given.
     assert convert.run(ConvertOptions(input=ours, output=back, format="tf1")) == 0
     first, second = tf.train.load_checkpoint(str(CHECKPOINT)), tf.train.load_checkpoint(back)
     assert dict(tf.train.list_variables(back)) == expected["variables"]
@@ -69,7 +69,7 @@ def test_tf2_round_trip_keeps_the_encoder(tmp_path):
 
 
 def test_tf2_checkpoints_of_todays_models_are_read(tmp_path):
-    """TensorFlow Models' BertEncoder names its layers by attributes today."""
+    """In today's TensorFlow Models, the paths of BertEncoder's layers are names of attributes."""
     model = small_config()
     values = values_of(model)
     names, arrays = [], []
@@ -127,7 +127,7 @@ def test_a_training_checkpoint_is_no_initial_one(tmp_path):
         ("model.ckpt-2", "this TensorFlow checkpoint is damaged"),
     ],
 )
-def test_what_is_no_checkpoint_is_said_in_one_sentence(tmp_path, name, message):
+def test_a_path_that_is_no_checkpoint_is_one_sentence(tmp_path, name, message):
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
     (tmp_path / "model.ckpt-1.index").write_bytes(b"no index")

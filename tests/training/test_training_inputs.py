@@ -1,4 +1,4 @@
-"""The order of examples, resumption, sharding, and what unusable examples are told. No backend is involved."""
+"""The order of the examples, resumption, sharing among hosts, and messages for unusable examples."""
 
 import gzip
 import itertools
@@ -86,7 +86,7 @@ def test_hosts_share_unshuffled_batches(files):
 def test_the_seed_gives_the_order(files):
     assert take(stream(files, seed=1), 5) == take(stream(files, seed=1), 5)
     assert take(stream(files, seed=1), 5) != take(stream(files, seed=2), 5)
-    # Neighbours in a file are no neighbours in a batch.
+    # Neighbours in a file are seldom neighbours in a batch.
     first = sorted(take(stream(files, seed=1), 1)[0])
     assert np.mean(np.diff(first) == 1) < 0.5
 
@@ -115,10 +115,10 @@ def test_an_index_is_used_where_it_fits(tmp_path):
     index = tmp_path / "part.idx"
     index.write_text("".join(f"{o} {e - o}\n" for o, e in zip(offsets, ends, strict=True)))
     np.testing.assert_array_equal(training_input.record_offsets(path), offsets)
-    # One that lists half of the records, but ends where the file ends, shows that it is read.
+    # An index with two of the ten offsets, which ends where the file ends, is believed: so it is read.
     index.write_text(f"{offsets[0]} {offsets[5]}\n{offsets[5]} {size - offsets[5]}\n")
     np.testing.assert_array_equal(training_input.record_offsets(path), offsets[[0, 5]])
-    # One of an older version of the file is passed over.
+    # An index of an older version of the file is ignored.
     index.write_text(f"{offsets[0]} {offsets[1]}\n")
     np.testing.assert_array_equal(training_input.record_offsets(path), offsets)
 
@@ -140,7 +140,7 @@ def test_files_are_found_without_their_indexes(files, tmp_path):
     assert inputs.find_files(f"{files[1]},{files[0]}") == [files[1], files[0]]
 
 
-# Bad input: one sentence each.
+# Bad input, with one sentence each
 
 
 def test_a_pattern_without_files(tmp_path):

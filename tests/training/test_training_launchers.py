@@ -85,7 +85,7 @@ def test_a_launchers_program_reads_the_filled_file(tmp_path, monkeypatch):
     assert (tmp_path / "arguments").read_text() == "apply --filename -\n"
 
 
-def test_bad_launchers_are_said_in_one_sentence(tmp_path, monkeypatch):
+def test_bad_launchers_are_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(UnusableInputError, match=r"nothing.yaml: this file does not exist"):
         planned("gke", launcher_file="nothing.yaml")
     (tmp_path / "mine.yaml").write_text("kind: JobSet\n")

@@ -39,7 +39,6 @@ def test_every_private_name_that_is_used_is_listed():
     for path in TRAINING.glob("*.py"):
         if path.name != "private_names.py":
             used |= set(re.findall(r"(?<!\bself)\.(_[a-z]\w*)", path.read_text(encoding="utf-8")))
-    # sys._getframe is CPython's documented function, tf.raw_ops and the others are public.
     listed = {private.name.split(".")[1] for private in private_names.PRIVATE_NAMES}
-    # _get_variable_index is called on `self`, a subclass of Keras's optimizer.
+    # sys._getframe is documented by CPython. _get_variable_index is called on `self`, a subclass of Keras's optimizer.
     assert used - {"_getframe"} == listed - {"_get_variable_index"}

@@ -75,7 +75,7 @@ def test_parts_of_a_batch_add_up_to_it(batch, outputs):
 def test_metrics_leave_out_what_fills_the_batch_up(batch, outputs):
     task = pretraining_task()
     logits = outputs["masked_lm_logits"]
-    # The first example's first prediction and the second example's are right, and so is all that does not count.
+    # Two of the three predictions that count are right, and so are all that do not count.
     for row, place in ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1)):
         logits[row, place, batch["masked_lm_ids"][row, place]] = 9.0
     logits[0, 1, 5] = 9.0
