@@ -257,7 +257,7 @@ def _configure(backbone: Any, config: ModelConfig) -> None:
 
 
 def _pooled(config: ModelConfig, encoder: _Encoder) -> Any:
-    """The pooled output [B, hidden_size]: a dense layer with tanh on the first token. Its weights join the encoder's."""
+    """The pooled output [B, hidden_size]: a dense layer with tanh on the first token. Its weights are added."""
     if config.model_type == "roberta":
         dense = keras.layers.Dense(config.hidden_size, activation="tanh", name="pooled_dense")
     else:
