@@ -7,10 +7,11 @@ import apache_beam as beam
 
 from pipelines import environments, examples, extract, runner
 from pipelines.build_options import EVAL_NAME, BuildOptions
-from transforms import completions, example_shards, files, manifest
-from transforms.example_shards import PickedExamples, PickEvalExamples
 from transforms.grouping import GroupAll
-from transforms.text_shards import TextShard
+from transforms.records import example_shards
+from transforms.records.example_shards import PickedExamples, PickEvalExamples
+from transforms.shards.text_shards import TextShard
+from transforms.storage import completions, files, manifest
 
 
 def eval_directory(options: BuildOptions) -> str:

@@ -10,8 +10,8 @@ from pipelines import options as option_tools
 from pipelines.options import option
 from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions
 from training.options import TrainOptions
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

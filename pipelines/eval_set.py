@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 
 from pipelines.stage_options import PickEvalOptions
-from transforms import files, tfrecord
 from transforms.errors import UnusableInputError
+from transforms.records import eval_picking, tfrecord
+from transforms.storage import files
 
 
 def run(options: PickEvalOptions) -> None:
     """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
     inputs = [f.path for f in files.match(options.input_tfrecord)]
-    written = tfrecord.pick_examples(
+    written = eval_picking.pick_examples(
         inputs,
         options.output_tfrecord,
         options.num_examples_to_pick,

@@ -9,11 +9,13 @@ import apache_beam as beam
 from pipelines import environments, runner
 from pipelines.masking import masking_options
 from pipelines.stage_options import ExamplesOptions, parameters
-from transforms import completions, example_shards, files, manifest, text_shards
 from transforms.errors import UnusableInputError
-from transforms.example_shards import ExampleShard, ExamplesSetup, WriteExamples, describe_text_shard
 from transforms.grouping import GroupAll
-from transforms.vocabulary import load_vocabulary
+from transforms.records import example_shards
+from transforms.records.example_shards import ExampleShard, ExamplesSetup, WriteExamples, describe_text_shard
+from transforms.shards import text_shards
+from transforms.storage import completions, files, manifest
+from transforms.tokenization.vocabulary import load_vocabulary
 
 
 def examples_setup(options: ExamplesOptions) -> ExamplesSetup:

@@ -8,25 +8,21 @@ import apache_beam as beam
 
 from pipelines import environments, runner
 from pipelines.stage_options import ExtractOptions, parameters
-from transforms import (
-    completions,
-    dump,
-    duplicates,
-    extraction,
-    files,
-    manifest,
-    mlperf_shards,
-    template_library,
-    text_shards,
-)
-from transforms.dump import InputFile, UnitBatch
 from transforms.errors import UnusableInputError
-from transforms.extraction import ExtractDocuments, ExtractionOptions, Fragment
+from transforms.extraction import template_library
+from transforms.extraction.template_library import CollectTemplates
 from transforms.grouping import GroupAll
-from transforms.mlperf_shards import CleanedFile, CleanRawFiles, GatherParts, MlperfOptions
-from transforms.quality import QualityOptions
-from transforms.template_library import CollectTemplates
-from transforms.text_shards import AssembleTextShards, PlanTextShards, SplitOptions, TextShard
+from transforms.inputs import mediawiki
+from transforms.inputs.corpus import ReadOptions
+from transforms.inputs.formats import detect_format
+from transforms.inputs.units import InputFile, UnitBatch, plan_units
+from transforms.shards import duplicates, mlperf_shards, text_shards
+from transforms.shards import fragments as fragment_step
+from transforms.shards.fragments import ExtractDocuments, ExtractionOptions, Fragment
+from transforms.shards.mlperf_shards import CleanedFile, CleanRawFiles, GatherParts, MlperfOptions
+from transforms.shards.quality import QualityOptions
+from transforms.shards.text_shards import AssembleTextShards, PlanTextShards, SplitOptions, TextShard
+from transforms.storage import completions, files, manifest
 
 # Held out where neither a number nor a share is given: at the size of the English Wikipedia, 35,000 articles.
 DEFAULT_EVAL_FRACTION = 0.005
@@ -70,7 +66,7 @@ def extraction_options(options: ExtractOptions) -> ExtractionOptions:
         expand_templates=options.expand_templates,
         seed=options.random_seed,
         doc_blocks=mlperf,
-        reading=dump.ReadOptions(
+        reading=ReadOptions(
             text_documents=options.text_documents, text_column=options.text_column, id_column=options.id_column
         ),
         quality=QualityOptions(
@@ -82,7 +78,7 @@ def extraction_options(options: ExtractOptions) -> ExtractionOptions:
 def digest_input(numbered: tuple[int, files.FileInfo], dump_date: str | None) -> tuple[int, InputFile]:
     """Adds an input's checksum and date to its place in the order of the inputs."""
     number, file = numbered
-    date = dump_date or dump.dump_date(file.path) or ""
+    date = dump_date or mediawiki.dump_date(file.path) or ""
     return number, InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date)
 
 
@@ -91,7 +87,7 @@ def plan_batches(numbered: Sequence[tuple[int, InputFile]], options: ExtractOpti
     batches: list[UnitBatch] = []
     inputs = [file for _, file in sorted(numbered, key=lambda pair: pair[0])]
     for file in inputs:
-        units = dump.plan_units(
+        units = plan_units(
             [files.FileInfo(path=file.path, size=file.size)],
             input_format=options.input_format,
             reading=extraction_options(options).reading,
@@ -100,7 +96,7 @@ def plan_batches(numbered: Sequence[tuple[int, InputFile]], options: ExtractOpti
         for some in cut:
             batches.append(UnitBatch(number=len(batches), file=file, units=some, limit=options.max_documents))
     size = sum(f.size for f in inputs)
-    for kind in (template_library.PIECES, extraction.KIND) if options.expand_templates else (extraction.KIND,):
+    for kind in (template_library.PIECES, fragment_step.KIND) if options.expand_templates else (fragment_step.KIND,):
         completions.store(options.output, "plan", kind, {"pieces": len(batches), "bytes": size})
     return batches
 
@@ -181,7 +177,7 @@ def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], option
     inputs |= {c.raw.file.path: c.raw.file for c in cleaned if c.raw.file is not None}
     counts = {"extract": text_shards.sum_counts(f.counts for f in fragments)}
     records = {
-        extraction.KIND: [f.key for f in fragments],
+        fragment_step.KIND: [f.key for f in fragments],
         mlperf_shards.KIND: [c.key for c in cleaned],
         text_shards.KIND: [s.key for s in shards],
     }
@@ -213,7 +209,7 @@ def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], option
         inputs=[{"path": f.path, "bytes": f.size, "sha256": f.sha256} for f in inputs.values()],
         shards=[_shard_entry(s) for s in shards],
         counts={step: values for step, values in counts.items() if values},
-        rejected=[r for f in fragments for r in extraction.read_rejected(output, f)],
+        rejected=[r for f in fragments for r in fragment_step.read_rejected(output, f)],
     )
     manifest.sweep(
         output,
@@ -221,7 +217,7 @@ def close_extract(elements: Sequence[TextShard | Fragment | CleanedFile], option
         patterns=OUTPUT_PATTERNS,
         records=records,
     )
-    extraction.drop_texts(output, fragments)
+    fragment_step.drop_texts(output, fragments)
     mlperf_shards.drop_texts(output, cleaned)
 
 
@@ -248,12 +244,12 @@ def make_stage(options: ExtractOptions) -> tuple[ExtractCorpus, int]:
     else:
         split_options(options)
     found = files.match(options.input)
-    from_doc_files = dump.detect_format(found[0].path, options.input_format) == "wikiextractor"
+    from_doc_files = detect_format(found[0].path, options.input_format) == "wikiextractor"
     if options.compat == "mlperf" and options.max_documents is not None and (from_doc_files or len(found) > 1):
         raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
     decisive = extraction_options(options)
     duplicates.check_installed(decisive.quality)
-    units = dump.plan_units(found, input_format=options.input_format, reading=decisive.reading)
+    units = plan_units(found, input_format=options.input_format, reading=decisive.reading)
     for name in ("drop_stubs", "expand_templates"):
         if getattr(options, name) and any(unit.format != "mediawiki" for unit in units):
             raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
@@ -273,7 +269,7 @@ def stages(output: str) -> list[runner.Stage]:
     """What the progress display follows."""
     return [
         runner.Stage(label="templates", output=output, kind=template_library.PIECES),
-        runner.Stage(label="extract", output=output, kind=extraction.KIND),
+        runner.Stage(label="extract", output=output, kind=fragment_step.KIND),
         runner.Stage(label="text shards", output=output, kind=text_shards.KIND),
     ]
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from pipelines.stage_options import MaskingFlags
-from transforms.pretraining_examples import MaskingOptions
+from transforms.masking.instances import MaskingOptions
 
 
 def masking_options(flags: MaskingFlags, compat: str) -> MaskingOptions:

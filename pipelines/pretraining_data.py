@@ -2,9 +2,9 @@
 
 from pipelines.masking import masking_options
 from pipelines.stage_options import CreatePretrainingDataOptions
-from transforms import files
-from transforms.pretraining_examples import write_examples
-from transforms.vocabulary import load_vocabulary
+from transforms.records.examples import write_examples
+from transforms.storage import files
+from transforms.tokenization.vocabulary import load_vocabulary
 
 
 def run(options: CreatePretrainingDataOptions) -> None:

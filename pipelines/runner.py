@@ -28,8 +28,8 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipelines import environments
-from transforms import completions, files
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.storage import completions, files
 
 LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
 

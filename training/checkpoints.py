@@ -21,8 +21,8 @@ import safetensors.numpy
 
 from training import storage
 from training.config import ModelConfig
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 # What tells a checkpoint of a run from bare weights, which may begin another run.
 TRAINING_FORMAT = "maskmill-training-1"

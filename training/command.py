@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from training.config import ModelConfig, from_json, from_preset
 from training.options import ConvertOptions, TrainOptions
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 if TYPE_CHECKING:
     from training.inputs import Arrays, Feature
@@ -106,7 +106,7 @@ class _Session:
         options = self.options
         size = None
         if options.vocab_file is not None:
-            from transforms.vocabulary import load_vocabulary
+            from transforms.tokenization.vocabulary import load_vocabulary
 
             size = load_vocabulary(options.vocab_file).size
         if options.preset is not None:

@@ -16,8 +16,8 @@ import tensorflow as tf
 from training import checkpoints, config, storage
 from training.config import ROBERTA_POSITION_OFFSET, ModelConfig
 from training.options import ConvertOptions
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 Values = dict[str, np.ndarray]
 # Under which TF2's object checkpoints keep the value of a variable at the end of an object's path.

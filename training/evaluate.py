@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from training.inputs import Arrays
-from transforms import files
+from transforms.storage import files
 
 # MLPerf's published initial checkpoint, on its evaluation set of 10,000 examples (its README, "Stopping criteria").
 MLPERF_CHECKPOINT = "model.ckpt-28252"

@@ -29,7 +29,7 @@ from training.tasks import Tensors, cross_entropy
 from transforms.errors import UnusableInputError
 
 if TYPE_CHECKING:
-    from transforms.tokenization import Tokenizer
+    from transforms.tokenization.wordpiece import Tokenizer
 
 _FIRST, _SECOND = ("text", "text_a", "query"), ("text_b", "document")
 _MRR_DEPTH = 10
@@ -145,8 +145,8 @@ def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
 
 def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig) -> dict[str, str]:
     """Makes a TFRecord of each TSV file. Returns where it is, by the TSV's path."""
-    from transforms.tokenization import Tokenizer
-    from transforms.vocabulary import load_vocabulary
+    from transforms.tokenization.vocabulary import load_vocabulary
+    from transforms.tokenization.wordpiece import Tokenizer
 
     if options.vocab_file is None:
         raise UnusableInputError(f"{paths[0]}: give --vocab_file, the vocabulary that tokenizes TSV files.")

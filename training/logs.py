@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from training import storage
-from transforms import files
+from transforms.storage import files
 
 # A remote file is rewritten whole at each flush.
 _REMOTE_FLUSH_SECONDS = 60.0

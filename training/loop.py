@@ -15,8 +15,8 @@ import numpy as np
 from training import checkpoints, evaluate, storage
 from training.inputs import Arrays, TrainingInput
 from training.logs import MlperfLog, RunLog, say
-from transforms import files
 from transforms.errors import RunFailedError
+from transforms.storage import files
 
 # Whoever evaluates, the training or a process beside it, writes this when the target is reached; the training ends.
 TARGET_FILE = "target_reached.json"
