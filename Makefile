@@ -18,7 +18,7 @@ $(VENV)/base: requirements.lock setup.py
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@echo "Compiling the kernels, once: about a minute."
 	@# The scanner takes as long as half of the others: two processes, each finds what the other has compiled.
-	@$(BIN)/python -m transforms.kernels wikitext >/dev/null & $(BIN)/python -m transforms.kernels && wait
+	@$(BIN)/python -m transforms.kernels extraction >/dev/null & $(BIN)/python -m transforms.kernels && wait
 	touch $@
 
 $(VENV)/dev: $(VENV)/base requirements-dev.lock

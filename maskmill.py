@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 # A module of each package that nobody else's has beside it.
-_PACKAGES = {"pipelines": "build_options.py", "transforms": "example_shards.py", "training": "__init__.py"}
+_PACKAGES = {"pipelines": "build_options.py", "transforms": "grouping.py", "training": "__init__.py"}
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 
@@ -38,9 +38,9 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE", "NOTICE"],
     python_requires=">=3.11,<3.14",
-    packages=["pipelines", "transforms", "transforms.kernels", "training"],
+    packages=find_packages(include=["pipelines*", "transforms*", "training*"]),
     py_modules=["maskmill"],
-    package_data={"transforms": ["data/*", "data/*/*", "data/*/*/*"]},
+    package_data={"": ["data/*", "data/*/*", "data/*/*/*"]},
     install_requires=[
         "apache-beam[gcp]>=2.65,<3",
         "google-cloud-storage>=3",

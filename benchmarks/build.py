@@ -23,9 +23,13 @@ import yaml
 from benchmarks.measure import Usage, measure
 from benchmarks.reading import read_pages, unpack_with_ours
 from benchmarks.reference import SHIM, VOCABULARY
-from transforms import dump, files
-from transforms.sentences import SentenceSplitter
-from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
+from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.inputs.mediawiki import Page, read_header
+from transforms.inputs.options import ReadOptions
+from transforms.inputs.site import Site
+from transforms.inputs.units import plan_units, read_unit
+from transforms.sentences.punkt import SentenceSplitter
+from transforms.storage import files
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
@@ -89,13 +93,13 @@ def extract_steps(path: str) -> None:
         step()
         return time.process_time() - began
 
-    extractor = WikitextExtractor(Site.parse(dump.read_header(path)), WikitextOptions())
+    extractor = WikitextExtractor(Site.parse(read_header(path)), WikitextOptions())
     splitter = SentenceSplitter()
-    pages = [page for unit in dump.plan_units(files.match(path)) for page in dump.read_unit(unit, dump.ReadOptions())]
+    pages = [page for unit in plan_units(files.match(path)) for page in read_unit(unit, ReadOptions())]
     articles = [
         page
         for page in pages
-        if isinstance(page, dump.Page) and page.namespace == 0 and not extractor.is_redirect(page.text)
+        if isinstance(page, Page) and page.namespace == 0 and not extractor.is_redirect(page.text)
     ]
     texts = [extractor.extract(page.title, page.text) for page in articles]
     unpacking = seconds(lambda: unpack_with_ours(path)) if path.endswith(".bz2") else 0.0

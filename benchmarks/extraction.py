@@ -23,10 +23,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.wikiextractor_compat import ROOT, SAMPLE, cell, read_pages, reference_documents
-from transforms import dump
-from transforms.sentences import SentenceSplitter
-from transforms.wikiextractor import WikiExtractorCompat
-from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
+from transforms.extraction.wikiextractor import WikiExtractorCompat
+from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.inputs.mediawiki import Page, dump_date, read_header
+from transforms.inputs.site import Site
+from transforms.sentences.punkt import SentenceSplitter
 
 MARKUP = ("[[", "]]", "{{", "}}", "<ref", "|}", "&nbsp;", "()", " ,")
 VERDICTS = Path(__file__).parent / "verdicts.tsv"
@@ -60,7 +61,7 @@ class Garbage:
     failed: int = 0
     found: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
-    def add(self, extract: Callable[[dump.Page], str], page: dump.Page) -> None:
+    def add(self, extract: Callable[[Page], str], page: Page) -> None:
         """Extracts a page and counts."""
         began = time.process_time()
         try:
@@ -87,7 +88,7 @@ class Difference:
         return hashlib.sha256(f"{self.page}\n{self.theirs}\n{self.ours}".encode()).hexdigest()[:16]
 
 
-def articles(path: str, extractor: WikitextExtractor) -> Iterator[dump.Page]:
+def articles(path: str, extractor: WikitextExtractor) -> Iterator[Page]:
     """The articles of a dump: neither redirects nor disambiguation pages."""
     for page in read_pages(path):
         is_redirect = page.is_redirect or extractor.is_redirect(page.text)
@@ -97,11 +98,11 @@ def articles(path: str, extractor: WikitextExtractor) -> Iterator[dump.Page]:
 
 def garbage(path: str) -> dict[str, Garbage]:
     """Counts left-over markup in the text of a dump's articles, by extractor."""
-    site = Site.parse(dump.read_header(path))
-    date = dump.dump_date(path) or _DATE
+    site = Site.parse(read_header(path))
+    date = dump_date(path) or _DATE
     ours = WikitextExtractor(site, WikitextOptions(date=date))
     theirs = WikiExtractorCompat(date)
-    extractors: dict[str, Callable[[dump.Page], str]] = {
+    extractors: dict[str, Callable[[Page], str]] = {
         "maskmill": lambda page: ours.extract(page.title, page.text).decode("utf-8"),
         "WikiExtractor": lambda page: theirs.extract(page.title, page.text).decode("utf-8"),
     }
@@ -123,7 +124,7 @@ def differences() -> tuple[collections.Counter[str], list[Difference]]:
     a sentence with its most similar counterpart, or alone.
     """
     _, path, folder = SAMPLE
-    extractor = WikitextExtractor(Site.parse(dump.read_header(path)), WikitextOptions(date=_DATE))
+    extractor = WikitextExtractor(Site.parse(read_header(path)), WikitextOptions(date=_DATE))
     splitter = SentenceSplitter()
     documents = reference_documents(folder)
     counts: collections.Counter[str] = collections.Counter()

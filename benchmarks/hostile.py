@@ -16,7 +16,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
+from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.inputs.site import Site
 
 
 def repeated(piece: str) -> Callable[[int], bytes]:

@@ -58,8 +58,8 @@ def write_frequent_pieces(texts: Sequence[str], count: int, path: str) -> int:
 
     All single characters of the text are in it, too, so that every word still has pieces.
     """
-    from transforms.tokenization import Tokenizer
-    from transforms.vocabulary import load_vocabulary
+    from transforms.tokenization.vocabulary import load_vocabulary
+    from transforms.tokenization.wordpiece import Tokenizer
 
     whole = load_vocabulary(str(VOCABULARY))
     counts = np.zeros(whole.size, np.int64)
@@ -143,7 +143,7 @@ class Baselines:
 def baselines(path: str, length: int, predictions: int) -> Baselines:
     """The baselines of the examples of a file."""
     from training import inputs
-    from transforms import tfrecord
+    from transforms.records import tfrecord
 
     features = inputs.pretraining_features(length, predictions)
     (batch,) = inputs.evaluation_batches([path], features, batch=tfrecord.count_records(path))

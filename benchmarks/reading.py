@@ -20,8 +20,11 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 
-from transforms import dump, files
-from transforms.sources import Source
+from transforms.inputs import units
+from transforms.inputs.options import ReadOptions
+from transforms.inputs.sources import Source
+from transforms.inputs.units import Unit, plan_units
+from transforms.storage import files
 
 SAMPLE = Path(__file__).parent.parent / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
 
@@ -78,21 +81,21 @@ def parse_with_element_tree(path: str) -> int:
     return pages
 
 
-def read_unit(unit: dump.Unit) -> int:
+def read_unit(unit: Unit) -> int:
     """The number of pages of a unit."""
-    return sum(1 for _ in dump.read_unit(unit, dump.ReadOptions()))
+    return sum(1 for _ in units.read_unit(unit, ReadOptions()))
 
 
 def read_pages(path: str) -> int:
     """Pages, as extract reads them."""
-    return sum(map(read_unit, dump.plan_units(files.match(path))))
+    return sum(map(read_unit, plan_units(files.match(path))))
 
 
 def read_pages_in_two_processes(path: str) -> int:
     """The same in two worker processes."""
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
-        return sum(pool.map(read_unit, dump.plan_units(files.match(path))))
+        return sum(pool.map(read_unit, plan_units(files.match(path))))
 
 
 def main() -> None:

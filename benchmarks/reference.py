@@ -19,11 +19,11 @@ from itertools import zip_longest
 from pathlib import Path
 
 from benchmarks.measure import measure
-from transforms import files
-from transforms.pretraining_examples import MaskingOptions, make_instances, write_instances
-from transforms.tfrecord import parse_example, read_records
-from transforms.tokenization import Tokenizer
-from transforms.vocabulary import load_vocabulary
+from transforms.records.examples import MaskingOptions, make_instances, write_instances
+from transforms.records.tfrecord import parse_example, read_records
+from transforms.storage import files
+from transforms.tokenization.vocabulary import load_vocabulary
+from transforms.tokenization.wordpiece import Tokenizer
 
 ROOT = Path(__file__).parent.parent
 VOCABULARY = ROOT / "tests" / "data" / "vocab.txt"

@@ -16,10 +16,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from transforms import dump, files, mlperf_cleanup
-from transforms.sentences import SentenceSplitter
-from transforms.wikiextractor import WikiExtractorCompat, format_document
-from transforms.wikitext import Site, WikitextExtractor, WikitextOptions
+from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
+from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.inputs import mediawiki
+from transforms.inputs.mediawiki import Page, read_header, site_base
+from transforms.inputs.options import ReadOptions
+from transforms.inputs.site import Site
+from transforms.inputs.units import plan_units, read_unit
+from transforms.sentences.punkt import SentenceSplitter
+from transforms.shards import mlperf_cleanup
+from transforms.storage import files
 
 ROOT = Path(__file__).parent.parent
 GOLD = ROOT / "tests" / "data"
@@ -87,11 +93,11 @@ def reference_documents(folder: str) -> dict[int, bytes]:
     return found
 
 
-def read_pages(path: str) -> Iterator[dump.Page]:
+def read_pages(path: str) -> Iterator[Page]:
     """All pages of a dump that can be read."""
-    for unit in dump.plan_units([files.FileInfo(path=path, size=Path(path).stat().st_size)]):
-        for page in dump.read_unit(unit, dump.ReadOptions()):
-            if isinstance(page, dump.Page):
+    for unit in plan_units([files.FileInfo(path=path, size=Path(path).stat().st_size)]):
+        for page in read_unit(unit, ReadOptions()):
+            if isinstance(page, Page):
                 yield page
 
 
@@ -105,9 +111,9 @@ def sentences(document: bytes, splitter: SentenceSplitter) -> list[str]:
 def compare(name: str, path: str, folder: str, date: str) -> Comparison:
     """Compares our text of each page of a dump with WikiExtractor's in `folder`, written on `date`."""
     documents = reference_documents(folder)
-    header = dump.read_header(path)
-    base = dump.site_base(header)
-    dump_date = dump.dump_date(path) or date
+    header = read_header(path)
+    base = site_base(header)
+    dump_date = mediawiki.dump_date(path) or date
     extractor, at_date = WikiExtractorCompat(dump_date), WikiExtractorCompat(date)
     wikitext = WikitextExtractor(Site.parse(header), WikitextOptions(date=dump_date))
     splitter = SentenceSplitter(rules="nltk-3.4")

@@ -28,8 +28,8 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 FLINK = "FlinkRunner"
 DATAFLOW = "DataflowRunner"

@@ -21,8 +21,8 @@ import safetensors.numpy
 
 from training import storage
 from training.config import ModelConfig
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 # Weights by their names in google-research/bert, in its layout.
 Values = dict[str, np.ndarray]

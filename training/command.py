@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from training import settings
 from training.options import ConvertOptions, TrainOptions
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 if TYPE_CHECKING:
     from training.loop import Trainer

@@ -14,8 +14,8 @@ from training import checkpoints, config, hugging_face, storage, tensorflow_chec
 from training.checkpoints import Values
 from training.config import ModelConfig
 from training.options import ConvertOptions
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 
 def read(path: str, model: ModelConfig) -> Values:

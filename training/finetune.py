@@ -29,7 +29,7 @@ from training.tasks import Tensors, cross_entropy
 from transforms.errors import UnusableInputError
 
 if TYPE_CHECKING:
-    from transforms.tokenization import Tokenizer
+    from transforms.tokenization.wordpiece import Tokenizer
 
 # The names that a TSV file's header may give the columns of the two texts.
 _FIRST_COLUMNS, _SECOND_COLUMNS = ("text", "text_a", "query"), ("text_b", "document")
@@ -149,8 +149,8 @@ def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
 
 def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig) -> dict[str, str]:
     """Makes a TFRecord of each TSV file. Returns the TFRecords' paths by those of the TSV files."""
-    from transforms.tokenization import Tokenizer
-    from transforms.vocabulary import load_vocabulary
+    from transforms.tokenization.vocabulary import load_vocabulary
+    from transforms.tokenization.wordpiece import Tokenizer
 
     if options.vocab_file is None:
         raise UnusableInputError(f"{paths[0]}: a TSV file must be tokenized; give --vocab_file, the vocabulary.")

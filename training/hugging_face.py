@@ -9,7 +9,7 @@ import safetensors.numpy
 from training import storage
 from training.checkpoints import Values
 from training.config import ROBERTA_POSITION_OFFSET, ModelConfig
-from transforms import files
+from transforms.storage import files
 
 _LAYER_PARTS = (
     "attention/self/query",

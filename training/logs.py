@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from training import storage
-from transforms import files
+from transforms.storage import files
 
 # An object store writes a file anew to append to it, so a remote log is flushed seldom.
 _REMOTE_FLUSH_SECONDS = 60.0

@@ -18,8 +18,8 @@ from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
 from training.steps import Steps
 from training.training_input import TrainingInput
-from transforms import files
 from transforms.errors import RunFailedError
+from transforms.storage import files
 
 # Written when an evaluation reaches the target, by the training or by a process beside it. It ends the training.
 TARGET_FILE = "target_reached.json"

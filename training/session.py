@@ -24,8 +24,8 @@ from training.config import ModelConfig, from_json, from_preset
 from training.inputs import Arrays, Examples
 from training.logs import MlperfLog
 from training.options import TrainOptions
-from transforms import files
 from transforms.errors import UnusableInputError
+from transforms.storage import files
 
 # What reads an evaluation set, from its beginning.
 EvaluationSet = Callable[[], Iterator[Arrays]]
@@ -129,7 +129,7 @@ def _model_config(options: TrainOptions) -> ModelConfig:
     """
     vocabulary_size = None
     if options.vocab_file is not None:
-        from transforms.vocabulary import load_vocabulary
+        from transforms.tokenization.vocabulary import load_vocabulary
 
         vocabulary_size = load_vocabulary(options.vocab_file).size
     if options.preset is not None:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from transforms import files
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.storage import files
 
 
 def read_bytes(path: str) -> bytes:

@@ -91,8 +91,8 @@ def test_pairs_become_ids_with_a_limit_each(tmp_path, vocab):
 
 def test_tfrecords_are_taken_as_they_are(tmp_path, vocab):
     # TSV becomes TFRecords of the form that run_classifier.py writes.
-    from transforms.tokenization import Tokenizer
-    from transforms.vocabulary import load_vocabulary
+    from transforms.tokenization.vocabulary import load_vocabulary
+    from transforms.tokenization.wordpiece import Tokenizer
 
     (tmp_path / "train.tsv").write_text("text\tlabel\ngood film\t1\nbad plot\t0\n")
     layout = finetune.PairLayout(length=8, first=None, second=None, start=START, end=END)

@@ -44,15 +44,27 @@ def kernel(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
-def warm(only: Sequence[str] = ()) -> list[str]:
-    """Compiles every kernel of this package (or loads it, where it is cached); returns the modules' names.
+def kernel_modules() -> list[str]:
+    """The names of all modules that hold kernels: `transforms.kernels.*` and `transforms.STEP.kernels.*`."""
+    folders = [_HERE, *sorted(_HERE.parent.glob("*/kernels"))]
+    return [
+        ".".join((*folder.relative_to(_HERE.parent.parent).parts, module.name))
+        for folder in folders
+        for module in pkgutil.iter_modules([str(folder)])
+        if not module.name.startswith("_")
+    ]
 
-    `only` names modules to warm instead of all.
+
+def warm(only: Sequence[str] = ()) -> list[str]:
+    """Compiles every kernel (or loads it, where it is cached); returns the modules' names.
+
+    `only` names steps (`extraction`) to warm instead of all.
     """
-    names = only or sorted(m.name for m in pkgutil.iter_modules([str(_HERE)]) if not m.name.startswith("_"))
     warmed = []
-    for name in names:
-        module = importlib.import_module(f"{__name__}.{name}")
+    for name in kernel_modules():
+        if only and name.split(".")[1] not in only:
+            continue
+        module = importlib.import_module(name)
         if hasattr(module, "warm_up"):
             module.warm_up()
             warmed.append(name)

@@ -1,4 +1,4 @@
-"""`python -m transforms.kernels [MODULE…]`: compiles every kernel, so that the processes that follow start warm."""
+"""`python -m transforms.kernels [STEP…]`: compiles every kernel, so that the processes that follow start warm."""
 
 import sys
 import time

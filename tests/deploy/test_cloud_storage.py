@@ -1,0 +1,282 @@
+"""gs:// paths, on an emulator: what is written appears whole or not at all, and refusals are sentences."""
+
+import gc
+import hashlib
+import http.server
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import cloud
+import commands
+import dump_files
+import pytest
+
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.storage import completions, files
+
+BUCKET = "maskmill-bucket"
+LARGE = 40 << 20  # more than two of the 16 MiB pieces that an upload is sent in
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The emulator, with one bucket; this process and those it starts find it."""
+    with cloud.storage(tmp_path_factory.mktemp("storage"), BUCKET) as found, cloud.set_environment(found):
+        yield found
+
+
+def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -> None:
+    for name, data in {"small": b"one", "empty": b"", "large": os.urandom(LARGE)}.items():
+        path = f"gs://{BUCKET}/complete/{name}"
+        with files.new_file(path) as file:
+            for start in range(0, len(data), 3 << 20):
+                file.write(memoryview(data)[start : start + (3 << 20)])
+            assert not files.exists(path)
+        assert (file.size, file.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+        assert files.read_bytes(path) == data
+        assert files.size(path) == len(data)
+
+
+def fail(path: str, data: bytes, error: Exception) -> None:
+    """Writes a part of an object and fails."""
+    with files.new_file(path) as file:
+        file.write(data)
+        raise error
+
+
+@pytest.mark.parametrize("size", [0, 100, LARGE])
+def test_a_failed_write_leaves_nothing(environment: Mapping[str, str], size: int) -> None:
+    path = f"gs://{BUCKET}/failed/{size}"
+    with pytest.raises(ValueError, match="404 is no status here"):
+        fail(path, bytes(size), ValueError("404 is no status here"))
+    gc.collect()  # a collected writer must not finish its upload
+    assert not files.exists(path)
+
+
+def test_a_failed_write_keeps_what_was_there(environment: Mapping[str, str]) -> None:
+    path = f"gs://{BUCKET}/kept"
+    files.write_bytes(path, b"old")
+    with pytest.raises(ZeroDivisionError):
+        fail(path, b"half", ZeroDivisionError())
+    gc.collect()
+    assert files.read_bytes(path) == b"old"
+
+
+def test_a_killed_writer_leaves_nothing(environment: Mapping[str, str]) -> None:
+    code = (
+        "import os, signal, sys; from transforms import files\n"
+        f"with files.new_file('gs://{BUCKET}/killed') as file:\n"
+        f"    file.write(bytes({LARGE})); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=commands.ROOT, check=False)
+    assert done.returncode == -9
+    assert not files.exists(f"gs://{BUCKET}/killed")
+
+
+def test_reading_by_ranges_and_seeking(environment: Mapping[str, str]) -> None:
+    data = os.urandom(1 << 20)
+    path = f"gs://{BUCKET}/ranges"
+    files.write_bytes(path, data)
+    assert files.read_range(path, 1000, 2000) == data[1000:2000]
+    assert files.read_range(path, len(data) - 5, len(data) + 5) == data[-5:]
+    with files.open_input(path) as file:
+        file.seek(-10, os.SEEK_END)
+        assert file.read() == data[-10:]
+        file.seek(7)
+        assert (file.read(3), file.tell()) == (data[7:10], 10)
+
+
+def test_patterns_directories_and_deleting(environment: Mapping[str, str]) -> None:
+    root = f"gs://{BUCKET}/tree"
+    for name in ("b1", "b0", "a0", "below/b2"):
+        files.write_bytes(f"{root}/{name}", name.encode())
+    found = files.match(f"{root}/b*,{root}/a0,{root}/b0")
+    assert [(files.base_name(f.path), f.size) for f in found] == [("b0", 2), ("b1", 2), ("a0", 2)]
+    assert files.list_directory(root) == [f"{root}/a0", f"{root}/b0", f"{root}/b1"]
+    assert files.list_directory(root, "b*") == [f"{root}/b0", f"{root}/b1"]
+    files.delete([f"{root}/a0", f"{root}/never-there"])
+    assert not files.exists(f"{root}/a0")
+    files.delete_tree(root)
+    assert files.list_directory(root) == []
+    assert not files.exists(f"{root}/below/b2")
+
+
+def test_what_is_missing_is_one_sentence(environment: Mapping[str, str]) -> None:
+    with pytest.raises(UnusableInputError, match="does not exist"):
+        files.match(f"gs://{BUCKET}/none")
+    with pytest.raises(UnusableInputError, match="matches no file"):
+        files.match(f"gs://{BUCKET}/none-*")
+    with pytest.raises(UnusableInputError, match="no such bucket or object"):
+        files.open_input(f"gs://{BUCKET}/none")
+    for attempt in (lambda p: files.match(f"{p}*"), files.read_bytes, lambda p: files.write_bytes(p, b"1")):
+        sentence = r"^gs://no-such-bucket/x\*?: there is no such bucket or object\.$"
+        with pytest.raises(UnusableInputError, match=sentence):
+            attempt("gs://no-such-bucket/x")
+
+
+def refuse(request: object, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+    """Cloud Storage's answer to one who has no access."""
+    message = "test@example.com does not have storage.objects.get access to the object."
+    return cloud.json_answer({"error": {"code": 403, "message": message, "errors": [{"reason": "forbidden"}]}}, 403)
+
+
+def test_refused_access_is_one_sentence(environment: Mapping[str, str]) -> None:
+    with cloud.server(refuse) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+        path = f"gs://{BUCKET}/x"
+        for attempt in (
+            lambda: files.match(f"{path}*"),
+            lambda: files.exists(path),
+            lambda: files.read_bytes(path),
+            lambda: files.write_bytes(path, b"1"),
+            lambda: files.delete([path]),
+        ):
+            sentence = f"^{path}\\*?: access is refused; check the credentials"
+            with pytest.raises(UnusableInputError, match=sentence) as found:
+                attempt()
+            assert "\n" not in str(found.value)
+
+
+def test_an_upload_that_arrives_changed_is_deleted_and_reported(environment: Mapping[str, str]) -> None:
+    emulator = environment["STORAGE_EMULATOR_HOST"]
+    damaged: list[str] = []
+
+    def damage(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Passes a request on; of a finished upload it answers another checksum than the sender's."""
+        status, headers, content = cloud.forward(request, body, emulator)
+        if request.command == "PUT" and b"crc32c" in content:
+            answer = json.loads(content) | {"crc32c": "AAAAAA=="}
+            damaged.append(answer["name"])
+            return cloud.json_answer(answer)
+        return status, headers, content
+
+    with (
+        cloud.server(damage) as url,
+        cloud.set_environment({"STORAGE_EMULATOR_HOST": url}),
+        pytest.raises(RunFailedError, match="received other bytes than were sent"),
+    ):
+        files.write_bytes(f"gs://{BUCKET}/damaged", b"what was sent")
+    assert damaged == ["damaged"]
+    assert not files.exists(f"gs://{BUCKET}/damaged")
+
+
+def test_a_finished_object_is_believed_without_reading_it(
+    environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, content = f"gs://{BUCKET}/finished", os.urandom(1000)
+    made: list[str] = []
+    read: list[str] = []
+
+    def make() -> dict[str, Any]:
+        with files.new_file(f"{output}/shard") as file:
+            file.write(content)
+        made.append(file.sha256)
+        return {"size": file.size, "sha256": file.sha256}
+
+    def once() -> dict[str, Any]:
+        return completions.once(output, "kind", "key", make, lambda r: [("shard", r["size"], r["sha256"])])
+
+    first = once()
+    opened = files.open_input
+    monkeypatch.setattr(files, "open_input", lambda path: (read.append(files.base_name(path)), opened(path))[1])
+    assert once() == first
+    assert made == [first["sha256"]]
+    assert read == ["key.json"]
+
+    cloud.upload(environment, BUCKET, "finished/shard", content[::-1])
+    assert once() == first
+    assert len(made) == 2, "an object of the same size and other content is made again"
+    files.delete([f"{output}/shard"])
+    assert once() == first
+    assert len(made) == 3
+
+
+def config(path: Path, output: str, source: str, vocabulary: str) -> Path:
+    """A small build's file."""
+    path.write_text(
+        f"output: {output}\n"
+        f"extract:\n  input: {source}\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
+        f"examples:\n  vocab_file: {vocabulary}\n  dupe_factor: 2\n"
+        "eval:\n  num_examples_to_pick: 50\n"
+    )
+    return path
+
+
+def limited() -> None:
+    """Forbids local files as large as the dump: an input is read by range, never copied to a disk first."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+
+def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, str], tmp_path: Path) -> None:
+    local = config(tmp_path / "local.yaml", str(tmp_path / "local"), str(commands.DUMP), str(commands.VOCAB))
+    done = commands.maskmill("build", local, *commands.IN_MEMORY)
+    assert done.returncode == 0, done.stderr
+    expected = commands.digests(tmp_path / "local", manifests=False)
+
+    cloud.upload(environment, BUCKET, "in/dump.xml.bz2", commands.DUMP.read_bytes())
+    cloud.upload(environment, BUCKET, "in/vocab.txt", commands.VOCAB.read_bytes())
+    root = f"gs://{BUCKET}"
+    remote = config(tmp_path / "gs.yaml", f"{root}/out", f"{root}/in/dump.xml.bz2", f"{root}/in/vocab.txt")
+    assert commands.DUMP.stat().st_size > 1 << 20
+    command = [sys.executable, "-m", "maskmill", "build", str(remote), *commands.IN_MEMORY]
+    done = subprocess.run(command, cwd=commands.ROOT, capture_output=True, text=True, check=False, preexec_fn=limited)
+    assert done.returncode == 0, done.stderr
+
+    def outputs() -> dict[str, dict[str, str]]:
+        found = cloud.objects(environment, BUCKET)
+        return {n[len("out/") :]: o for n, o in found.items() if n.startswith("out/") and ".maskmill/" not in n}
+
+    first = outputs()
+    assert {n for n in first if not n.endswith("manifest.json")} == set(expected)
+    for name, sha256 in expected.items():
+        assert hashlib.sha256(cloud.content(environment, BUCKET, f"out/{name}")).hexdigest() == sha256, name
+    shards = json.loads(cloud.content(environment, BUCKET, "out/examples/manifest.json"))["shards"]
+    assert {s["sha256"] for s in shards} == {expected[f"examples/{s['name']}"] for s in shards}
+
+    # A shard that is gone is made again, and it alone.
+    gone = sorted(n for n in expected if n.startswith("examples/part") and n.endswith(".tfrecord"))[0]
+    files.delete([f"{root}/out/{gone}"])
+    done = commands.maskmill("build", remote, *commands.IN_MEMORY)
+    assert done.returncode == 0, done.stderr
+    second = outputs()
+    changed = {n for n in first if second[n]["generation"] != first[n]["generation"]}
+    made = {n for n in changed if not n.endswith("manifest.json")}
+    assert made <= {gone, f"{gone}.idx", "text/eval.md5", "eval/eval.tfrecord", "eval/eval.tfrecord.idx"}
+    assert gone in made
+
+
+def test_templates_and_duplicates_are_looked_up_in_gs(environment: Mapping[str, str], tmp_path: Path) -> None:
+    same = (
+        "The town of {{own name}} lies by the river, where a bridge of stone has stood since the year of its founding."
+    )
+    pages = [dump_files.page(i, f"Town {i}", f"{same}\n\nIt is number {i}.") for i in range(1, 9)]
+    pages.append(dump_files.page(20, "Template:Own name", "Somewhere", namespace=10))
+    (tmp_path / "dump.xml").write_bytes(dump_files.dump(pages))
+    flags = (f"--input={tmp_path}/dump.xml", "--eval_fraction=0.3", "--expand_templates", "--drop_duplicates",
+             "--near_duplicate_threshold=0.9", *commands.IN_MEMORY)  # fmt: skip
+    for output in (tmp_path / "local", f"gs://{BUCKET}/templates"):
+        done = commands.maskmill("extract", f"--output={output}", *flags)
+        assert done.returncode == 0, done.stderr
+        assert "8 read, 0 emptied documents, 7 exact duplicates" in done.stdout
+    expected = commands.digests(tmp_path / "local", manifests=False)
+    assert b"The town of Somewhere lies" in (tmp_path / "local" / "part-00000-of-00001").read_bytes()
+    for name, sha256 in expected.items():
+        assert hashlib.sha256(cloud.content(environment, BUCKET, f"templates/{name}")).hexdigest() == sha256, name
+
+
+def test_a_missing_bucket_ends_a_command_with_2(environment: Mapping[str, str], tmp_path: Path) -> None:
+    for output, source in (
+        (str(tmp_path / "out"), "gs://no-such-bucket/dump.xml"),
+        ("gs://no-such-bucket/out", str(commands.DUMP)),
+    ):
+        done = commands.maskmill("extract", f"--input={source}", f"--output={output}")
+        # Google's library logs that it cannot look up where a made-up account's data may lie.
+        lines = [line for line in done.stderr.splitlines() if "urllib3.connectionpool" not in line]
+        assert (done.returncode, len(lines)) == (2, 1), done.stderr
+        assert lines[0].startswith("maskmill extract: gs://no-such-bucket/")
+        assert "there is no such bucket" in lines[0] or "does not exist" in lines[0]

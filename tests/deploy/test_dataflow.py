@@ -1,0 +1,249 @@
+"""Dataflow as far as it shows without Google's service: the graph, the job's request, the template, the sdist."""
+
+import http.server
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cloud
+import commands
+import pytest
+from apache_beam.portability.api import beam_runner_api_pb2
+
+from pipelines.options import options_of
+from pipelines.stages import GRAPH_STAGES
+from transforms.errors import UnusableInputError
+
+BUCKET = "maskmill-bucket"
+IMAGE = "europe-west4-docker.pkg.dev/maskmill-test/maskmill/maskmill:1"
+FLAGS = (
+    "--runner=DataflowRunner",
+    f"--project={cloud.PROJECT}",
+    "--region=europe-west4",
+    f"--temp_location=gs://{BUCKET}/temporary",
+    f"--staging_location=gs://{BUCKET}/staging",
+)
+IN_IMAGE = (*FLAGS, f"--sdk_container_image={IMAGE}")
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The storage emulator with a dump and a vocabulary in it."""
+    with cloud.storage(tmp_path_factory.mktemp("storage"), BUCKET) as found:
+        cloud.upload(found, BUCKET, "dump.xml.bz2", commands.DUMP.read_bytes())
+        cloud.upload(found, BUCKET, "vocab.txt", commands.VOCAB.read_bytes())
+        yield found
+
+
+@pytest.fixture(scope="module")
+def template() -> ModuleType:
+    """The template's program, which no package holds."""
+    spec = importlib.util.spec_from_file_location("template", commands.ROOT / "deploy" / "dataflow" / "template.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["template"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def config(directory: Path, output: str) -> Path:
+    """The file of a small build in the emulator."""
+    path = directory / "build.yaml"
+    path.write_text(
+        f"output: gs://{BUCKET}/{output}\n"
+        f"extract:\n  input: gs://{BUCKET}/dump.xml.bz2\n  num_eval_articles: 7\n"
+        f"examples:\n  vocab_file: gs://{BUCKET}/vocab.txt\n  dupe_factor: 1\n"
+    )
+    return path
+
+
+def below(environment: Mapping[str, str], prefix: str) -> list[str]:
+    """The names of the objects that begin with a prefix."""
+    return [name for name in cloud.objects(environment, BUCKET) if name.startswith(prefix)]
+
+
+def steps(pipeline: bytes) -> dict[str, str]:
+    """The leaf transforms of a serialised pipeline: name and URN."""
+    proto = beam_runner_api_pb2.Pipeline.FromString(pipeline)
+    transforms = proto.components.transforms.values()
+    return {t.unique_name: t.spec.urn for t in transforms if not t.subtransforms and t.spec.urn}
+
+
+def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *, image: str) -> None:
+    """Holds a job's request against what a build must ask for."""
+    text = json.dumps(request)
+    assert len(text) < 50_000
+    for path in (str(commands.ROOT), "/tmp/", str(Path.home())):
+        assert path not in text, f"a local path is in the request: {path}"
+    described = request["environment"]
+    (pool,) = described["workerPools"]
+    (harness,) = pool["sdkHarnessContainerImages"]
+    assert harness["containerImage"] == image
+    assert harness["useSingleCorePerContainer"], "a process for each CPU of a worker"
+    assert pool["numThreadsPerWorker"] == 1
+    options = described["sdkPipelineOptions"]["options"]
+    assert options["number_of_worker_harness_threads"] == 1
+    assert {"use_runner_v2", "use_portable_job_submission"} <= set(described["experiments"])
+
+    staged = [p["name"] for p in pool["packages"]]
+    assert staged == ["submission_environment_dependencies.txt"]
+    pipeline = cloud.content(environment, BUCKET, options["pipelineUrl"].removeprefix(f"gs://{BUCKET}/"))
+    # A dump's streams, which can be 200,000, are found by the workers: the graph is the same for any input.
+    assert len(pipeline) < 200_000
+    for path in (bytes(commands.ROOT), b"/tmp/"):
+        assert path not in pipeline, f"a local path is in the pipeline: {path!r}"
+    found = steps(pipeline)
+    for step in (
+        "Extract/FindInputs/Digest",
+        "Extract/CutIntoBatches/Cut",
+        "Extract/ExtractDocuments/ExtractBatch",
+        "Extract/PlanTextShards/Plan",
+        "Extract/AssembleTextShards/Assemble",
+        "Examples/WriteExamples/MaskAndWrite",
+        "Extract/Close",
+        "Examples/Close",
+        "Eval/PickEvalExamples/Pick",
+        "Eval/Close",
+    ):
+        assert step in found, sorted(found)
+    assert "beam:transform:group_by_key:v1" in found.values()
+
+
+def test_a_dry_run_builds_the_graph(environment: Mapping[str, str], tmp_path: Path) -> None:
+    done = commands.maskmill("build", config(tmp_path, "dry"), *IN_IMAGE, "--dry_run=True", **environment)
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"gs://{BUCKET}/dry: nothing was run, the job was only described.\n",
+    ), done.stderr
+    assert below(environment, "dry/") == []
+
+
+def test_the_job_request_of_a_template(environment: Mapping[str, str], tmp_path: Path, template: ModuleType) -> None:
+    program = commands.ROOT / "deploy" / "dataflow" / "template.py"
+    parameters = (
+        f"--output=gs://{BUCKET}/template",
+        f"--extract_input=gs://{BUCKET}/dump.xml.bz2",
+        "--extract_num_eval_articles=7",
+        f"--examples_vocab_file=gs://{BUCKET}/vocab.txt",
+        f"--template_location=gs://{BUCKET}/templates/job.json",
+    )
+    done = subprocess.run(
+        [sys.executable, program, *parameters, *FLAGS],
+        cwd=tmp_path,
+        env=os.environ | environment | {"MASKMILL_IMAGE": IMAGE, "PYTHONPATH": str(commands.ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    request = json.loads(cloud.content(environment, BUCKET, "templates/job.json"))
+    check_request(request, environment, image=IMAGE)
+
+
+def test_a_job_is_submitted_and_followed_to_its_end(environment: Mapping[str, str], tmp_path: Path) -> None:
+    build = config(tmp_path, "submitted")
+    requests: list[dict[str, Any]] = []
+
+    def service(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Takes a job, and is done with it when its state is asked for: the local runner makes the data meanwhile."""
+        job = {"id": "1", "name": "job", "projectId": cloud.PROJECT, "currentState": "JOB_STATE_PENDING"}
+        if request.command == "POST":
+            requests.append(json.loads(body))
+        elif "/messages" in request.path:
+            return cloud.json_answer({"jobMessages": []})
+        else:
+            done = commands.maskmill("build", build, *commands.IN_MEMORY, **environment)
+            job["currentState"] = "JOB_STATE_FAILED" if done.returncode else "JOB_STATE_DONE"
+        return cloud.json_answer(job)
+
+    with cloud.server(service) as url:
+        endpoint = url.replace("127.0.0.1", "localhost")  # by this name Beam knows that it is not Google's
+        done = commands.maskmill("build", build, *IN_IMAGE, f"--dataflow_endpoint={endpoint}", **environment)
+    assert done.returncode == 0, done.stderr
+    assert "examples: gs://" in done.stdout
+    (request,) = requests
+    check_request(request, environment, image=IMAGE)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (FLAGS, "Dataflow's workers need maskmill: give --sdk_container_image"),
+        ((*IN_IMAGE, "--dry_run=True"), "Dataflow's workers do not see this machine's files; give a gs:// path"),
+    ],
+)
+def test_what_dataflow_cannot_do_is_one_sentence(
+    flags: tuple[str, ...], sentence: str, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    source = f"gs://{BUCKET}/dump.xml.bz2" if "need maskmill" in sentence else str(commands.DUMP)
+    output = f"gs://{BUCKET}/refused-{len(flags)}"
+    done = commands.maskmill("extract", f"--input={source}", f"--output={output}", *flags, **environment)
+    assert done.returncode == 2
+    assert sentence in done.stderr.splitlines()[-1]
+    assert below(environment, f"refused-{len(flags)}/") == [], "a refused command leaves nothing"
+
+
+def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
+    committed = json.loads((commands.ROOT / "deploy" / "dataflow" / "metadata.json").read_text())
+    assert committed == template.metadata(), "write it anew: deploy/dataflow/template.py --write_metadata=…"
+    names = {p["name"] for p in committed["parameters"]}
+    for entry in GRAPH_STAGES:
+        for name in options_of(entry.options):
+            assert (f"{entry.name}_{name}" in names) != (name in entry.decided)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("extract_namespaces", "0,14", [0, 14]),
+        ("extract_keep_titles", "True", True),
+        ("extract_eval_fraction", "1e-3", 0.001),
+        ("examples_dupe_factor", "5", 5),
+        ("extract_dump_date", "2020-01-31", "2020-01-31"),
+    ],
+)
+def test_a_parameter_s_text_becomes_a_value(template: ModuleType, name: str, text: str, value: Any) -> None:
+    (parameter,) = [p for p in template.parameters() if p.name == name]
+    assert parameter.value(text) == value
+
+
+@pytest.mark.parametrize(("name", "text"), [("examples_dupe_factor", "five"), ("extract_keep_titles", "maybe")])
+def test_a_wrong_parameter_is_one_sentence(template: ModuleType, name: str, text: str) -> None:
+    (parameter,) = [p for p in template.parameters() if p.name == name]
+    with pytest.raises(UnusableInputError, match=f"--{name} takes .*, not '{text}'"):
+        parameter.value(text)
+
+
+def test_the_image_has_the_locked_beam_and_every_package() -> None:
+    dockerfile = (commands.ROOT / "deploy" / "dataflow" / "Dockerfile").read_text()
+    (version,) = re.findall(r"^ARG BEAM_VERSION=(.+)$", dockerfile, re.MULTILINE)
+    assert f"\napache-beam=={version}\n" in (commands.ROOT / "requirements.lock").read_text()
+    copied = {name for line in re.findall(r"^COPY (?!--)(.+) \S+$", dockerfile, re.MULTILINE) for name in line.split()}
+    packages = {path.parent.name for path in commands.ROOT.glob("*/__init__.py")}
+    assert packages | {"setup.py", "pyproject.toml", "maskmill.py"} <= copied
+    assert all((commands.ROOT / name).exists() for name in copied), copied
+
+
+@pytest.mark.slow
+def test_the_sdist_of_setup_file_installs_in_an_empty_environment(tmp_path: Path) -> None:
+    from apache_beam.runners.portability.stager import Stager
+
+    built = Stager._build_setup_package(str(commands.ROOT / "setup.py"), str(tmp_path / "built"))
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", built], cwd=tmp_path, check=True)
+    maskmill = tmp_path / "venv" / "bin" / "maskmill"
+    done = subprocess.run([maskmill, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "create-pretraining-data" in done.stdout
+    output = tmp_path / "text"
+    command = [maskmill, "extract", f"--input={commands.DUMP}", f"--output={output}", "--direct_num_workers=1"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert (output / "manifest.json").exists()

@@ -1,0 +1,186 @@
+"""Templates expanded with a dump's own definitions: MediaWiki's results, limits, hostile pages."""
+
+import datetime
+import inspect
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transforms.extraction.template_expansion import TemplateExpander, parse
+
+TEMPLATES = {
+    "Hello": "Hello, {{{1|world}}}!",
+    "Named": "{{{name}}} is {{{age|unknown}}}",
+    "Outer": "<{{hello|{{{1}}}}}>",
+    "Redirected": "#REDIRECT [[Template:Hello]]",
+    "Documented": "text<noinclude>docs {{hello}}</noinclude><includeonly>, {{{1}}}</includeonly>",
+    "Only": "around<onlyinclude>inside</onlyinclude>around",
+    "Branch": "{{#if:{{{1|}}}|yes {{{1}}}|no}}",
+    "Choice": "{{#switch:{{{1}}}|a|b=first|c=second|#default=other}}",
+    "Loop": "x{{Loop}}",
+    "Double": "{{{1}}}{{{1}}}",
+    "Ruled": "never looked at",
+    "Module": "a{{#invoke:Thing|main}}b",
+}  # fmt: skip
+
+
+def expander(templates: dict[str, str] | None = None, **given: object) -> TemplateExpander:
+    pages = {name.encode(): text.encode() for name, text in (templates or TEMPLATES).items()}
+    options = {"depth": 100, "size": 2_000_000, "steps": 100_000, "date": datetime.date(2020, 2, 3)} | given
+    return TemplateExpander(
+        pages.get, has_rule=lambda name: name.lower() == "ruled", prefixes=("Taiss", "Template"), **options
+    )  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{Hello}}", "Hello, world!"),
+        ("{{hello|you}}", "Hello, you!"),
+        ("{{hello|1=you}}", "Hello, you!"),
+        ("{{ Template:hello | you }}", "Hello,  you !"),
+        ("{{taiss:hello|you}}", "Hello, you!"),
+        ("{{Outer|you}}", "<Hello, you!>"),
+        ("{{Redirected|you}}", "Hello, you!"),
+        ("{{named|name= A |age=3}}", "A is 3"),
+        ("{{Named|name=A}}", "A is unknown"),
+        ("{{Documented|more}}", "text, more"),
+        ("{{Only}}", "inside"),
+        ("{{Branch|x}} {{Branch}}", "yes x no"),
+        ("{{Choice|a}}{{Choice|c}}{{Choice|z}}", "firstsecondother"),
+        ("{{hello|[[a|b]]}}", "Hello, [[a|b]]!"),
+        ("{{hello|<nowiki>}}|</nowiki>}}", "Hello, <nowiki>}}|</nowiki>!"),
+        ("{{hello|<!-- | -->you}}", "Hello, you!"),
+        ("{{hello|<ref>you}}", "Hello, <ref>you!"),
+        ("<ref a=b>{{hello}}</ref>", "<ref a=b>{{hello}}</ref>"),
+        ("{{ruled|{{hello}}|a=b}}", "{{ruled|Hello, world!|a=b}}"),
+        ("{{Module}}", "ab"),
+        ("{{No such template|a}}", "<!-- -->"),
+        ("{{#expr: 2 * (3 + 4) ^ 2}}", "98"),
+        ("{{#expr: 7 / 2 round 0}}", "4"),
+        ("{{#iferror: {{#expr: 1 / 0}} | bad | good }}", "bad"),
+        ("{{#ifexpr: 1 > 2 | a | b}}", "b"),
+        ("{{#time: j F Y | 2001-09-11}}", "11 September 2001"),
+        ("{{CURRENTYEAR}}-{{CURRENTMONTH}}-{{CURRENTDAY2}}", "2020-02-03"),
+        ("{{PAGENAME}}", "Page"),
+        ("{{lc:ABC}}{{ucfirst:abc}}{{padleft:7|3}}", "abcAbc007"),
+        ("{{#replace:aXbX|X|--}}", "a--b--"),
+        ("{{{1|left}}} {{{2}}}", "left <!-- -->"),
+        ("a {{b c", "a {{b c"),
+        ("a }} b | c = d [[e]]", "a }} b | c = d [[e]]"),
+    ],
+)
+def test_what_a_page_becomes(text: str, expected: str) -> None:
+    made = expander()
+    assert made.expand("Page", text) == expected
+    assert made.limited == 0
+
+
+def test_titles_of_a_case_sensitive_wiki() -> None:
+    names = {"word": "small", "Word": "large"}
+    assert expander(names, first_letter=False).expand("Page", "{{word}} {{Word}}") == "small large"
+    assert expander(names).expand("Page", "{{word}} {{Word}}") == "large large"
+
+
+# ---- limits: counted, and the same on every machine
+
+
+def test_a_loop_ends_and_is_counted() -> None:
+    made = expander(depth=5)
+    assert made.expand("Page", "a {{Loop}} b {{hello}}") == "a xxxxx b Hello, world!"
+    assert made.limited == 1
+    assert made.expand("Page", "{{hello}}") == "Hello, world!"
+    assert made.limited == 1
+
+
+def test_past_the_limit_of_size_calls_give_nothing() -> None:
+    made = expander(size=100)
+    assert made.expand("Page", "a {{Double|" + "x" * 80 + "}} b {{hello}} c") == "a  b  c"
+    assert made.limited == 1
+
+
+def test_the_limit_of_steps_does_not_depend_on_other_pages() -> None:
+    templates = {"Long": "<!--" + "x" * 5000 + "-->y", "Short": "z"}
+    page = "{{Long}}" * 8
+    alone = expander(templates, steps=300)
+    warm = expander(templates, steps=300)
+    warm.expand("Other", "{{Long}}{{Short}}")
+    assert alone.expand("Page", page) == warm.expand("Page", page) == "y" * 5
+    assert (alone.limited, warm.limited) == (1, 1)
+
+
+def test_a_definition_that_grows_without_end_is_cut_off() -> None:
+    # 2^60 letters, if it were let.
+    templates = {f"D{i}": f"{{{{D{i + 1}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}" for i in range(60)} | {"D60": "{{{1}}}"}
+    made = expander(templates)
+    assert len(made.expand("Page", "{{D0|x}}")) < 100
+    assert made.limited == 1
+
+
+def test_a_replacement_is_counted_before_it_is_made() -> None:
+    made = expander({"A": "x" * 900_000})
+    assert made.expand("Page", "{{#replace:{{A}}|x|{{A}}}}") == ""
+    assert made.limited == 1
+
+
+@pytest.mark.parametrize("nest", ["{{Double|", "{{#if:a|", "{{#switch:a|a=", "{{#ifexpr:1|", "{{{x|", "{{lc:"])
+def test_the_depth_is_far_from_pythons(nest: str) -> None:
+    # Runners call us from stacks of any depth: it must be our limit that ends a page, never Python's.
+    def call(frames: int) -> str:
+        return call(frames - 1) if frames else made.expand("Page", text)
+
+    made = expander()
+    text = nest * 500 + "a" + ("}}}" if nest == "{{{x|" else "}}") * 500
+    shallow = made.expand("Page", text)
+    assert call(max(0, 350 - len(inspect.stack(0)))) == shallow
+    assert made.limited == 2
+
+
+# ---- hostile pages
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<ref>",
+        "<ref",
+        "<nowiki ",
+        "{{",
+        "}}",
+        "{{{",
+        "[[",
+        "{{a|",
+        "|",
+        "=",
+        "<!--",
+        "<noinclude>",
+        "<onlyinclude>",
+        "{{#if:",
+    ],
+)
+def test_hostile_pages_come_through(piece: str) -> None:
+    # Quadratic time would be minutes each.
+    text = piece * (600_000 // len(piece))
+    parse(text)
+    made = expander({"A": text, "B": "{{A}}"})
+    made.expand("Page", "{{A}}{{B}}")
+    made.expand("Page", text)
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(
+    st.lists(
+        st.sampled_from(
+            ["{{", "}}", "{{{", "}}}", "|", "=", "[[", "]]", "a", "1", " ", "#if:", "#switch:", "#expr:", "#time:Y",
+             "-", "#replace:", "#sub:", "padleft:", "hello", "loop", "<ref>", "</ref>", "<!--", "-->", "<nowiki>", "e9"]
+        ),
+        max_size=40,
+    )
+)  # fmt: skip
+def test_any_page_is_expanded_and_twice_the_same(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    first = expander().expand("Page", text)
+    made = expander()
+    made.expand("Other", "{{hello}}{{loop}}")
+    assert made.expand("Page", text) == first

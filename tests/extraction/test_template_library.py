@@ -1,0 +1,163 @@
+"""maskmill extract --expand_templates: templates collected first, the same bytes however it runs, counts, going on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dump_files
+import pytest
+from commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
+
+from pipelines import cli
+from transforms.inputs import units
+
+
+def article(number: int, text: str) -> str:
+    return dump_files.page(number, f"Article {number}", text)
+
+
+def template(number: int, name: str, text: str, **given: Any) -> str:
+    return dump_files.page(number, f"Template:{name}", text, namespace=10, **given)
+
+
+# Templates stand behind the pages that call them, and in other units.
+PAGES = [
+    *[article(i, f"Town {i} has {{{{Inhabitants|{i}}}}} and {{{{river of|{i}}}}}.") for i in range(1, 30)],
+    article(30, "It is {{nowrap|3 miles}} long, {{unknown template}}says {{Other|x}}."),
+    article(31, "It is endless: {{Endless}}."),
+    article(32, "It has {{Styles.css}}no style."),
+    template(
+        50, "Inhabitants", "{{#ifexpr: {{{1}}} > 20 | many | {{{1}}} }} people<noinclude>, as its page says</noinclude>"
+    ),
+    template(51, "River of", "#REDIRECT [[Template:Its river]]", redirect="Template:Its river"),
+    template(52, "Its river", "the river {{{1}}}"),
+    template(53, "Nowrap", "no rule was asked"),
+    template(54, "Endless", "on {{Endless}}"),
+    template(55, "Styles.css", ".a { color: red }", model="sanitized-css", schema="0.8"),
+    template(56, "Inhabitants", "the second of a name"),
+]
+
+
+def extract(folder: Path, output: Path, *flags: str) -> int:
+    return cli.main(
+        ["extract", f"--input={folder}/*.xml", f"--output={output}", "--eval_fraction=0", *IN_MEMORY, *flags]
+    )
+
+
+def counts(output: Path) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = json.loads((output / "manifest.json").read_text())["counts"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dump_files.dump_folder(tmp_path_factory, PAGES)
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    output = tmp_path_factory.mktemp("expected") / "text"
+    assert extract(folder, output, "--expand_templates") == 0
+    return digests(output, manifests=False)
+
+
+def test_pages_are_expanded(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "text"
+    assert extract(folder, output, "--expand_templates") == 0
+    documents = (output / "part-00000-of-00001").read_text().split("\n\n")
+    assert documents[0] == "Town 1 has 1 people and the river 1."
+    assert documents[28] == "Town 29 has many people and the river 29."
+    # Rules go before definitions.
+    assert documents[29] == "It is 3 miles long, says."
+    assert documents[30].startswith("It is endless: on on on")
+    assert documents[31] == "It has no style."
+    assert counts(output)["templates"] == {"definitions": 5, "partly_expanded_pages": 1}
+    read = counts(output)["extract"]
+    assert read.pop("read") == sum(read.values()) == len(PAGES)
+    assert "templates 5 definitions, 1 partly expanded pages" in capsys.readouterr().out
+
+
+def test_without_it_nothing_is_collected(folder: Path, tmp_path: Path) -> None:
+    assert extract(folder, tmp_path / "text") == 0
+    assert (tmp_path / "text" / "part-00000-of-00001").read_text().startswith("Town 1 has and.")
+    assert "templates" not in counts(tmp_path / "text")
+    assert not (tmp_path / "text" / ".maskmill" / "templates").exists()
+
+
+def test_every_cut_into_units_gives_the_same_bytes(
+    folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(units, "_SMALLEST_UNIT", 300)
+    output = tmp_path / "text"
+    assert extract(folder, output, "--expand_templates") == 0
+    assert digests(output, manifests=False) == expected
+    assert counts(output)["templates"] == {"definitions": 5, "partly_expanded_pages": 1}
+    assert len(list((output / ".maskmill" / "templates").glob("*.json"))) > 5
+
+
+def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
+    for i in range(0, len(PAGES), 10):
+        (tmp_path / f"part{i:02}.xml").write_bytes(dump_files.dump(PAGES[i : i + 10]))
+    output = tmp_path / "text"
+    done = maskmill(
+        "extract", f"--input={tmp_path}/part*.xml", f"--output={output}", "--eval_fraction=0", "--expand_templates",
+        "--dump_date=2010-01-02", *TWO_PROCESSES,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    assert digests(output, manifests=False) == expected
+    assert leftovers(output) == []
+
+
+def test_each_wiki_has_templates_of_its_own(tmp_path: Path) -> None:
+    for name, meaning in (("a", "one"), ("b", "two")):
+        pages = [article(1, "The wiki has word {{own word}}."), template(2, "Own word", meaning)]
+        xml = dump_files.dump(pages).replace(b"//test.wikipedia", f"//{name}.wikipedia".encode())
+        (tmp_path / f"{name}.xml").write_bytes(xml)
+    assert extract(tmp_path, tmp_path / "text", "--expand_templates") == 0
+    text = (tmp_path / "text" / "part-00000-of-00001").read_text()
+    assert text == "The wiki has word one.\n\nThe wiki has word two.\n\n"
+
+
+def test_a_trial_finds_templates_behind_its_pages(folder: Path, tmp_path: Path) -> None:
+    assert extract(folder, tmp_path / "text", "--expand_templates", "--max_documents=2") == 0
+    text = (tmp_path / "text" / "part-00000-of-00001").read_text()
+    assert text.splitlines()[::2] == ["Town 1 has 1 people and the river 1.", "Town 2 has 2 people and the river 2."]
+
+
+@pytest.mark.parametrize("lost", ["part-00000-of-00001", ".maskmill/templates", ".maskmill/template-library"])
+def test_what_is_lost_is_made_again(lost: str, folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
+    output = tmp_path / "text"
+    assert extract(folder, output, "--expand_templates") == 0
+    (output / "part-00000-of-00001").unlink()
+    if lost.startswith("."):
+        for path in (output / lost).iterdir():
+            path.unlink()
+    assert extract(folder, output, "--expand_templates") == 0
+    assert digests(output, manifests=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--compat=mlperf",), "--expand_templates does not go with WikiExtractor's text"),
+        (("--extractor=wikiextractor",), "--expand_templates does not go with WikiExtractor's text"),
+        (("--input_format=text",), "--expand_templates needs the templates of a dump; leave it out for this input."),
+    ],
+)
+def test_unusable_flags(
+    flags: tuple[str, ...], message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert extract(folder, tmp_path / "out", "--expand_templates", *flags) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.shared
+def test_the_latgalian_wikipedias_own_templates(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "dumps").mkdir()
+    name = "ltgwiki-pages-articles-multistream.xml.bz2"
+    (tmp_path / "dumps" / f"{name}.xml").symlink_to(shared / "data" / "dumps" / name)
+    assert extract(tmp_path / "dumps", tmp_path / "text", "--expand_templates") == 0
+    assert counts(tmp_path / "text")["templates"] == {"definitions": 347, "partly_expanded_pages": 0}
+    text = (tmp_path / "text" / "part-00000-of-00001").read_text()
+    assert "\nJaponeja (japāņu: 日本) — solu vaļsteiba Azejā.\n" in text
+    assert "\nŠauli (lītaunīku: Šiauliai; žemaišu: Šiaulē) — mīsts Lītovys zīmeļūs.\n" in text

@@ -1,0 +1,453 @@
+"""Wikitext to plain text: what each construct becomes, in which language, and what hurts."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transforms.errors import UnusableInputError
+from transforms.extraction.kernels import wikitext as kernels
+from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.inputs.site import Site
+
+
+@pytest.fixture(scope="module")
+def english() -> WikitextExtractor:
+    return WikitextExtractor(Site(), WikitextOptions(date="2016-06-01", lists="keep"))
+
+
+def text_of(extractor: WikitextExtractor, wikitext: str) -> str:
+    return extractor.extract(b"Title", wikitext.encode()).decode()
+
+
+CASES = {
+    "plain": ("plain", "plain"),
+    "nothing": ("", ""),
+    # Paragraphs and lines.
+    "one paragraph": ("one\ntwo\n\nthree", "one two\nthree"),
+    "blank lines": ("one\n\n\n\n  \ntwo\n", "one\ntwo"),
+    "spaces": ("  a   b\t c  ", ""),
+    "spaces inside": ("a   b\t c  ", "a b c"),
+    "carriage returns": ("a\r\nb\r\n\r\nc", "a b\nc"),
+    "rule": ("a\n----\nb", "a\nb"),
+    "text after a rule": ("a\n----b", "a\nb"),
+    "no letters": ("a\n\n...\n\n()\n\nb", "a\nb"),
+    # Quotes.
+    "bold and italic": ("'''Bold''' and ''italic'' and '''''both'''''", "Bold and italic and both"),
+    "apostrophes": ("it's rock 'n' roll", "it's rock 'n' roll"),
+    "four": ("''''a''''", "'a'"),
+    "seven": ("'''''''a", "''a"),
+    "elision": ("l'''amour'' is", "l'amour is"),
+    "elision before bold": ("dell'''Arte''' e ''x''", "dellArte e x"),
+    # Links.
+    "link": ("a [[b|c]] d [[e]]s", "a c d es"),
+    "link with markup": ("[[a|''b'' {{nowrap|c}} d]]", "b c d"),
+    "nested brackets": ("[[a|[b] c]]", "[b] c"),
+    "link across lines": ("[[a|b\nc]] d", "b c d"),
+    "anchor": ("see [[#History]] and [[#History|there]]", "see History and there"),
+    "pipe trick": ("[[Help:Contents (x)|]]", "Contents"),
+    "category": ("a\n[[Category:B]]\n[[category: c|sort]]", "a"),
+    "link to a category": ("[[:Category:B]] and [[:Category:B|C]]", "Category:B and C"),
+    "file": ("[[File:x.jpg|thumb|200px|a [[b]] ([[c|d]]) {{e}}]]text", "text"),
+    "image, in the middle": ("a [[image:x.jpg|20px]] b", "a b"),
+    "file across lines": ("[[File:x.jpg|thumb|a\nb\n\nc]]\ntext", "text"),
+    "link to a file": ("[[:File:x.jpg]] [[Media:x.ogg|listen]]", "File:x.jpg listen"),
+    "interlanguage": ("a\n[[de:B]]\n[[zh-min-nan:C]]", "a"),
+    "link to another language": ("a [[:de:B|b]] c", "a b c"),
+    "only a language's code": ("a ([[:de:B|de]]) c", "a c"),
+    "interwiki": ("[[wikt:word]] [[wikt:word|w]]", "word w"),
+    "three brackets": ("[[[a]]]", "[a]"),
+    "external": ("[http://x.org/?a=b text] and [//x.org/ more]", "text and more"),
+    "external, no text": ("a [http://y.org], b", "a, b"),
+    "external around a link": ("[http://x.org [[a|b]] c]", "b c"),
+    "mail": ("[mailto:a@b.org write]", "write"),
+    "brackets that are no link": ("a [b] c[0]", "a [b] c[0]"),
+    "url in the text": ("at http://x.org/a_b today", "at http://x.org/a_b today"),
+    # What is dropped, and the holes it leaves.
+    "template": ("x {{unknown|a}} y", "x y"),
+    "nested templates": ("x {{a|{{b|c={{d}}}}|[[e|f]]}} y", "x y"),
+    "template over lines": ("{{Infobox\n| a = b\n| c = {{d}}\n}}\ntext", "text"),
+    "parameter": ("a {{{b|c}}} d", "a d"),
+    "braces of three": ("{{{{{a}}}}} b", "b"),
+    "brackets around a template": ("x ({{unknown}}) y", "x y"),
+    "a hole at the start": ("x ({{unknown}}; 1990), y", "x (1990), y"),
+    "a hole at the end": ("x (1990, {{unknown}}) y", "x (1990) y"),
+    "a hole in the middle": ("x (a, {{unknown}}, b) y", "x (a, b) y"),
+    "holes alone": ("x ({{a1}}, {{a2}}; {{a3}}) y", "x y"),
+    "wide brackets": ("名（{{unknown}}）は", "名は"),
+    "the page's own empty brackets": ("call f() or f ( ) now", "call f() or f ( ) now"),
+    "space before punctuation": ("a {{b}}, c {{d}}. e {{f}}!", "a, c. e!"),
+    "space before a comma": ("farming , and food", "farming, and food"),
+    "reference": ("x<ref>y</ref>, z<ref name=a/>. a <ref name='b' >c [[d]]</ref> b", "x, z. a b"),
+    "reference, upper case": ("x<REF>y</Ref>z", "xz"),
+    "comment": ("x<!-- hidden --> y", "x y"),
+    "comment on its line": ("a\n<!-- hidden -->\nb", "a b"),
+    "comment before a heading": ("a\n<!-- hidden -->\n== b ==\nc", "a\nc"),
+    "table": ("a\n{| class=x\n! head\n|-\n| cell\n|}\nb", "a\nb"),
+    "nested tables": ("{|\n| a\n{|\n| b\n|}\n| c\n|}\nd", "d"),
+    "indented table": ("a\n:{|\n| b\n|}\nc", "a\nc"),
+    "table with a template": ("{|\n| {{a|b}}\n|}\nc", "c"),
+    "html table": ("a <table><tr><td>b<table><tr><td>c</table></td></tr></table> d", "a\nd"),
+    "gallery": ("a\n<gallery>\nFile:b.jpg|c\n</gallery>\nd", "a\nd"),
+    "code block": ("a <source lang=c>b[[c]]</source> d", "a d"),
+    "pre": ("a <pre>b\n{{c</pre> d", "a d"),
+    "switches": ("__NOTOC__a __TOC__ b__init__ c", "a b__init__ c"),
+    "switch before a capital": ("__FORCETOC__The end", "The end"),
+    "switch of another language": ("__БЕЗ_ОГЛ__а", "а"),
+    "hidden span": ('a <span style="display: none">b <span>c</span></span> d', "a d"),
+    "note to readers": ('<div class="dablink">For b, see c.</div>\na', "a"),
+    "a class that shows": ('<div class="prose">a</div>', "a"),
+    # What is kept.
+    "nowiki": ("<nowiki>[[x]] ''y'' {{z}} &amp;</nowiki> a", "[[x]] ''y'' {{z}} & a"),
+    "tags": ("<b>a</b> <span style='x'>b</span> <code>c</code>", "a b c"),
+    "break": ("a<br>b<br/>c<br />d", "a\nb\nc\nd"),
+    "blocks": ("<p>a</p><div>b</div> <blockquote>c</blockquote>", "a\nb\nc"),
+    "no tag": ("a < b and c > d, 1<p<2", "a < b and c > d, 1<p<2"),
+    "poem": ("<poem>\na\nb\n</poem>", "a b"),
+    "powers": ("10<sup>6</sup> m<sup>−2</sup> 2<sup>''n''</sup> e<sup>x</sup>", "10⁶ m⁻² 2ⁿ e^x"),
+    "charges": ("Ca<sup>2+</sup> N<sup>3−</sup>", "Ca²⁺ N³⁻"),
+    "ordinals": ("the 19<sup>th</sup> and XX<sup>e</sup>", "the 19th and XXe"),
+    "below": ("H<sub>2</sub>O", "H2O"),
+    "entities": ("a &amp; b &lt;c&gt;&nbsp;d &#8211; &#x2014; e &hellip; f", "a & b <c> d – — e … f"),
+    "no entities": ("AT&T &unknown; &#; &#x; &amp", "AT&T &unknown; &#; &#x; &amp"),
+    "escaped markup": ("&#91;&#91;a]] &lt;ref&gt;", "[[a <ref>"),
+    "odd characters": ("a\u200bb\u00adc\ufeffd\u2009e\u00a0f\u2028g", "abcd e f g"),
+    "control characters": ("a\x01b &#1;c", "ab c"),
+    "spaced ellipsis": ("with Turing&nbsp;. . . that . . . it, etc. .NET", "with Turing ... that ... it, etc. .NET"),
+    # Lists and headings.
+    "headings": ("== a ==\nb\n=== c === <!-- d -->\ne", "b\ne"),
+    "no heading": ("= a\nb =", "= a\nb ="),
+    "lists": ("* one\n** two\n# three\n: four\n; five: six\n*seven", "one\ntwo\nthree\nfour\nfive: six\nseven"),
+    "lines of a table that lost its start": ("| a = b\n|-\n|}\n!a!!b\ntext", "text"),
+    "indented code": (" for (i = 0; i < n; i++) {\n   x[i] = 0;\n }\ntext", "text"),
+    "indented paragraph": (
+        " This paragraph was indented by a single space, and should be kept as the prose it is.",
+        "This paragraph was indented by a single space, and should be kept as the prose it is.",
+    ),
+    "appendices": ("a\n== See also ==\n* b\n=== c ===\nd\n== Next ==\ne", "a\ne"),
+    "deeper title like an appendix": ("== Life ==\na\n=== Notes ===\nb", "a\nb"),
+    # Formulas.
+    "formula": ("Let <math>x \\in A_1</math> be", "Let x ∈ A_1 be"),
+    "powers in a formula": ("<math>E=mc^2</math> and <math>2^{n+1}</math>", "E = mc² and 2^(n + 1)"),
+    "fraction": ("so <math>\\frac{a}{b+c}</math> is", "so a/(b + c) is"),
+    "root": ("so <math>\\sqrt{2}</math>, <math>\\sqrt{x+1}</math> is", "so √2, √(x + 1) is"),
+    "text in a formula": ("a <math>x \\text{ if } y</math> b", "a x if y b"),
+    "formula of its own line": ("a is\n:<math>x = 1</math>,\nwhere", "a is\nwhere"),
+    "formula that is no line of text": ("a <math>\\begin{matrix}1\\end{matrix}</math> b", "a b"),
+    # Templates with rules.
+    "convert": ("a {{convert|10|km|mi}} b", "a 10 kilometres b"),
+    "convert in front of a noun": ("a {{convert|20|m|adj=on}} wall", "a 20-metre wall"),
+    "convert short": ("{{convert|1234567|km2|abbr=on}}", "1,234,567 km²"),
+    "convert one": ("{{convert|1|mi}}", "1 mile"),
+    "convert a range": ("{{convert|5|to|10|ft}}", "5 to 10 feet"),
+    "convert feet and inches": ("{{convert|6|ft|4|in|cm}}", "6 feet 4 inches"),
+    "language": ("{{lang|fr|b}} {{lang-ru|Москва|Moskva}}", "b Russian: Москва, Moskva"),
+    "nihongo": ("{{nihongo|Mount Fuji|富士山|Fujisan}} is", "Mount Fuji (富士山, Fujisan) is"),
+    "rules in rules": ("a {{lang|fr|b {{nowrap|c ''d''}}}} e", "a b c d e"),
+    "links in rules": ("{{nowrap|[[a|b]] c}}", "b c"),
+    "a named first argument": ("{{nowrap|1=a=b}}", "a=b"),
+    "fractions": ("{{frac|1|2}} {{frac|1|3|4}}", "1⁄2 1 3⁄4"),
+    "date": ("{{birth date|1990|1|5}} {{birth date|1990|01|05|df=y}}", "January 5, 1990 5 January 1990"),
+    "age at the dump's date": ("{{birth date and age|1990|6|2}}", "June 2, 1990 (age 25)"),
+    "as of": ("{{as of|2010|1}}, x, {{as of|2010|lc=y}}", "As of January 2010, x, as of 2010"),
+    "numbers": ("{{formatnum:1234567.5}} {{formatnum:12}}", "1,234,567.5 12"),
+    "clock": ("In {{CURRENTYEAR}}, {{CURRENTMONTHNAME}} {{CURRENTDAY}}", "In 2016, June 1"),
+    "the page": ("{{PAGENAME}} is", "Title is"),
+    "functions": ("{{lc:ÀB}} {{ucfirst:éa}} {{#if:a|b|c}} {{#if:|b|c}}", "àb Éa b c"),
+    "sounds in the text": ("the vowel {{IPA|/a/}} is", "the vowel /a/ is"),
+    "pronunciation": ("Paris ({{IPA|/paʁi/}}; born) is", "Paris (born) is"),
+    "place": ("It lies at {{coord|1|2|N|3|4|E}}.", "It lies at 1°2′N 3°4′E."),
+    "place of the page": ("{{coord|1|2|N|3|4|E|display=title}}\n{{coord|1|N|2|E}}\na", "a"),
+    "namespace and underscores": ("{{Template:Lang|fr|a}} {{ lang_|fr|b}}", "a b"),
+    "case that matters": ("{{PER}} and {{per|a}} b", "Peru and b"),
+    "quotation": ("a\n{{quote|b\n\nc}}\nd", "a\nb\nc\nd"),
+    "list": ("{{hlist|a|b|c}}", "a, b, c"),
+    "pipe": ("a {{!}} b", "a | b"),
+    # What is never closed.
+    "open template": ("a {{ b [[ c", "a b c"),
+    "open infobox": ("{{Infobox x\n| a = b\n| c = d\ntext [[e]] {{f}}", "text e"),
+    "stray closers": ("a }} b ]] c |} d", "a b c |} d"),
+    "open link before another": ("[[a b [[c]] d", "a b c d"),
+    "open file": ("[[File:a.jpg|thumb|b\ntext", "text"),
+    "open reference": ("a<ref name=b> c. d<ref>e</ref> f", "a c. d f"),
+    "open reference before a heading": ("a<ref>b\n== c ==\nd<ref>e</ref>", "ab\nd"),
+    "open reference at the end": ("a <ref>b", "a b"),
+    "open table": ("{| class=a\n| b\ntext", "text"),
+    "open table in a template": ("{{a|\n{|\n| b\n}} c", "c"),
+    "open template in a table": ("{|\n| {{a\n|}\nb", "b"),
+    "open comment": ("a <!-- b\nc", "a c"),
+    "open nowiki": ("a <nowiki>[[b]]", "a b"),
+    "open tag": ("a <div b", "a <div b"),
+    "open external link": ("[http://x.org a\nb]", "[http://x.org a b]"),
+    "closers in the wrong order": ("{{a|[[b}} c]]", "c"),
+}
+
+
+@pytest.mark.parametrize(("wikitext", "text"), CASES.values(), ids=CASES.keys())
+def test_extract(english: WikitextExtractor, wikitext: str, text: str) -> None:
+    assert text_of(english, wikitext) == text
+
+
+def test_options_keep_headings_and_drop_lists() -> None:
+    extractor = WikitextExtractor(Site(), WikitextOptions(headings="keep", lists="drop", appendices="keep"))
+    page = "== ''A'' [[b]] ==\n* c\n: d\n# e\n=== References ===\nf\n== References ==\n* g\nh"
+    assert text_of(extractor, page) == "A b\nd\nReferences\nf\nReferences\nh"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "Animatronics is the use of [[mechatronics]].",
+        "It asks: what of the ''others''?<ref>a</ref>",
+        'He said "this is a whole sentence."<ref>b</ref>',
+        "(A sentence may also stand in brackets!)",
+        "「これは文です。長い文です。」",
+        "これは文です。長い文です。",
+        "Դա մի երկար նախադասություն է։",
+        "یہ ایک لمبا جملہ ہے۔",
+        "क्या यह एक वाक्य है।",
+        "هل هذه جملة طويلة؟",
+        "On dit « une phrase entière. »",
+    ],
+)
+def test_sentences_of_lists_stay(item: str) -> None:
+    extractor = WikitextExtractor(Site(), WikitextOptions())
+    kept = WikitextExtractor(Site(), WikitextOptions(lists="keep"))
+    page = f"a\n* {item}\n# Brent Berlin, an anthropologist\nb\n* A.\n: Brent Berlin"
+    assert text_of(extractor, page) == f"a\n{text_of(kept, item)}\nb\nBrent Berlin"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"headings": "maybe"}, "headings is 'maybe'; it must be one of drop, keep"),
+        ({"lists": ""}, "lists is ''"),
+        ({"appendices": "no"}, "appendices is 'no'"),
+        ({"date": "yesterday"}, "date is 'yesterday'; it must be a day such as"),
+        ({"expansion_depth": 0}, "expansion_depth is 0; it must be at least 1"),
+        ({"expansion_characters": -1}, "expansion_characters is -1"),
+        ({"expansion_steps": 0}, "expansion_steps is 0"),
+    ],
+)
+def test_options_are_checked(wrong: dict[str, str], message: str) -> None:
+    with pytest.raises(UnusableInputError, match=message):
+        WikitextOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_an_extractor_pickles(english: WikitextExtractor) -> None:
+    copy = pickle.loads(pickle.dumps(english))
+    assert copy.options == english.options
+    assert text_of(copy, "a {{CURRENTYEAR}}") == "a 2016"
+
+
+def test_pages_do_not_disturb_each_other(english: WikitextExtractor) -> None:
+    # The buffers are reused: a long page leaves nothing behind for a short one, nor does a very long one.
+    long_page = "{{a [[b <ref> '''c " * 1000
+    for size in (1, 300):
+        text_of(english, long_page * size)
+        assert text_of(english, "d [[e") == "d e"
+
+
+def test_title_is_any_bytes(english: WikitextExtractor) -> None:
+    assert english.extract(b"", b"a {{PAGENAME}} b") == b"a b"
+    assert english.extract("Émile".encode(), b"{{PAGENAME}}") == "Émile".encode()
+
+
+# Recursion, exponential growth and scans that start again are what hostile pages aim at. Time is measured in
+# benchmarks/hostile.py; here the results must be right, which quadratic work on such sizes would not allow to wait for.
+HOSTILE = {
+    "{{": "",
+    "{{nowrap|": "",
+    "[[": "",
+    "[[a|": None,
+    "<ref>": "",
+    "<ref": "",
+    "<math>": "",
+    "<!--": "",
+    "\n{|": "",
+    "{|": "",
+    "''": "",
+    "'''''": "",
+    "<table>": "",
+    "[http://a ": None,
+    "\u200b": "",
+    "&": "",
+    "\n==a==": "",
+    "{{nowrap|}}": "",
+    "-{": "",
+    "<span style='display:none'>": "",
+}
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_hostile_pages(piece: str, language: str) -> None:
+    extractor = WikitextExtractor(Site(language=language), WikitextOptions())
+    page = piece * 50_000
+    text = text_of(extractor, page + "\n\nThe end.")
+    assert len(text) <= len(page) + 8
+    expected = HOSTILE[piece]
+    if expected is not None:
+        assert text in (f"{expected}The end.", expected)
+
+
+def test_a_page_after_a_hostile_start_is_not_lost(english: WikitextExtractor) -> None:
+    for start in ("{{a|b", "[[a|b", "<ref>a", "{| a\n| b", "''a", "<math>a", "<div a", "[http://a b", "<nowiki>a"):
+        assert text_of(english, f"{start}\n\nA paragraph.\n\nThe end.").endswith("A paragraph.\nThe end."), start
+
+
+def test_deep_nesting_closes_properly(english: WikitextExtractor) -> None:
+    for opening, closing in (("{{nowrap|", "}}"), ("[[a|", "]]"), ("{{a|", "}}"), ("<b>", "</b>"), ("\n{|\n", "\n|}")):
+        page = f"a {opening * 1000}b{closing * 1000} c"
+        text = text_of(english, page)
+        assert text.startswith("a")
+        assert text.endswith("c")
+
+
+def test_rules_cannot_blow_up(english: WikitextExtractor) -> None:
+    # Each level would double the text, if what a rule gives had no bound.
+    page = "{{nihongo|" * 20 + "a" + "|{{PAGENAME}}}}" * 20
+    text = english.extract(b"T" * 200, page.encode())
+    assert len(text) < 20 * 20 * (kernels.RULE_SLACK + 200)
+
+
+PIECES = st.sampled_from(
+    [
+        "{{",
+        "}}",
+        "{{{",
+        "}}}",
+        "[[",
+        "]]",
+        "[",
+        "]",
+        "{|",
+        "|}",
+        "|-",
+        "|",
+        "!",
+        "=",
+        "==",
+        "''",
+        "'''",
+        "*",
+        "#",
+        ":",
+        ";",
+        "<ref>",
+        "</ref>",
+        "<ref/>",
+        "<math>",
+        "</math>",
+        "<nowiki>",
+        "</nowiki>",
+        "<!--",
+        "-->",
+        "<br>",
+        "<table>",
+        "</table>",
+        "<div",
+        "</div>",
+        "<sup>",
+        "-",
+        "-{",
+        "}-",
+        "zh-hans:",
+        "_",
+        "__",
+        "__TOC__",
+        "&",
+        "&amp;",
+        "&#65;",
+        "convert",
+        "lang",
+        "nihongo",
+        "File:",
+        "Category:",
+        "de:",
+        "http://x",
+        "\\frac",
+        "{",
+        "}",
+        "^",
+        "text",
+        "1",
+        "2",
+        "km",
+        "é",
+        "漢字",
+        "(",
+        ")",
+        "（",
+        "）",
+        ",",
+        ".",
+        ";",
+        "<",
+        ">",
+        "PAGENAME",
+        "#if:",
+        "hlist",
+        "\n",
+        "\n\n",
+        " ",
+        "\t",
+        "\x01",
+        "\r",
+        "\u200b",
+        "\xa0",
+    ]
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=500)
+@given(st.lists(PIECES, max_size=60), st.sampled_from(["en", "zh"]))
+def test_any_markup_gives_clean_lines(pieces: list[str], language: str) -> None:
+    text = text_of(EXTRACTORS[language], "".join(pieces))
+    assert "\x01" not in text
+    for line in text.split("\n") if text else []:
+        assert line == line.strip()
+        assert line
+        assert "  " not in line
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(st.binary(max_size=200))
+def test_any_bytes_are_taken(page: bytes) -> None:
+    extractor = EXTRACTORS["en"]
+    extractor.extract(page[:20], page)
+    extractor.is_redirect(page)
+    extractor.is_disambiguation(page[:20], page)
+
+
+EXTRACTORS = {
+    "en": WikitextExtractor(Site(), WikitextOptions(headings="keep")),
+    "zh": WikitextExtractor(Site(language="zh"), WikitextOptions(appendices="keep")),
+}
+
+
+def test_paragraphs_concatenate(english: WikitextExtractor) -> None:
+    # What stands behind a blank line is independent of what stands before it, once that is balanced.
+    names = ("link", "template", "reference", "table", "headings", "convert", "formula")
+    page = "\n\n".join(CASES[name][0] for name in names)
+    assert text_of(english, page) == "\n".join(CASES[name][1] for name in names)
+
+
+def test_events_are_ordered_and_nested() -> None:
+    page = b"a {{b|[[c|{{d}}]]}} {| \n{|\n| e\n|}\n<ref>f</ref> [http://g h]"
+    text = np.zeros(len(page) + kernels.PADDING, np.uint8)
+    text[: len(page)] = np.frombuffer(page, np.uint8)
+    events, used = kernels.structure(text, len(page), EXTRACTORS["en"]._tables)
+    closed = [tuple(row[:3]) for row in events[:used].tolist() if row[1] >= 0]
+    assert closed == sorted(closed)
+    found = [(page[start:end].decode(), kind) for start, end, kind in closed]
+    assert found == [
+        ("{{b|[[c|{{d}}]]}}", kernels.EVENT_TEMPLATE),
+        ("[[c|{{d}}]]", kernels.EVENT_LINK),
+        ("{{d}}", kernels.EVENT_TEMPLATE),
+        ("{|\n| e\n|}", kernels.EVENT_TABLE),
+        ("<ref>f</ref>", kernels.EVENT_RAW),
+        ("[http://g h]", kernels.EVENT_EXTERNAL),
+    ]

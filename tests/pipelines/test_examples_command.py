@@ -1,0 +1,191 @@
+"""maskmill examples, create-pretraining-data, pick-eval and index as whole commands."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import IN_MEMORY, VOCAB, digests
+from conftest import ROOT
+from oracle_pretraining import digest, read_examples, split_tfrecord
+
+from pipelines import cli
+from transforms.records.example_shards import shard_seed
+
+
+@pytest.fixture(scope="module")
+def texts(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reference's text shards, and the made-up texts, unpacked."""
+    folder = tmp_path_factory.mktemp("texts")
+    for packed in (data / "gold" / "cleanup").glob("*.gz"):
+        (folder / packed.stem).write_bytes(gzip.decompress(packed.read_bytes()))
+    for made_up in (data / "gold" / "pretraining").glob("*.txt"):
+        (folder / made_up.name).write_bytes(made_up.read_bytes())
+    return folder
+
+
+# ---- create-pretraining-data
+
+
+def cases() -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = json.loads((ROOT / "tests/data/gold/pretraining/cases.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("name", cases())
+def test_the_references_flags_give_its_records(name: str, data: Path, texts: Path, tmp_path: Path) -> None:
+    case = cases()[name]
+    script, inputs, outputs = case.pop("script"), case.pop("input"), case.pop("outputs")
+    assert isinstance(inputs, list)
+    assert isinstance(outputs, list)
+    flags = [f"--{flag}={value}" for flag, value in case.items()]
+    if script == "google-research/bert":
+        flags.append("--compat=google")
+    code = cli.main(
+        [
+            "create-pretraining-data",
+            f"--input_file={','.join(str(texts / Path(i).name) for i in inputs)}",
+            f"--output_file={','.join(str(tmp_path / o) for o in outputs)}",
+            f"--vocab_file={VOCAB}",
+            *flags,
+        ]
+    )
+    assert code == 0
+    gold = [json.loads(line) for line in (data / "gold/pretraining/digests.jsonl").read_text().splitlines()]
+    expected = {entry["file"]: entry["sha256"] for entry in gold}
+    assert {o: digest(read_examples(tmp_path / o)) for o in outputs} == {o: expected[o] for o in outputs}
+
+
+def test_it_imports_no_beam_and_starts_from_another_folder(texts: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from pipelines import cli\n"
+        "code = cli.main(sys.argv[1:])\n"
+        "assert 'apache_beam' not in sys.modules and 'tensorflow' not in sys.modules\n"
+        "sys.exit(code)"
+    )
+    arguments = ["--input_file", texts / "eval.txt", "--output_file", "out.tfrecord", "--vocab_file", VOCAB]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}", "create-pretraining-data"]
+        + [str(a) for a in arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.tfrecord", "out.tfrecord.idx"]
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--max_seq_length=4", "max_seq_length"),
+        ("--max_predictions_per_seq=0", "max_predictions_per_seq"),
+        ("--masked_lm_prob=0", "masked_lm_prob"),
+        ("--dupe_factor=0", "dupe_factor"),
+        ("--input_file=/no/such.txt", "/no/such.txt"),
+        ("--vocab_file=/no/such.txt", "/no/such.txt"),
+        ("--do_lowercase=True", "did you mean --do_lower_case"),
+        ("--runner=FlinkRunner", "--runner"),
+    ],
+)
+def test_unusable_flags(
+    flag: str, message: str, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [f"--input_file={texts}/eval.txt", f"--output_file={tmp_path}/o", f"--vocab_file={VOCAB}", flag]
+    assert cli.main(["create-pretraining-data", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- pick-eval and index
+
+
+def test_pick_eval_is_the_references(data: Path, tmp_path: Path, texts: Path) -> None:
+    source = tmp_path / "mlperf512.tfrecord"
+    flags = ["--max_seq_length=512", "--max_predictions_per_seq=76"]
+    made = ["create-pretraining-data", f"--input_file={texts}/eval.txt", f"--output_file={source}", *flags]
+    assert cli.main([*made, f"--vocab_file={VOCAB}"]) == 0
+    picked = tmp_path / "picked.tfrecord"
+    command = ["pick-eval", f"--input_tfrecord={source}", f"--output_tfrecord={picked}", *flags]
+    assert cli.main([*command, "--num_examples_to_pick=300"]) == 0
+    expected = read_examples(data / "gold/pretraining/mlperf512.pick300.tfrecord.gz")
+    assert read_examples(picked) == expected
+    assert cli.main([*command, "--num_examples_to_pick=30000"]) == 2
+
+
+def test_an_index_of_any_tfrecord(data: Path, tmp_path: Path) -> None:
+    content = gzip.decompress((data / "gold/pretraining/edge128.tfrecord.gz").read_bytes())
+    (tmp_path / "edge.tfrecord").write_bytes(content)
+    assert cli.main(["index", str(tmp_path / "edge.tfrecord")]) == 0
+    lines = [tuple(map(int, x.split())) for x in (tmp_path / "edge.tfrecord.idx").read_text().splitlines()]
+    sizes = [len(record) + 16 for record in split_tfrecord(content)]
+    assert lines == [(sum(sizes[:i]), size) for i, size in enumerate(sizes)]
+
+
+# ---- examples
+
+
+def examples(input_path: object, output: Path, *flags: str) -> int:
+    return cli.main(
+        ["examples", f"--input={input_path}", f"--output={output}", f"--vocab_file={VOCAB}", *IN_MEMORY, *flags]
+    )
+
+
+SMALL = ("--max_seq_length=128", "--dupe_factor=1")
+
+
+def test_each_shard_has_a_seed_of_its_own(texts: Path, tmp_path: Path) -> None:
+    assert examples(f"{texts}/part-*,{texts}/eval.txt", tmp_path / "out", *SMALL) == 0
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    expected = [shard_seed(12345, "train", 0), shard_seed(12345, "train", 1), shard_seed(12345, "eval", 0)]
+    assert [s["random_seed"] for s in manifest["shards"]] == expected
+    assert expected[0] == 0x5E243F18009E2644  # the first 8 bytes of sha256 of "12345:train:0"
+
+
+@pytest.mark.parametrize("compat", ["mlperf", "google"])
+def test_the_compatible_modes_use_the_seed_itself(compat: str, texts: Path, tmp_path: Path) -> None:
+    assert examples(f"{texts}/part-00001*", tmp_path / "out", *SMALL, f"--compat={compat}") == 0
+    single = tmp_path / "single.tfrecord"
+    flags = [f"--input_file={texts}/part-00001-of-00500", f"--output_file={single}", f"--vocab_file={VOCAB}"]
+    assert cli.main(["create-pretraining-data", *flags, *SMALL, f"--compat={compat}"]) == 0
+    assert (tmp_path / "out" / "part-00001-of-00500.tfrecord").read_bytes() == single.read_bytes()
+
+
+def test_packed_shards_hold_the_same_records(texts: Path, tmp_path: Path) -> None:
+    assert examples(f"{texts}/part-00001*", tmp_path / "plain", *SMALL) == 0
+    assert examples(f"{texts}/part-00001*", tmp_path / "packed", *SMALL, "--packed") == 0
+    packed = tmp_path / "packed" / "part-00001-of-00500.tfrecord.gz"
+    plain = tmp_path / "plain" / "part-00001-of-00500.tfrecord"
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+
+
+def test_a_directory_made_by_extract_stands_for_its_shards(texts: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("One sentence here. And a second one.\n\nAnother document. It goes on.\n")
+    text = ["extract", f"--input={tmp_path}/a.txt", f"--output={tmp_path}/text", "--eval_fraction=0", *IN_MEMORY]
+    assert cli.main(text) == 0
+    assert examples(tmp_path / "text", tmp_path / "out", *SMALL) == 0
+    assert set(digests(tmp_path / "out")) == {
+        "manifest.json", "part-00000-of-00001.tfrecord", "part-00000-of-00001.tfrecord.idx",
+    }  # fmt: skip
+
+
+def test_two_texts_of_one_name_are_refused(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "eval.txt").write_text("A sentence.\n")
+    assert examples(f"{texts}/eval.txt,{tmp_path}/eval.txt", tmp_path / "out", *SMALL) == 2
+    assert "eval.txt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "no sentence"), (b"\n \n", "no sentence"), (b"bad \xff byte\n", "UTF-8")]
+)
+def test_unusable_texts(content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.txt").write_bytes(content)
+    assert examples(tmp_path / "bad.txt", tmp_path / "out", *SMALL) == 2
+    sentences = [x for x in capsys.readouterr().err.splitlines() if x.startswith("maskmill")]
+    assert len(sentences) == 1
+    assert message in sentences[0]
+    assert "bad.txt" in sentences[0]
+    assert not [p for p in (tmp_path / "out").glob("*") if p.is_file()]

@@ -1,0 +1,126 @@
+"""Flags and YAML keys from one description."""
+
+import argparse
+import dataclasses
+from typing import Literal
+
+import pytest
+
+from pipelines import options
+from transforms.errors import UnusableInputError
+from transforms.options import option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Example:
+    name: str = option(help="a name")
+    size: int = option(3, help="a size, 100% of it")
+    share: float | None = option(None, help="a share")
+    kind: Literal["a", "b"] = option("a", help="a kind")
+    cased: bool = option(True, help="a switch")
+    numbers: tuple[int, ...] = option((0,), help="numbers")
+
+
+def parse(*argv: str, beam: dict[str, bool] | None = None) -> tuple[Example, list[str]]:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    options.add_flags(parser, Example)
+    namespace, rest = options.parse(parser, argv, (lambda: beam) if beam is not None else None)
+    return options.from_flags(Example, namespace), rest
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ((), True),
+        (("--cased",), True),
+        (("--nocased",), False),
+        (("--cased=False",), False),
+        (("--cased=true",), True),
+        (("--cased=0",), False),
+        (("-cased=f",), False),
+    ],
+)
+def test_switches_take_the_forms_of_absl(argv: tuple[str, ...], expected: bool) -> None:
+    assert parse("--name=x", *argv)[0].cased is expected
+
+
+def test_values_take_both_forms() -> None:
+    chosen, _ = parse("--name", "x", "--size=5", "--share", "0.5", "--kind=b", "--numbers", "0,14")
+    assert chosen == Example(name="x", size=5, share=0.5, kind="b", numbers=(0, 14))
+
+
+def test_a_misspelt_flag_names_the_nearest() -> None:
+    with pytest.raises(UnusableInputError, match=r"--sise: there is no such flag; did you mean --size\."):
+        parse("--name=x", "--sise=3")
+
+
+def test_a_misspelt_flag_of_beam_names_the_nearest() -> None:
+    with pytest.raises(UnusableInputError, match="did you mean --runner"):
+        parse("--name=x", "--runer=FlinkRunner", beam={"runner": True})
+
+
+def test_a_misspelt_flag_is_named_before_a_missing_one() -> None:
+    with pytest.raises(UnusableInputError, match="did you mean --name"):
+        parse("--nmae=x")
+
+
+def test_flags_are_not_abbreviated() -> None:
+    with pytest.raises(UnusableInputError, match="--siz"):
+        parse("--name=x", "--siz=3")
+
+
+def test_a_missing_flag_is_named() -> None:
+    with pytest.raises(UnusableInputError, match="--name is missing: a name"):
+        parse("--size=3")
+
+
+def test_flags_of_beam_go_through() -> None:
+    beam = {"runner": True, "streaming": False}
+    _, rest = parse("--name=x", "--runner", "FlinkRunner", "--streaming", beam=beam)
+    assert rest == ["--runner", "FlinkRunner", "--streaming"]
+
+
+def test_a_stray_argument_is_refused() -> None:
+    with pytest.raises(UnusableInputError, match="belongs to no flag"):
+        parse("--name=x", "stray", beam={})
+
+
+@pytest.mark.parametrize("value", ["maybe", ""])
+def test_a_switch_takes_no_other_value(value: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse("--name=x", f"--cased={value}")
+    assert ended.value.code == 2
+
+
+def test_a_section_gives_the_same_options() -> None:
+    section = {"name": "x", "size": 5, "share": 1, "kind": "b", "cased": False, "numbers": [0, 14]}
+    made = options.from_mapping(Example, section, where="f: s")
+    assert made == Example(name="x", size=5, share=1.0, kind="b", cased=False, numbers=(0, 14))
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"nam": "x"}, r"f: s\.nam: there is no such option; did you mean name\."),
+        ({}, r"f: s\.name is missing: a name\."),
+        ({"name": 3}, r"f: s\.name must be text, not 3 \(int\)\."),
+        ({"name": "x", "size": "3"}, r"f: s\.size must be a whole number, not '3' \(str\)\."),
+        ({"name": "x", "size": True}, r"f: s\.size must be a whole number, not True \(bool\)\."),
+        ({"name": "x", "cased": "no"}, r"f: s\.cased must be true or false"),
+        ({"name": "x", "kind": "c"}, r"f: s\.kind must be one of a, b, not 'c'"),
+        ({"name": "x", "numbers": [1, "y"]}, r"f: s\.numbers\[1\] must be a whole number"),
+        ({"name": "x", "size": None}, r"f: s\.size must be a whole number, not None"),
+        (["name"], r"f: s must be a mapping"),
+    ],
+)
+def test_a_bad_section_is_one_sentence(section: object, message: str) -> None:
+    with pytest.raises(UnusableInputError, match=message):
+        options.from_mapping(Example, section, where="f: s")
+
+
+def test_the_described_section_reads_back_as_the_defaults() -> None:
+    import yaml
+
+    section = yaml.safe_load(options.describe(Example))
+    assert section["name"] is None
+    assert options.from_mapping(Example, section | {"name": "x"}, where="f") == Example(name="x")

@@ -1,0 +1,232 @@
+"""maskmill extract with the quality filters: counts, the same bytes however it runs, going on, bad flags."""
+
+import bz2
+import hashlib
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import dump_files
+import pytest
+import yaml
+from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests, leftovers, maskmill
+
+from pipelines import cli
+from transforms.inputs import units
+
+ALL = (
+    "--min_characters=60", "--min_letter_share=0.4", "--max_repeated_share=0.3", "--max_list_share=0.5",
+    "--drop_stubs", "--drop_duplicates", "--near_duplicate_threshold=0.8", "--lists=keep",
+)  # fmt: skip
+WORDS = ("river", "stone", "morning", "bridge", "garden", "winter", "music", "letter", "window", "story", "harbour")
+
+
+def paragraph(number: int) -> str:
+    """A paragraph of five sentences of its own."""
+    draw = random.Random(number)
+    return " ".join(f"The {' '.join(draw.choice(WORDS) + str(number) for _ in range(9))} ends." for _ in range(5))
+
+
+def article(number: int, *paragraphs: str) -> str:
+    return dump_files.page(number, f"Article {number}", "\n\n".join(paragraphs))
+
+
+# Page 50 + k repeats a paragraph of page k and ends another one with another word, between paragraphs of its own.
+NORMAL = [article(i, paragraph(3 * i), paragraph(3 * i + 1), "Short.", paragraph(3 * i + 2)) for i in range(1, 41)]
+REPEATING = [
+    article(
+        i + 50,
+        paragraph(1000 + i),
+        paragraph(3 * i).upper(),
+        paragraph(3 * i + 1).removesuffix("ends.") + "stops.",
+        "Short.",
+        paragraph(2000 + i),
+    )
+    for i in range(1, 21)
+]
+ODD = [
+    article(100, paragraph(3), paragraph(6)),  # nothing but duplicates
+    article(101, "Too little text."),
+    article(102, "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34."),
+    article(103, *[paragraph(5000)] * 3),
+    article(104, "\n".join(f"* the river of number {i}" for i in range(20))),
+    article(105, paragraph(5001), "{{geo-stub}}"),
+]
+PAGES = [*NORMAL, *ODD, *REPEATING]
+COUNTS = {
+    "extract": {
+        "read": 66, "documents": 61, "too_short": 1, "few_letters": 1, "repeated_lines": 1, "list_pages": 1,
+        "stub_pages": 1,
+    },
+    # 120 and 2 and 80 paragraphs; `Short.` is too short to be a duplicate.
+    "paragraphs": {"read": 202, "exact_duplicates": 22, "near_duplicates": 20, "emptied_documents": 1},
+}  # fmt: skip
+
+
+def extract(folder: Path, output: Path, *flags: str) -> int:
+    return cli.main(["extract", f"--input={folder}/*.xml", f"--output={output}", *IN_MEMORY, *flags])
+
+
+def manifest(output: Path) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads((output / "manifest.json").read_text())
+    return made
+
+
+def some_counts(output: Path) -> dict[str, dict[str, int]]:
+    return {step: counts for step, counts in manifest(output)["counts"].items() if step in COUNTS}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dump_files.dump_folder(tmp_path_factory, PAGES)
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    output = tmp_path_factory.mktemp("expected") / "text"
+    assert extract(folder, output, "--num_eval_articles=6", "--shard_size_mb=0.02", *ALL) == 0
+    assert some_counts(output) == COUNTS
+    return digests(output, manifests=False)
+
+
+def test_what_is_dropped_is_gone_and_the_first_stays(folder: Path, tmp_path: Path) -> None:
+    assert extract(folder, tmp_path / "text", "--eval_fraction=0", "--keep_titles", *ALL) == 0
+    assert some_counts(tmp_path / "text") == COUNTS
+    text = (tmp_path / "text" / "part-00000-of-00001").read_text()
+    documents = dict(d.split("\n", 1) for d in text.split("\n\n") if d)
+    assert len(documents) == manifest(tmp_path / "text")["counts"]["train"]["documents"] == 60
+
+    def lines(*paragraphs: str) -> str:
+        return "\n".join(p.replace("ends. ", "ends.\n") for p in paragraphs)
+
+    assert documents["Article 7"] == lines(paragraph(21), paragraph(22), "Short.", paragraph(23))
+    assert documents["Article 57"] == lines(paragraph(1007), "Short.", paragraph(2007))
+    assert not {f"Article {i}" for i in range(100, 106)} & set(documents)
+    assert text.count("\n") == manifest(tmp_path / "text")["counts"]["train"]["sentences"] + 60
+
+
+def test_the_eval_articles_hashes_are_of_what_is_left(folder: Path, tmp_path: Path) -> None:
+    assert extract(folder, tmp_path / "text", "--num_eval_articles=30", *ALL) == 0
+    held_out = [a for a in (tmp_path / "text" / "eval.txt").read_bytes().split(b"\n\n") if a]
+    assert len(held_out) == 30 == manifest(tmp_path / "text")["counts"]["eval"]["documents"]
+    hashes = [hashlib.md5(a).hexdigest() for a in held_out]
+    assert (tmp_path / "text" / "eval.md5").read_text().split() == hashes
+
+
+@pytest.mark.parametrize("unit_bytes", [500, 3000])
+def test_every_cut_into_units_gives_the_same_bytes(
+    unit_bytes: int, folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(units, "_SMALLEST_UNIT", unit_bytes)
+    output = tmp_path / "text"
+    assert extract(folder, output, "--num_eval_articles=6", "--shard_size_mb=0.02", *ALL) == 0
+    assert digests(output, manifests=False) == expected
+    assert some_counts(output) == COUNTS
+    assert len(list((output / ".maskmill" / "extract").glob("*.json"))) > 5
+
+
+def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
+    # Five files are five units, which two processes take in any order.
+    for i in range(0, len(PAGES), 14):
+        (tmp_path / f"part{i:02}.xml").write_bytes(dump_files.dump(PAGES[i : i + 14]))
+    output = tmp_path / "text"
+    done = maskmill(
+        "extract", f"--input={tmp_path}/part*.xml", f"--output={output}", "--num_eval_articles=6",
+        "--shard_size_mb=0.02", "--dump_date=2010-01-02", *ALL, *TWO_PROCESSES,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    assert digests(output, manifests=False) == expected
+    assert some_counts(output) == COUNTS
+    assert leftovers(output) == []
+
+
+def test_a_builds_file_has_the_same_options(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
+    flags = ("num_eval_articles=6", "shard_size_mb=0.02", *(f.removeprefix("--") for f in ALL))
+    section = {name: yaml.safe_load(value or "true") for name, _, value in (f.partition("=") for f in flags)}
+    build = {
+        "output": str(tmp_path / "out"),
+        "extract": {"input": f"{folder}/*.xml", **section},
+        "examples": {"vocab_file": str(VOCAB), "dupe_factor": 1},
+    }
+    (tmp_path / "build.yaml").write_text(yaml.safe_dump(build))
+    assert cli.main(["build", str(tmp_path / "build.yaml"), *IN_MEMORY]) == 0
+    assert digests(tmp_path / "out" / "text", manifests=False) == expected
+    assert manifest(tmp_path / "out" / "text")["parameters"]["near_duplicate_threshold"] == 0.8
+
+
+def test_filters_that_drop_nothing_change_nothing(tmp_path: Path) -> None:
+    # The sample's text, its paragraphs split one by one.
+    (tmp_path / "sample.xml").write_bytes(bz2.decompress(DUMP.read_bytes()))
+    none = ("--min_characters=1", "--drop_duplicates", "--near_duplicate_threshold=1", "--min_duplicate_words=100000")
+    assert extract(tmp_path, tmp_path / "plain", "--eval_fraction=0.1") == 0
+    assert extract(tmp_path, tmp_path / "filtered", "--eval_fraction=0.1", *none) == 0
+    assert digests(tmp_path / "filtered", manifests=False) == digests(tmp_path / "plain", manifests=False)
+
+
+def test_a_lost_shard_is_made_again_without_deciding_again(
+    folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "text"
+    flags = ("--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
+    assert extract(folder, output, *flags) == 0
+    # The signatures are a cache: half a kilobyte for each paragraph is not kept.
+    assert not list((output / ".maskmill").rglob("*.paragraphs"))
+    (output / "part-00001-of-00004").unlink()
+    monkeypatch.setattr("transforms.duplicates.decide", None)
+    assert extract(folder, output, *flags) == 0
+    assert digests(output, manifests=False) == expected
+
+
+def test_a_lost_decision_is_made_again(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
+    output = tmp_path / "text"
+    flags = ("--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
+    assert extract(folder, output, *flags) == 0
+    for path in (output / ".maskmill" / "duplicates").iterdir():
+        path.unlink()
+    assert extract(folder, output, *flags) == 0
+    assert digests(output, manifests=False) == expected
+
+
+def test_other_filters_are_another_build(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert extract(folder, tmp_path / "text", "--min_characters=60") == 0
+    assert extract(folder, tmp_path / "text", "--min_characters=61") == 2
+    assert "made with other parameters (min_characters=60, now 61)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--min_characters=0",), "--min_characters must be 1 or more"),
+        (("--near_duplicate_threshold=1.5",), "--near_duplicate_threshold must be above 0"),
+        (
+            ("--compat=mlperf", "--drop_stubs"),
+            "--drop_stubs drops what the reference keeps; leave out --compat mlperf.",
+        ),
+        (("--compat=mlperf", "--max_list_share=0.5"), "--max_list_share drops what the reference keeps"),
+        (("--min_characters=1000000",), "No article is left"),
+    ],
+)
+def test_unusable_flags(
+    flags: tuple[str, ...], message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert extract(folder, tmp_path / "out", *flags) == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert "Traceback" not in errors
+
+
+def test_stubs_are_told_by_templates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text.xml").write_text("One document.\n")
+    assert extract(tmp_path, tmp_path / "out", "--input_format=text", "--drop_stubs") == 2
+    assert "--drop_stubs needs the templates of a dump" in capsys.readouterr().err
+
+
+def test_near_duplicates_need_the_extra(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "datasketch", None)
+    assert extract(folder, tmp_path / "out", "--near_duplicate_threshold=0.8") == 2
+    assert "needs datasketch; install maskmill with its extra: maskmill[quality]." in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

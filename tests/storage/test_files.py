@@ -1,0 +1,106 @@
+"""Files appear whole or not at all."""
+
+import gzip
+import hashlib
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.storage import files
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    path = str(tmp_path / "new" / "file")
+    with files.new_file(path) as file:
+        file.write(b"one")
+        assert not os.path.exists(path)
+        file.write(b"two")
+    assert files.read_bytes(path) == b"onetwo"
+    assert (file.size, file.sha256) == (6, hashlib.sha256(b"onetwo").hexdigest())
+    assert os.listdir(tmp_path / "new") == ["file"]
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), files.new_file(str(tmp_path / "file")) as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failed_write_keeps_what_was_there(tmp_path: Path) -> None:
+    path = str(tmp_path / "file")
+    files.write_bytes(path, b"old")
+    with pytest.raises(ZeroDivisionError), files.new_file(path) as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert files.read_bytes(path) == b"old"
+
+
+def test_packed_files_have_the_same_bytes_each_time(tmp_path: Path) -> None:
+    written = []
+    for name in ("a.gz", "b.gz"):
+        with files.new_file(str(tmp_path / name), packed=True) as file:
+            file.write(b"text " * 1000)
+        written.append((tmp_path / name).read_bytes())
+        assert file.sha256 == hashlib.sha256(written[-1]).hexdigest()
+    assert written[0] == written[1]
+    assert gzip.decompress(written[0]) == b"text " * 1000
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with (
+            pytest.raises(RunFailedError, match="this file cannot be written"),
+            files.new_file(str(tmp_path / "file")) as file,
+        ):
+            file.write(b"x" * 10000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_sweep_takes_only_what_nobody_writes(tmp_path: Path) -> None:
+    killed = (
+        "import os, sys; from transforms import files\n"
+        "context = files.new_file(sys.argv[1]); file = context.__enter__(); file.write(b'half'); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", killed, str(tmp_path / "dead")], check=False).returncode == 9
+    assert len(os.listdir(tmp_path)) == 1
+    with files.new_file(str(tmp_path / "alive")) as file:
+        file.write(b"half")
+        files.delete_abandoned(str(tmp_path))
+        assert [n.split(".")[0] for n in os.listdir(tmp_path)] == ["alive"]
+    assert os.listdir(tmp_path) == ["alive"]
+
+
+def test_patterns_keep_their_order_and_name_a_file_once(tmp_path: Path) -> None:
+    for name in ("b1", "b0", "a0"):
+        (tmp_path / name).write_bytes(name.encode())
+    found = files.match(f"{tmp_path}/b*,{tmp_path}/a0,{tmp_path}/b0")
+    assert [(os.path.basename(f.path), f.size) for f in found] == [("b0", 2), ("b1", 2), ("a0", 2)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [("no-such-file", "does not exist"), ("no-such-*", "matches no file"), ("", "No input was named")],
+)
+def test_a_pattern_without_files_is_one_sentence(pattern: str, message: str) -> None:
+    with pytest.raises(UnusableInputError, match=message):
+        files.match(pattern)
+
+
+def test_a_directory_is_one_sentence_that_names_the_glob(tmp_path: Path) -> None:
+    with pytest.raises(UnusableInputError, match=r"is a directory; name its files, as in .*/\*"):
+        files.match(str(tmp_path))
+
+
+def test_reading_what_is_missing_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UnusableInputError, match="does not exist"):
+        files.open_input(str(tmp_path / "none"))

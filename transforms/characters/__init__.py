@@ -1,0 +1,1 @@
+"""UTF-8, and what a character is, pinned to a Unicode version."""

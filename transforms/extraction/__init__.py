@@ -1,0 +1,1 @@
+"""Wikitext to text."""

@@ -1,0 +1,259 @@
+"""bzip2 files read from any byte on, block by block: single-stream, multistream and pbzip2's all alike.
+
+A block belongs to the byte range in which its mark starts. Whatever cuts a file into ranges, every block is
+decoded by one reader, none is left out unseen: a reader looks at what stands behind each of its blocks, and
+that must be the mark of another block (which the next range finds), or the end of a stream.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from transforms.errors import RunFailedError
+from transforms.inputs.kernels import bzip2 as kernels
+
+# A block of ordinary text takes about 300 kB; the largest possible one 2.3 MB.
+_READ_BYTES = 512 << 10
+_LARGEST_BLOCK = 2_400_000
+# End mark, checksum, padding, "BZh9" and the next mark.
+_BETWEEN_BLOCKS = 6 + 4 + 1 + 4 + 6
+
+
+class RawFile(Protocol):
+    """What the reader needs of a file."""
+
+    def read(self, count: int, /) -> bytes: ...
+
+    def seek(self, offset: int, /) -> object: ...
+
+    def close(self) -> None: ...
+
+
+class Bzip2Blocks:
+    """The decoded blocks whose marks start in bytes [start, end) of a file, and then those behind them.
+
+    Args:
+      file: the raw file; it is read once, from `start` on, in order.
+      open_again: opens it once more, to look at what stands in front of a damaged block.
+      path: the file's name, for messages.
+      start, end: the byte range. A range that starts at 0 must start with a stream's head.
+
+    Attributes:
+      last_is_read: no further block of the range is left. Known as soon as its last block was returned.
+
+    Raises:
+      RunFailedError: the file is damaged; the message names the byte.
+    """
+
+    def __init__(self, file: RawFile, open_again: Callable[[], RawFile], path: str, start: int, end: int) -> None:
+        self.last_is_read = False
+        self._open_again = open_again
+        self._file = file
+        self._path = path
+        self._end_bit = end * 8
+        self._window = np.zeros(kernels.PADDING, np.uint8)
+        self._words = kernels.words_of(self._window)
+        self._window_start = start  # offset in the file of the window's first byte
+        self._at_end_of_file = False
+        self._next_bit: int | None = None  # in the file, of the next block's mark; None behind the last
+        self._is_certain = False  # whether the next block's mark is known to be one
+        self._column = np.empty(kernels.MAX_BLOCK + kernels.SLACK, np.uint8)
+        self._table = np.empty(kernels.MAX_BLOCK, np.uint32)
+        self._lanes = np.empty((kernels.LANES, kernels.MAX_BLOCK), np.uint8)
+        self._raw = np.empty(kernels.MAX_BLOCK, np.uint8)
+        self._counts_at = np.empty(kernels.MAX_BLOCK // 5 + 1, np.int64)
+        self._result = np.zeros(4, np.int64)
+        self._file.seek(start)
+        if start == 0:
+            self._next_bit = self._behind_stream(0)
+            self._is_certain = True
+        else:
+            self._next_bit = self._find(start * 8)
+        self._note_the_end()
+
+    def read(self) -> bytes:
+        """The next block, decoded; b"" behind the last one of the file.
+
+        Raises:
+          RunFailedError: the file is damaged or cut off; the message names the byte.
+        """
+        if self._next_bit is None:
+            return b""
+        block = self._decode(self._next_bit)
+        if block is None and not self._is_certain:
+            self._next_bit = self._true_first_mark(self._next_bit)
+            self._is_certain = True
+            self._note_the_end()
+            if self._next_bit is None or self.last_is_read:
+                return b""
+            block = self._decode(self._next_bit)
+        if block is None:
+            raise self._damaged(self._next_bit, "its checksum or its coding is wrong")
+        self._is_certain = True
+        self._next_bit = self._behind_block(self._block_end())
+        self._note_the_end()
+        return block
+
+    def _note_the_end(self) -> None:
+        self.last_is_read = self._next_bit is None or self._next_bit >= self._end_bit
+
+    def _damaged(self, bit: int, what: str) -> RunFailedError:
+        return RunFailedError(
+            f"{self._path}: the bzip2 data at byte {bit // 8} is damaged ({what}); "
+            "fetch the file again, or compare its checksum with the publisher's."
+        )
+
+    def _cut_off(self) -> RunFailedError:
+        size = self._window_start + self._held()
+        return RunFailedError(
+            f"{self._path}: the file is cut off: it ends at byte {size} in the middle of its bzip2 data; "
+            "fetch it again."
+        )
+
+    def _held(self) -> int:
+        return self._window.size - kernels.PADDING
+
+    def _ensure(self, byte: int, count: int) -> bool:
+        """Makes the window start at or before `byte` (of the file) and hold `count` bytes from there, if there are."""
+        while self._window_start + self._held() < byte + count and not self._at_end_of_file:
+            more = self._file.read(max(_READ_BYTES, byte + count - self._window_start - self._held()))
+            if not more:
+                self._at_end_of_file = True
+                break
+            skip = max(0, min(byte - self._window_start, self._held()))
+            self._window = np.concatenate(
+                [
+                    self._window[skip : self._held()],
+                    np.frombuffer(more, np.uint8),
+                    np.zeros(kernels.PADDING, np.uint8),
+                ]
+            )
+            self._words = kernels.words_of(self._window)
+            self._window_start += skip
+        return self._window_start + self._held() >= byte + count
+
+    def _find(self, first_bit: int) -> int | None:
+        """The first mark of a block at or behind `first_bit`, in the range; None where there is none."""
+        byte = first_bit // 8
+        while byte * 8 < self._end_bit:
+            complete = self._ensure(byte, _READ_BYTES)
+            origin = self._window_start * 8
+            end = min(self._end_bit, origin + self._held() * 8)
+            bit = kernels.find_block(self._window, max(first_bit, byte * 8) - origin, end - origin)
+            if bit >= 0:
+                return int(bit) + origin
+            if not complete:
+                return None
+            # A mark can reach over the window's end.
+            byte = self._window_start + self._held() - 7
+        return None
+
+    def _block_end(self) -> int:
+        return int(self._result[0]) + self._window_start * 8
+
+    def _decode(self, bit: int) -> bytes | None:
+        """The block whose mark starts at `bit`, or None where it is damaged."""
+        ahead = _READ_BYTES
+        while True:
+            complete = self._ensure(bit // 8, ahead)
+            status = kernels.decode_symbols(
+                self._words,
+                self._held() * 8,
+                bit - self._window_start * 8,
+                self._column,
+                self._table,
+                self._result,
+            )
+            if status != kernels.NEED_MORE:
+                break
+            if not complete:
+                if self._is_certain:
+                    raise self._cut_off()
+                return None
+            if ahead > _LARGEST_BLOCK:
+                return None
+            ahead *= 2
+        if status == kernels.RANDOMISED and self._is_certain:
+            raise RunFailedError(
+                f"{self._path}: the block at byte {bit // 8} was written by bzip2 0.9.0 or older, whose randomised "
+                "blocks are not read; unpack the file and pack it again with a current bzip2."
+            )
+        if status != kernels.OK:
+            return None
+        count = int(self._result[1])
+        kernels.walk(self._table, count, self._result[2], self._lanes, self._raw)
+        found = kernels.find_counts(self._raw, count, self._counts_at)
+        if found < 0:
+            return None
+        size = count - found + int(self._raw[self._counts_at[:found]].sum(dtype=np.int64))
+        plain = np.empty(-(-size // 8) * 8, np.uint8)
+        kernels.expand(self._raw, count, self._counts_at, found, plain)
+        checksum = kernels.checksum(plain, size, kernels.CRC_TABLES)
+        return plain[:size].tobytes() if checksum == self._result[3] else None
+
+    def _behind_block(self, bit: int) -> int | None:
+        """The mark of the block that follows what ended at `bit`; None at the end of the file."""
+        self._ensure(bit // 8, _BETWEEN_BLOCKS)
+        held = (self._window_start + self._held()) * 8
+        if bit + 48 > held:
+            raise self._cut_off()
+        mark = kernels.bits_at(self._words, bit - self._window_start * 8, 48)
+        if mark == kernels.BLOCK_MAGIC:
+            return bit
+        if mark != kernels.END_MAGIC:
+            raise self._damaged(bit, "neither a block nor the end of the stream follows there")
+        if bit + 80 > held:
+            raise self._cut_off()
+        return self._behind_stream((bit + 80 + 7) // 8)
+
+    def _behind_stream(self, byte: int) -> int | None:
+        """The mark of the first block of the stream whose head is at `byte`; None at the end of the file."""
+        while True:
+            self._ensure(byte, _BETWEEN_BLOCKS)
+            origin = byte - self._window_start
+            rest = self._window[origin : self._held()].tobytes()[:_BETWEEN_BLOCKS]
+            if not rest:
+                return None
+            if not (rest[:3] == b"BZh"[: len(rest)] and (len(rest) < 4 or rest[3:4] in b"123456789")):
+                raise self._damaged(byte * 8, "no further bzip2 stream starts there")
+            if len(rest) < 10:
+                raise self._cut_off()
+            mark = int.from_bytes(rest[4:10], "big")
+            if mark == kernels.BLOCK_MAGIC:
+                return byte * 8 + 32
+            if mark != kernels.END_MAGIC:
+                raise self._damaged(byte * 8 + 32, "the stream starts with neither a block nor its end")
+            if len(rest) < 14:
+                raise self._cut_off()
+            byte += 14
+
+    def _true_first_mark(self, candidate: int) -> int | None:
+        """Tells a damaged block from one that is none: 48 bits inside a block can look like a mark by chance.
+
+        The blocks in front of the range are followed, from the last one that can be decoded: either they lead to the
+        candidate, which then is a block that is damaged, or past it, to the first true one.
+        """
+        first = max(0, candidate // 8 - 2 * _LARGEST_BLOCK)
+        file = self._open_again()
+        try:
+            before = Bzip2Blocks(file, self._open_again, self._path, first, candidate // 8 + 1)
+            marks = []
+            mark = before._next_bit
+            while mark is not None and mark < candidate:
+                marks.append(mark)
+                mark = before._find(mark + 1)
+            for mark in reversed(marks):
+                before._restart(mark)
+                if before._decode(mark) is not None:
+                    return before._behind_block(before._block_end())
+        finally:
+            file.close()
+        return candidate
+
+    def _restart(self, bit: int) -> None:
+        self._file.seek(bit // 8)
+        self._window = np.zeros(kernels.PADDING, np.uint8)
+        self._words = kernels.words_of(self._window)
+        self._window_start = bit // 8
+        self._at_end_of_file = False

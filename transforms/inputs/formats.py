@@ -1,0 +1,97 @@
+"""What an input file holds and what it is packed with: told by its first bytes and its name."""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, cast
+
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.inputs.sources import Source, container_of
+from transforms.storage import files
+
+_HEAD_BYTES = 64 << 10
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+InputFormat = Literal["mediawiki", "wikiextractor", "text", "jsonl", "parquet"]
+
+_NAMES: Mapping[str, str] = {
+    "mediawiki": "MediaWiki XML dump",
+    "wikiextractor": "file of WikiExtractor's <doc> elements",
+    "text": "plain text file",
+    "jsonl": "JSON lines file",
+    "parquet": "Parquet file",
+}
+
+
+def detect_format(path: str, input_format: str = "auto") -> InputFormat:
+    """The format of a file, by its first bytes (unpacked) and its name, or `input_format` where the file can be that.
+
+    Raises:
+      UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or is not what it is said to be.
+    """
+    return detect(path, input_format)[0]
+
+
+def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
+    """The format of a file as `detect_format` gives it, and its container ("plain", "bz2", "gz", "xz")."""
+    raw = files.read_range(path, 0, 16)
+    if not raw:
+        raise UnusableInputError(f"{path}: this input is empty.")
+    container = container_of(raw)
+    if raw.startswith(b"PAR1"):
+        found: InputFormat = "parquet"
+    else:
+        head = b""
+        with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+            while len(head) < _HEAD_BYTES and (chunk := source.read()):
+                head += chunk
+        if not head.strip():
+            raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
+        if input_format in ("text", "jsonl"):
+            # Anything can be meant as text, or as lines of which some are bad.
+            _refuse_other_encodings(head, path)
+            return cast(InputFormat, input_format), container
+        found = _format_of(head[:_HEAD_BYTES], path)
+    if input_format not in ("auto", found):
+        raise UnusableInputError(f"{path}: this is no {_NAMES[input_format]}, it looks like a {_NAMES[found]}.")
+    return found, container
+
+
+def _refuse_other_encodings(head: bytes, path: str) -> None:
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise UnusableInputError(f"{path}: this input is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8).")
+    if b"\0" in head:
+        raise UnusableInputError(
+            f"{path}: this input is neither text nor packed in a way that is read (bz2, gz, xz); unpack it first."
+        )
+
+
+def _format_of(head: bytes, path: str) -> InputFormat:
+    start = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if start.startswith(b"<") and b"<mediawiki" in start:
+        return "mediawiki"
+    _refuse_other_encodings(head, path)
+    if start.startswith(b"<doc "):
+        return "wikiextractor"
+    is_named_xml = re.search(r"\.xml(\.\w+)?$", path) is not None
+    if start.startswith((b"<?xml", b"<!DOCTYPE", b"<html")) or (is_named_xml and start.startswith(b"<")):
+        raise UnusableInputError(f"{path}: this is XML or HTML, but no MediaWiki dump: it has no <mediawiki>.")
+    if is_named_xml:
+        raise UnusableInputError(f"{path}: this is not XML, although its name says so.")
+    if start.startswith(b"{"):
+        if re.search(r"\.(jsonl|ndjson|json)(\.\w+)?$", path):
+            return "jsonl"
+        with contextlib.suppress(ValueError):
+            json.loads(start.split(b"\n", 1)[0])
+            return "jsonl"
+    return "text"
+
+
+@contextlib.contextmanager
+def unusable_if_damaged() -> Iterator[None]:
+    """What is found wrong with a file before the run makes it unusable input."""
+    try:
+        yield
+    except RunFailedError as error:
+        raise UnusableInputError(str(error)) from error

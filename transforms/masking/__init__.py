@@ -1,0 +1,1 @@
+"""Pieces to instances: sentence pairs with masked positions, in their order."""

@@ -1,0 +1,1 @@
+"""Instances to records in files: serialised, framed, indexed, picked."""

@@ -1,0 +1,1 @@
+"""Documents to text shards and the eval set."""

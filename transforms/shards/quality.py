@@ -1,0 +1,85 @@
+"""Quality filters: which documents are left out of a build. All are off by default.
+
+A filter is a pure function of one document (`QualityFilter.reject`). Duplicate paragraphs are a decision over a whole
+build: transforms/duplicates.py, whose options are here too.
+"""
+
+import collections
+import re
+import unicodedata
+from typing import Literal
+
+from transforms.extraction import wikitext
+from transforms.shards.options import QualityOptions
+
+Reason = Literal["too_short", "few_letters", "repeated_lines", "list_pages", "stub_pages"]
+
+_ENDS_OF_SENTENCES = tuple(end.encode() for end in '.!?…。！？؟۔।。．:;"”»)）')
+_LONG_LINE = 120  # characters from which a line without an end is still prose
+
+
+class QualityFilter:
+    """Decides on documents one at a time. `language` is the code whose words are looked for, besides English."""
+
+    def __init__(self, options: QualityOptions, language: str = "en") -> None:
+        self.options = options
+        own, english = wikitext.language_words(language)
+        titles = sorted({*own.get("list_title", ()), *english["list_title"]})
+        self._list_title = re.compile("|".join(rf"{re.escape(title)}(?!\w)" for title in titles), re.IGNORECASE)
+        stubs = sorted({*own.get("stub", ()), *english["stub"]})
+        names = "|".join(re.escape(name) for name in stubs)
+        self._stub = re.compile(r"\{\{\s*(?:[^{}|\[\]\n]*[ _-])?(?:" + names + r")\s*[|}]", re.IGNORECASE)
+
+    def reject(self, title: bytes, text: bytes, wikitext: bytes = b"") -> Reason | None:
+        """Why a document is left out, or None if it stays.
+
+        text: its plain text, UTF-8, one paragraph or sentence a line. wikitext: its page, for `drop_stubs`.
+        """
+        options = self.options
+        if options.min_characters is not None and len(text.decode("utf-8", "replace")) < options.min_characters:
+            return "too_short"
+        if options.min_letter_share is not None and letter_share(text) < options.min_letter_share:
+            return "few_letters"
+        if options.max_repeated_share is not None and repeated_share(text) > options.max_repeated_share:
+            return "repeated_lines"
+        if options.max_list_share is not None and (
+            self._list_title.match(title.decode("utf-8", "replace")) or list_share(text) > options.max_list_share
+        ):
+            return "list_pages"
+        if options.drop_stubs and self._stub.search(wikitext.decode("utf-8", "replace")):
+            return "stub_pages"
+        return None
+
+
+def letter_share(text: bytes) -> float:
+    """The share of letters and combining marks among a text's characters that are not spaces; 0 for none."""
+    numbers = collections.Counter(text.decode("utf-8", "replace"))
+    characters = sum(number for c, number in numbers.items() if not c.isspace())
+    if not characters:
+        return 0.0
+    # Combining marks are parts of letters in many scripts.
+    return sum(number for c, number in numbers.items() if unicodedata.category(c)[0] in "LM") / characters
+
+
+def repeated_share(text: bytes) -> float:
+    """The share of a text's bytes that stand in lines which have occurred in it before; 0 for an empty text."""
+    seen: set[bytes] = set()
+    repeated = total = 0
+    for line in text.split(b"\n"):
+        line = line.strip()
+        total += len(line)
+        if line in seen:
+            repeated += len(line)
+        seen.add(line)
+    return repeated / total if total else 0.0
+
+
+def list_share(text: bytes) -> float:
+    """The share of a text's lines that read as items of a list: short, without a sentence's end; 0 for no lines."""
+    lines = [line.strip() for line in text.split(b"\n") if line.strip()]
+    if not lines:
+        return 0.0
+    items = sum(
+        len(line.decode("utf-8", "replace")) < _LONG_LINE and not line.endswith(_ENDS_OF_SENTENCES) for line in lines
+    )
+    return items / len(lines)

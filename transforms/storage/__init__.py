@@ -1,0 +1,1 @@
+"""Files that appear whole, records of finished work, and manifests."""

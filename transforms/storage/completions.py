@@ -1,0 +1,130 @@
+"""What is finished already: one small JSON record for each finished piece of work, so that a re-run skips it.
+
+A record lies at `<output>/.maskmill/<kind>/<key>.json`. The key is a fingerprint of everything that the piece
+depends on (its inputs' checksums, the parameters, the format version of the code), so a record that is found
+fits by construction. It is written after the piece's files are complete under their final names.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.storage import files
+from transforms.storage.limits import one_shard_at_a_time
+
+WORK_DIRECTORY = ".maskmill"
+
+# The versions of what each step writes. Raise one when its output changes for the same inputs and parameters:
+# everything made by the older code is then stale and is rebuilt.
+FORMAT_VERSIONS: Mapping[str, int] = {
+    "templates": 1, "extract": 2, "duplicates": 1, "clean": 1, "text": 1, "examples": 1, "eval": 1
+}  # fmt: skip
+
+
+def fingerprint(*parts: Any) -> str:
+    """A 32-digit hexadecimal fingerprint of values that JSON can hold, dataclasses included."""
+    return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:32]
+
+
+def canonical_json(value: Any, *, indent: int | None = None) -> str:
+    """JSON with sorted keys: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=indent, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def work_path(output: str, kind: str, name: str) -> str:
+    """Where a working file of the build into `output` lies."""
+    return files.join(files.join(files.join(output, WORK_DIRECTORY), kind), name)
+
+
+def write_table(output: str, kind: str, key: str, table: npt.NDArray[Any]) -> None:
+    """Writes the array of a piece, `<key>.npy`."""
+    content = io.BytesIO()
+    np.save(content, table)
+    files.write_bytes(work_path(output, kind, f"{key}.npy"), content.getvalue())
+
+
+def read_table(output: str, kind: str, key: str) -> npt.NDArray[Any]:
+    """The array that write_table wrote."""
+    table: npt.NDArray[Any] = np.load(io.BytesIO(files.read_bytes(work_path(output, kind, f"{key}.npy"))))
+    return table
+
+
+def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
+    """The record of a finished piece, or None where it is not finished."""
+    path = work_path(output, kind, f"{key}.json")
+    if not files.exists(path):
+        return None
+    record: dict[str, Any] = json.loads(files.read_bytes(path))
+    return record
+
+
+def store(output: str, kind: str, key: str, record: Mapping[str, Any]) -> None:
+    """Marks a piece as finished. Call it after all files of the piece are under their final names."""
+    files.write_bytes(work_path(output, kind, f"{key}.json"), canonical_json(record, indent=1).encode())
+
+
+def is_intact(path: str, size: int, sha256: str, stored: str | None = None) -> bool:
+    """Whether a file is there with exactly this content.
+
+    Args:
+      path: the file.
+      size, sha256: of the content.
+      stored: the object store's own checksum of it, where it is known: then nothing is read but the store's word.
+    """
+    if stored is not None:
+        return files.stored_checksum(path) == stored
+    return files.exists(path) and files.size(path) == size and files.sha256_of(path) == sha256
+
+
+def renew(output: str, kind: str, key: str) -> None:
+    """Marks a record that was found as used by this run, so that progress counts it."""
+    path = work_path(output, kind, f"{key}.json")
+    if files.is_local(path):
+        with contextlib.suppress(FileNotFoundError):  # another run's closing step may sweep it meanwhile
+            os.utime(path)
+
+
+def once(
+    output: str,
+    kind: str,
+    key: str,
+    make: Callable[[], dict[str, Any]],
+    written: Callable[[dict[str, Any]], Iterable[tuple[str, int, str]]] = lambda record: (),
+) -> dict[str, Any]:
+    """The record of a piece that is finished, or that is made now, with no other one in this process.
+
+    Args:
+      output, kind, key: where the record lies.
+      make: makes the piece's files and returns its record.
+      written: name, size and sha256 of each file below `output` that a record stands for. A record is believed only
+        while these are there as it says.
+    """
+    record = load(output, kind, key)
+    if record is not None:
+        stored = record.get("stored", {})
+        if all(is_intact(files.join(output, name), size, sha, stored.get(name)) for name, size, sha in written(record)):
+            renew(output, kind, key)
+            return record
+    with one_shard_at_a_time():
+        record = make()
+    checksums = {name: files.stored_checksum(files.join(output, name)) for name, _, _ in written(record)}
+    if any(checksums.values()):
+        record |= {"stored": checksums}
+    store(output, kind, key, record)
+    return record

@@ -1,0 +1,1 @@
+"""Text to pieces of a vocabulary."""

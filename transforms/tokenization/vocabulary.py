@@ -1,0 +1,80 @@
+"""WordPiece vocabularies: a text file with one piece a line, as BERT's vocab.txt."""
+
+import dataclasses
+import hashlib
+from typing import Literal
+
+import numpy as np
+
+from transforms.characters.utf8 import is_utf8
+from transforms.errors import UnusableInputError
+from transforms.storage import files
+
+DuplicatePieces = Literal["first", "last"]
+
+SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """A vocabulary that is fit for masking.
+
+    Attributes:
+      path: where it was read.
+      sha256: of the file, in hexadecimal.
+      duplicates: which id a piece has that stands on several lines. "first": lines are numbered without repetitions,
+        as MLPerf's tokenization.py does; "last": by their place in the file, the last line counts, as
+        google-research/bert does.
+      pieces: the distinct pieces, in the order of their first lines.
+      ids: int32[len(pieces)], the id of each. What masking draws a random word from is `pieces`, so an id that
+        "last" leaves unused is never drawn.
+    """
+
+    path: str
+    sha256: str
+    duplicates: DuplicatePieces
+    pieces: tuple[str, ...]
+    ids: np.ndarray = dataclasses.field(compare=False)
+
+    @property
+    def size(self) -> int:
+        """One more than the largest id."""
+        return int(self.ids.max()) + 1
+
+    def id_of(self, piece: str) -> int:
+        """The id of a piece that the vocabulary has."""
+        return int(self.ids[self.pieces.index(piece)])
+
+
+def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabulary:
+    """Reads a vocabulary as the reference does: every carriage return dropped, white space around a piece stripped.
+
+    Raises:
+      UnusableInputError: the file is missing or not UTF-8, or [MASK], [CLS], [SEP] or [UNK] is not in it.
+    """
+    content = files.read_bytes(path)
+    lines = content.replace(b"\r", b"").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    try:
+        stripped = [line.decode().strip() for line in lines]
+    except UnicodeDecodeError:
+        bad = next(number for number, line in enumerate(lines, 1) if not is_utf8(line))
+        raise UnusableInputError(f"{path}, line {bad}: this vocabulary is not UTF-8; is it a vocab.txt?") from None
+    if duplicates == "last":
+        ids = {piece: number for number, piece in enumerate(stripped)}
+    else:
+        ids = {piece: number for number, piece in enumerate(dict.fromkeys(stripped))}
+    missing = [piece for piece in SPECIAL_PIECES if piece not in ids]
+    if missing:
+        raise UnusableInputError(
+            f"{path}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing from this vocabulary; "
+            "masking needs them, each on a line of its own."
+        )
+    return Vocabulary(
+        path=path,
+        sha256=hashlib.sha256(content).hexdigest(),
+        duplicates=duplicates,
+        pieces=tuple(ids),
+        ids=np.fromiter(ids.values(), np.int32, len(ids)),
+    )
