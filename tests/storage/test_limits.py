@@ -36,7 +36,7 @@ def test_a_piece_inside_another_is_refused_at_once(inner_is_finished: bool, tmp_
         return completions.once(output, "text", "inner", lambda: {"size": 1})
 
     if inner_is_finished:
-        assert inner() == {"size": 1}
+        assert outcome(inner) == {"size": 1}
     error = outcome(lambda: completions.once(output, "text", "outer", inner))
     assert isinstance(error, RuntimeError)
     assert "starts another inside it" in str(error)
