@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -28,7 +28,7 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipelines import environments, local_worker
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import completions, files
+from transforms.storage import files, progress
 
 LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
 
@@ -45,16 +45,27 @@ def beam_flags() -> dict[str, bool]:
     return known | dict.fromkeys(environments.JAVA_FLAGS, True)
 
 
-def pipeline_options(
-    beam_arguments: Sequence[str], *, input_bytes: int, pieces: int | None = None, paths: Iterable[str] = ()
-) -> PipelineOptions:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Workload:
+    """How much there is to do, and where.
+
+    Attributes:
+      input_bytes: how much there is to read; small jobs stay in this process.
+      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
+      paths: every input and output: not every runner's workers see this machine's files.
+    """
+
+    input_bytes: int
+    pieces: int | None
+    paths: tuple[str, ...]
+
+
+def pipeline_options(beam_arguments: Sequence[str], workload: Workload) -> PipelineOptions:
     """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
     Args:
       beam_arguments: flags that `options.parse` left for Beam.
-      input_bytes: how much there is to read; small jobs stay in this process.
-      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
-      paths: every input and output: not every runner's workers see this machine's files.
+      workload: how much there is to do.
 
     Raises:
       UnusableInputError: the runner cannot work with these flags or paths.
@@ -62,13 +73,13 @@ def pipeline_options(
     options = PipelineOptions(list(beam_arguments))
     given = {a.partition("=")[0] for a in beam_arguments}
     if not is_local(options):
-        environments.complete(options, given, paths)
+        environments.complete(options, given, workload.paths)
     elif "--direct_running_mode" not in given:
         direct = options.view_as(DirectOptions)
         if "--direct_num_workers" not in given:
             workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            useful = workers if pieces is None else min(workers, pieces)
-            direct.direct_num_workers = useful if input_bytes >= _WORTH_PROCESSES else 1
+            useful = workers if workload.pieces is None else min(workers, workload.pieces)
+            direct.direct_num_workers = useful if workload.input_bytes >= _WORTH_PROCESSES else 1
         direct.direct_running_mode = "in_memory" if direct.direct_num_workers == 1 else "multi_processing"
     return options
 
@@ -79,8 +90,8 @@ def is_local(options: PipelineOptions) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Stage:
-    """What the progress display looks for: finished pieces of a kind under an output directory."""
+class ProgressLine:
+    """What the progress display follows: the finished pieces of a kind below an output directory."""
 
     label: str
     output: str
@@ -90,7 +101,7 @@ class Stage:
 def run(
     build_graph: Callable[[beam.Pipeline], Any],
     options: PipelineOptions,
-    stages: Sequence[Stage] = (),
+    lines: Sequence[ProgressLine] = (),
 ) -> bool:
     """Builds the graph and runs it to its end; returns False where the options ask only for the job's description.
 
@@ -100,7 +111,7 @@ def run(
     """
     # A failure reaches the user as one sentence (`_one_sentence`), not as Beam's log of every attempt at it.
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    watched = Progress(stages) if stages and all(files.is_local(s.output) for s in stages) else None
+    watched = Progress(lines) if lines and all(files.is_local(line.output) for line in lines) else None
     with (
         tempfile.TemporaryDirectory(prefix="maskmill-") as logs,
         _one_sentence(logs),
@@ -207,10 +218,10 @@ def _last_line(error: Exception) -> str:
 
 
 class Progress:
-    """Shows how far the stages are: pieces done, MB/s, time left. One moving line on a terminal, else log lines."""
+    """Shows how far the steps are: pieces done, MB/s, time left. One moving line on a terminal, else log lines."""
 
-    def __init__(self, stages: Sequence[Stage], stream: TextIO | None = None) -> None:
-        self._stages = stages
+    def __init__(self, lines: Sequence[ProgressLine], stream: TextIO | None = None) -> None:
+        self._lines = lines
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._every = 0.5 if self._terminal else 15.0
@@ -236,7 +247,7 @@ class Progress:
             self._show()
 
     def _show(self) -> None:
-        text = " · ".join(t for t in map(self._stage_text, self._stages) if t)
+        text = " · ".join(t for t in map(self._line_text, self._lines) if t)
         if not text or text == self._shown:
             return
         if self._terminal:
@@ -246,32 +257,22 @@ class Progress:
         self._stream.flush()
         self._shown = text
 
-    def _stage_text(self, stage: Stage) -> str:
-        plan = completions.load(stage.output, "plan", stage.kind)
-        if plan is None or not plan["pieces"]:
+    def _line_text(self, line: ProgressLine) -> str:
+        announced = progress.announced(line.output, line.kind)
+        if announced is None or not announced.pieces:
             return ""
-        begun = self._first_seen.setdefault(stage.kind, time.time())
-        directory = completions.work_path(stage.output, stage.kind, "")
-        done = sum(1 for _ in _records_since(directory, self._began))
+        begun = self._first_seen.setdefault(line.kind, time.time())
+        done = progress.finished_since(line.output, line.kind, self._began)
         if not done:
             return ""
-        total, megabytes = plan["pieces"], plan["bytes"] / 1e6
+        total, megabytes = announced.pieces, announced.bytes / 1e6
         elapsed = max(0.1, time.time() - begun)
         share = min(1.0, done / total)
-        text = f"{stage.label} {min(done, total)}/{total}"
+        text = f"{line.label} {min(done, total)}/{total}"
         if done < total:
             left = elapsed / share - elapsed
             text += f", {megabytes * share / elapsed:.1f} MB/s, {_duration(left)} left"
         return text
-
-
-def _records_since(directory: str, began: float) -> Iterator[str]:
-    with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
-        for entry in entries:
-            # A record can go while we look: the closing step sweeps what no longer fits.
-            with contextlib.suppress(FileNotFoundError):
-                if entry.name.endswith(".json") and entry.stat().st_mtime >= began - 1:
-                    yield entry.name
 
 
 def _duration(seconds: float) -> str:

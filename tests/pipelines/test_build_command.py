@@ -251,6 +251,7 @@ def test_a_killed_worker_is_one_sentence_and_a_killed_build_leaves_no_worker(tmp
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )  # fmt: skip
         while len(workers := workers_of(process)) < 2:
+            assert process.poll() is None, process.communicate()[1]
             time.sleep(0.01)
         (workers[0] if victim == "worker" else process).kill()
         errors = process.communicate(timeout=120)[1]

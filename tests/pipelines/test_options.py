@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 
 from pipelines import options
-from pipelines.options import option
 from transforms.errors import UnusableInputError
+from transforms.options import option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
