@@ -24,6 +24,7 @@ DEV = [
     "cryptography>=42",
     "gcp-storage-emulator>=2026.7",
     "hypothesis>=6.100",
+    "import-linter>=2",
     "mypy>=1.11",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "pytest>=8",
