@@ -5,7 +5,6 @@ import dataclasses
 import logging
 import os
 import re
-import shlex
 import signal
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from pipelines import environments
+from pipelines import environments, local_worker
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files, progress
 
@@ -129,7 +128,6 @@ def run(
 
 
 _WORKER_LOG = "workers.log"
-_WORKER_MODULE = "pipelines.local_worker"
 
 
 def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
@@ -137,8 +135,7 @@ def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
     direct = options.view_as(DirectOptions)
     if direct.direct_running_mode != "multi_processing":
         return FnApiRunner()
-    log = shlex.quote(os.path.join(logs, _WORKER_LOG))
-    command = f"exec {shlex.quote(sys.executable)} -m {_WORKER_MODULE} {os.getpid()} 2>>{log}"
+    command = local_worker.command(os.path.join(logs, _WORKER_LOG))
     # The mode would make the runner choose Beam's own command.
     direct.direct_running_mode = "in_memory"
     return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
@@ -164,7 +161,7 @@ def _one_sentence(logs: str) -> Iterator[None]:
             # The runner waits for ever for a worker that ended before it answered, and at the end for the others.
             for worker in psutil.Process().children():
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    if _WORKER_MODULE in worker.cmdline():
+                    if local_worker.is_worker(worker.cmdline()):
                         worker.kill()
             # A real signal: it wakes the main thread from the lock that it waits for.
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
