@@ -1,4 +1,4 @@
-"""The `maskmill` command, which `maskmill/command.py` calls. A stage's module, and Beam with it, is imported when it runs."""
+"""The `maskmill` command, which `maskmill/command.py` calls. It imports a stage, and Beam with it, only to run it."""
 
 import argparse
 import dataclasses
