@@ -1,6 +1,6 @@
 """Wikitext to plain text: which site a dump is of, and the text of its pages.
 
-The work is done by compiled kernels (transforms.kernels.wikitext); this module builds their tables from what the
+The work is done by compiled kernels (transforms.extraction.kernels); this module builds their tables from what the
 dump says of its site (`Site`), from what is known of its language (data/languages.toml) and from the rules for
 templates (transforms.template_rules).
 """
@@ -19,7 +19,8 @@ import numpy as np
 
 from transforms.errors import UnusableInputError
 from transforms.extraction import template_rules
-from transforms.extraction.kernels import wikitext as kernels
+from transforms.extraction.kernels import tables as kernels
+from transforms.extraction.kernels.wikitext import extract, is_disambiguation
 from transforms.extraction.template_expansion import TemplateExpander
 from transforms.inputs.site import Site
 
@@ -289,7 +290,7 @@ class WikitextExtractor:
         if title.endswith(self._titles):
             return True
         n = self._load(text)  # first: it may put a larger buffer in the place of self._text
-        return bool(kernels.is_disambiguation(self._text, n, self._tables))
+        return bool(is_disambiguation(self._text, n, self._tables))
 
     def extract(self, title: bytes, text: bytes) -> bytes:
         """The plain text of a page: UTF-8 in, UTF-8 out, one paragraph a line, no blank lines.
@@ -304,5 +305,5 @@ class WikitextExtractor:
         if not room <= len(self._out) <= max(room, 2 * _KEPT):
             self._out = np.empty(max(room, 2 * _KEPT), np.uint8)
         name = np.frombuffer(title or b" ", np.uint8).copy()
-        length = kernels.extract(self._text, n, name, self._tables, self._out)
+        length = extract(self._text, n, name, self._tables, self._out)
         return self._out[:length].tobytes()
