@@ -98,18 +98,18 @@ class WordTable:
         encoded = text.encode()
         self.add(domain, name, self.intern(encoded), len(encoded))
 
-    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32]]:
+    def arrays(self) -> tuple[NDArray[np.void], NDArray[np.uint8], NDArray[np.int32]]:
         """(words, pool, code) as kernels.tables.Tables has them."""
         capacity = 16
         while capacity < 2 * len(self.entries):
             capacity *= 2
-        words = np.zeros((capacity, 6), np.int32)
+        words = np.zeros(capacity, kernels.WORD)
         offsets = {key: self.intern(key) for _, key in self.entries}
         for (domain, key), (value, second) in self.entries.items():
             source = np.frombuffer(key or b"\0", np.uint8)
             code = int(kernels.hash_bytes(FOLD, domain, source, 0, len(key)))
             row = code & (capacity - 1)
-            while words[row, 1] != 0:
+            while words["domain"][row] != 0:
                 row = (row + 1) & (capacity - 1)
             words[row] = (code, domain, offsets[key], len(key), value, second)
         return words, np.frombuffer(bytes(self.pool) or b"\0", np.uint8).copy(), np.array(self.code, np.int32)

@@ -222,15 +222,14 @@ class WikitextExtractor:
         render_class[list(b"\n'&|=]}[{<_\x01\r")] = 1
         if variants:
             render_class[ord("-")] = 1
-        upper = np.arange(0x600, dtype=np.uint16)
+        upper = np.arange(kernels.CASED, dtype=np.uint16)
         lower = upper.copy()
-        for code in range(0x600):
+        for code in range(kernels.CASED):
             for cases, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
                 # Mappings that change the length in UTF-8 or in characters are left out.
                 if len(form) == 1 and len(form.encode()) == len(chr(code).encode()):
                     cases[code] = ord(form)
         settings = np.zeros(kernels.SETTINGS, np.int64)
-        settings[kernels.SETTING_VARIANTS] = variants
         settings[kernels.SETTING_KEEP_HEADINGS] = self.options.headings == "keep"
         settings[kernels.SETTING_LISTS] = _LISTS[self.options.lists]
         settings[kernels.SETTING_KEEP_APPENDICES] = self.options.appendices == "keep"
@@ -242,8 +241,6 @@ class WikitextExtractor:
             separator = own.get(key, default).encode()
             settings[setting] = words.intern(separator)
             settings[setting + 1] = len(separator)
-        for i, keyword in enumerate((b"display", b"none", b"class")):
-            settings[kernels.SETTING_KEYWORDS + i] = words.intern(keyword)
         settings[kernels.SETTING_GROUP_FROM] = own.get("group_from", 4)
         table, pool, programs = words.arrays()
         return kernels.Tables(

@@ -44,6 +44,17 @@ def kernel(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` as `kernel` does, and always puts its code into its callers instead of a call.
+
+    It is for the pieces of a hot loop: a named tuple of arrays is passed as all their fields, some seven each, which
+    cost more than a short piece's own work.
+    """
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy", inline="always")(function)
+    dispatcher._cache = _KernelCache(function)
+    return dispatcher
+
+
 def kernel_modules() -> list[str]:
     """The names of all modules that hold kernels: `transforms.kernels.*` and `transforms.STEP.kernels.*`."""
     folders = [_HERE, *sorted(_HERE.parent.glob("*/kernels"))]

@@ -1,19 +1,92 @@
-"""TeX formulas to text."""
+"""TeX formulas as a line of text: `<math>` elements that are short and hold nothing but what a line can show.
+
+A function that writes takes where it reads, i, and the output's end, o, and returns both anew; o is -1 for a formula
+that cannot be one line of text, which then shows nothing.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from transforms.extraction.kernels.tables import _SPACE, DOMAIN_TEX, TEX_DELIMITER, TEX_FRACTION, TEX_TEXT, find
-from transforms.extraction.kernels.text import is_digit, is_letter, put_code_point, put_entity, put_superscript
-from transforms.kernels import kernel
+from transforms.extraction.kernels.tables import DOMAIN_TEX, TEX_DELIMITER, TEX_FRACTION, TEX_TEXT, find
+from transforms.extraction.kernels.text import (
+    SUPERSCRIPT_N,
+    is_alphanumeric,
+    is_digit,
+    is_letter,
+    put_code_point,
+    put_entity,
+    put_superscript,
+    skip,
+    stands_at,
+    three_bytes,
+    utf8,
+)
+from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels.ascii import (
+    AMPERSAND,
+    BACKSLASH,
+    CARET,
+    CARRIAGE_RETURN,
+    CLOSE_BRACE,
+    CLOSE_PAREN,
+    COLON,
+    COMMA,
+    DOLLAR,
+    EQUALS,
+    EXCLAMATION,
+    GREATER_THAN,
+    HASH,
+    HYPHEN,
+    LESS_THAN,
+    LOWER_N,
+    NEWLINE,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    OPEN_PAREN,
+    PERCENT,
+    PERIOD,
+    PIPE,
+    PLUS,
+    SEMICOLON,
+    SLASH,
+    SPACE,
+    TAB,
+    TILDE,
+    UNDERSCORE,
+)
 
 MAX_FORMULA = 2000  # bytes of TeX that are turned into text
-MAX_GROUPS = 32  # nested groups in a formula
+MAX_GROUPS = 32  # nested groups
 
+# What a `{` opens, and what the next group or token is for.
 GROUP_PLAIN = 0
-GROUP_BRACKET = 1  # what opened it wrote a bracket
-GROUP_NUMERATOR = 2
-GROUP_NUMERATOR_BRACKET = 3
+GROUP_BRACKET = 1  # a group that gets brackets where it needs them
+GROUP_NUMERATOR = 2  # of a fraction, which gets them too
+GROUP_NUMERATOR_BRACKET = 3  # a numerator that got them
 GROUP_TEXT = 4
+GROUP_NONE = -1  # nothing waits for a group
+
+STATE_DEPTH = 0  # open groups
+STATE_WAITING = 1  # GROUP_*: what the next group is for
+STATES = 2
+
+DEGREE_SIGN = ord("°")
+DOUBLE_BAR = ord("‖")
+ROOT_SIGN = utf8("√")
+CIRC = np.frombuffer(b"\\circ", np.uint8)
+
+
+class Formula(NamedTuple):
+    """What the functions of a formula work on."""
+
+    text: NDArray[np.uint8]
+    end: int  # of the formula in `text`
+    out: NDArray[np.uint8]
+    first: int  # where its text starts in the output
+    groups: NDArray[np.int32]  # [MAX_GROUPS], GROUP_* of the open groups
+    state: NDArray[np.int64]  # [STATES]
 
 
 @kernel
@@ -22,11 +95,11 @@ def group_end(text, i, end):  # type: ignore[no-untyped-def]
     depth = 0
     while i < end:
         c = text[i]
-        if c == 92:
+        if c == BACKSLASH:
             i += 1
-        elif c == 123:
+        elif c == OPEN_BRACE:
             depth += 1
-        elif c == 125:
+        elif c == CLOSE_BRACE:
             depth -= 1
             if depth == 0:
                 return i
@@ -38,210 +111,272 @@ def group_end(text, i, end):  # type: ignore[no-untyped-def]
 def needs_brackets(text, start, end):  # type: ignore[no-untyped-def]
     """True unless the TeX text[start:end] is one run of letters and digits, or one command."""
     i = start
-    if i < end and text[i] == 92:
+    if i < end and text[i] == BACKSLASH:
         i += 1
-    while i < end and (is_letter(text[i]) or is_digit(text[i]) or text[i] == 46):
+    while i < end and (is_alphanumeric(text[i]) or text[i] == PERIOD):
         i += 1
     return i < end
 
 
 @kernel
 def put_spaced(out, o, first):  # type: ignore[no-untyped-def]
-    """Writes a space, unless at the start or behind one; the new end of the output."""
-    if o > first and out[o - 1] != _SPACE and out[o - 1] != 40:
-        out[o] = _SPACE
+    """Writes a space, unless at the start or behind a space or an opening bracket; the new end of the output."""
+    if o > first and out[o - 1] != SPACE and out[o - 1] != OPEN_PAREN:
+        out[o] = SPACE
         return o + 1
     return o
 
 
 @kernel
-def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
-    """Writes the TeX formula text[i:end] as a line of text; the new end of the output, or -1 if it cannot be one."""
-    words = tables.words
-    pool = tables.pool
-    if end - i > MAX_FORMULA:
-        return -1
-    groups = np.empty(MAX_GROUPS, np.int32)
-    depth = 0
-    first = o
-    room = o + 2 * (end - i) + 8
-    argument = -1  # what the next group or token is: GROUP_*, or -1
-    while i < end:
-        if o >= room - 8:
-            return -1
-        c = text[i]
-        if c == 32 or c == 9 or c == 10 or c == 13:
-            if depth > 0 and groups[depth - 1] == GROUP_TEXT:
-                o = put_spaced(out, o, first)
-            i += 1
-            continue
-        if c == 123:
-            if depth >= MAX_GROUPS:
-                return -1
-            kind = GROUP_PLAIN
-            if argument >= 0:
-                kind = argument
-                argument = -1
-                if kind in (GROUP_NUMERATOR, GROUP_BRACKET):
-                    close = group_end(text, i, end)
-                    if close < 0:
-                        return -1
-                    if needs_brackets(text, i + 1, close):
-                        out[o] = 40
-                        o += 1
-                        kind = GROUP_NUMERATOR_BRACKET if kind == GROUP_NUMERATOR else GROUP_BRACKET
-                    elif kind == GROUP_BRACKET:
-                        kind = GROUP_PLAIN
-            groups[depth] = kind
-            depth += 1
-            i += 1
-            continue
-        if c == 125:
-            if depth == 0:
-                return -1
-            depth -= 1
-            kind = groups[depth]
-            if kind in (GROUP_BRACKET, GROUP_NUMERATOR_BRACKET):
-                while o > first and out[o - 1] == _SPACE:
-                    o -= 1
-                out[o] = 41
-                o += 1
-            if kind in (GROUP_NUMERATOR, GROUP_NUMERATOR_BRACKET):
-                out[o] = 47
-                o += 1
-                argument = GROUP_BRACKET
-            i += 1
-            continue
-        if c == 94:  # ^
-            i += 1
-            while i < end and text[i] == _SPACE:
-                i += 1
-            stop = i + 1
-            start = i
-            if text[i] == 123:
-                stop = group_end(text, i, end)
-                if stop < 0:
-                    return -1
-                start = i + 1
-            k = start
-            while k < stop and (is_digit(text[k]) or text[k] == 43 or text[k] == 45):
-                k += 1
-            if k == stop and k > start:
-                for m in range(start, stop):
-                    o = put_superscript(out, o, text[m])
-                i = stop + 1 if start > i else stop
-            elif text[start] == 92 and is_circ(text, start):
-                o = put_code_point(out, o, np.int64(0xB0))
-                i = stop + 1 if start > i else start + 5
-            elif text[start] == 110 and (start == i or stop == start + 1):
-                o = put_code_point(out, o, np.int64(0x207F))
-                i = stop + 1 if start > i else stop
-            else:
-                out[o] = 94
-                o += 1
-                if start > i:
-                    argument = GROUP_BRACKET
-            continue
-        if c == 95:  # _
-            out[o] = 95
-            o += 1
-            i += 1
-            while i < end and text[i] == _SPACE:
-                i += 1
-            if i < end and text[i] == 123:
-                argument = GROUP_BRACKET
-            continue
-        if c == 92:  # a command
-            j = i + 1
-            while j < end and is_letter(text[j]):
-                j += 1
-            if j == i + 1:
-                c = text[j]
-                if c in (44, 59, 58, 32, 62):
-                    o = put_spaced(out, o, first)
-                elif c in (123, 125, 37, 36, 38, 35, 95):
-                    out[o] = c
-                    o += 1
-                elif c == 124:
-                    o = put_code_point(out, o, np.int64(0x2016))
-                elif c != 33:
-                    return -1
-                i = j + 1
-                continue
-            row = find(tables, np.int64(DOMAIN_TEX), text, i + 1, j)
-            if row < 0:
-                return -1
-            kind = words[row, 5]
-            i = j
-            if kind >= 0:
-                offset = words[row, 4]
-                k = 0
-                if pool[offset] == _SPACE:
-                    o = put_spaced(out, o, first)
-                    k = 1
-                while k < kind:
-                    out[o] = pool[offset + k]
-                    o += 1
-                    k += 1
-                # The root sign binds what follows it.
-                if kind == 3 and pool[offset] == 0xE2 and pool[offset + 1] == 0x88 and pool[offset + 2] == 0x9A:
-                    if i < end and text[i] == 91:
-                        return -1
-                    argument = GROUP_BRACKET
-            elif kind == TEX_FRACTION:
-                while i < end and text[i] == _SPACE:
-                    i += 1
-                if i >= end or text[i] != 123:
-                    return -1
-                argument = GROUP_NUMERATOR
-            elif kind == TEX_DELIMITER:
-                if i < end and text[i] == 46:
-                    i += 1
-            elif kind == TEX_TEXT:
-                argument = GROUP_TEXT
-            continue
-        if argument >= 0 and argument != GROUP_TEXT:
-            argument = -1
-        if c == 38:
-            before = i
-            i, o = put_entity(text, i, end, out, o, tables)
-            if i == before + 1:
-                return -1
-            continue
-        if c in (61, 60, 62, 43, 45) and not (depth > 0 and groups[depth - 1] == GROUP_TEXT):
-            unary = (
-                o == first
-                or out[o - 1] in (40, 44, 94, 95, 61, 91, 123, 124, 60, 62)
-                or (o - 2 >= first and out[o - 1] == _SPACE and out[o - 2] in (61, 44, 60, 62))
-            )
-            if c in (43, 45) and unary:
-                out[o] = c
-                o += 1
-            else:
-                o = put_spaced(out, o, first)
-                out[o] = c
-                out[o + 1] = _SPACE
-                o += 2
-            i += 1
-            continue
-        if c == 126:
-            o = put_spaced(out, o, first)
-            i += 1
-            continue
-        out[o] = c
-        o += 1
-        i += 1
-        if c == 44:
-            out[o] = _SPACE
-            o += 1
-    if depth > 0:
-        return -1
-    while o > first and out[o - 1] == _SPACE:
+def without_spaces(out, o, first):  # type: ignore[no-untyped-def]
+    """The end of the output before the spaces at its end."""
+    while o > first and out[o - 1] == SPACE:
         o -= 1
     return o
 
 
+@inlined_kernel
+def is_in_text(formula):  # type: ignore[no-untyped-def]
+    """True inside the argument of a command such as `\\text`."""
+    depth = formula.state[STATE_DEPTH]
+    return depth > 0 and formula.groups[depth - 1] == GROUP_TEXT
+
+
+@inlined_kernel
+def open_group(formula, i, o):  # type: ignore[no-untyped-def]
+    """Opens the group whose `{` is at i."""
+    text, end, out = formula.text, formula.end, formula.out
+    depth = formula.state[STATE_DEPTH]
+    if depth >= MAX_GROUPS:
+        return i, -1
+    kind = formula.state[STATE_WAITING]
+    formula.state[STATE_WAITING] = GROUP_NONE
+    if kind == GROUP_NONE:
+        kind = GROUP_PLAIN
+    elif kind == GROUP_NUMERATOR or kind == GROUP_BRACKET:
+        close = group_end(text, i, end)
+        if close < 0:
+            return i, -1
+        if needs_brackets(text, i + 1, close):
+            out[o] = OPEN_PAREN
+            o += 1
+            kind = GROUP_NUMERATOR_BRACKET if kind == GROUP_NUMERATOR else GROUP_BRACKET
+        elif kind == GROUP_BRACKET:
+            kind = GROUP_PLAIN
+    formula.groups[depth] = kind
+    formula.state[STATE_DEPTH] = depth + 1
+    return i + 1, o
+
+
+@inlined_kernel
+def close_group(formula, i, o):  # type: ignore[no-untyped-def]
+    """Closes the innermost group; i is at its `}`."""
+    out = formula.out
+    depth = formula.state[STATE_DEPTH] - 1
+    if depth < 0:
+        return i, -1
+    formula.state[STATE_DEPTH] = depth
+    kind = formula.groups[depth]
+    if kind == GROUP_BRACKET or kind == GROUP_NUMERATOR_BRACKET:
+        o = without_spaces(out, o, formula.first)
+        out[o] = CLOSE_PAREN
+        o += 1
+    if kind == GROUP_NUMERATOR or kind == GROUP_NUMERATOR_BRACKET:
+        out[o] = SLASH
+        o += 1
+        formula.state[STATE_WAITING] = GROUP_BRACKET
+    return i + 1, o
+
+
+@inlined_kernel
+def put_power(formula, i, o):  # type: ignore[no-untyped-def]
+    """Writes what follows the `^` at i as superscript characters, if it is a number, a degree or n; else the `^`."""
+    text, end, out = formula.text, formula.end, formula.out
+    i = skip(text, i + 1, end, SPACE)
+    grouped = text[i] == OPEN_BRACE
+    start = i
+    stop = i + 1
+    if grouped:
+        start = i + 1
+        stop = group_end(text, i, end)
+        if stop < 0:
+            return i, -1
+    k = start
+    while k < stop and (is_digit(text[k]) or text[k] == PLUS or text[k] == HYPHEN):
+        k += 1
+    after = stop + 1 if grouped else stop
+    if k == stop and k > start:
+        for m in range(start, stop):
+            o = put_superscript(out, o, text[m])
+        return after, o
+    if stands_at(text, start, CIRC):
+        # What follows the command in its group is dropped.
+        return after if grouped else start + len(CIRC), put_code_point(out, o, np.int64(DEGREE_SIGN))
+    if text[start] == LOWER_N and stop == start + 1:
+        return after, put_code_point(out, o, np.int64(SUPERSCRIPT_N))
+    out[o] = CARET
+    if grouped:
+        formula.state[STATE_WAITING] = GROUP_BRACKET
+    return i, o + 1
+
+
+@inlined_kernel
+def put_index(formula, i, o):  # type: ignore[no-untyped-def]
+    """Writes the `_` at i."""
+    formula.out[o] = UNDERSCORE
+    i = skip(formula.text, i + 1, formula.end, SPACE)
+    if i < formula.end and formula.text[i] == OPEN_BRACE:
+        formula.state[STATE_WAITING] = GROUP_BRACKET
+    return i, o + 1
+
+
+@inlined_kernel
+def put_escape(formula, j, o):  # type: ignore[no-untyped-def]
+    """Writes a command of one sign, which stands at j, behind its backslash."""
+    out = formula.out
+    c = formula.text[j]
+    if c == COMMA or c == SEMICOLON or c == COLON or c == SPACE or c == GREATER_THAN:
+        o = put_spaced(out, o, formula.first)
+    elif c in (OPEN_BRACE, CLOSE_BRACE, PERCENT, DOLLAR, AMPERSAND, HASH, UNDERSCORE):
+        out[o] = c
+        o += 1
+    elif c == PIPE:
+        o = put_code_point(out, o, np.int64(DOUBLE_BAR))
+    elif c != EXCLAMATION:
+        return j, -1
+    return j + 1, o
+
+
+@inlined_kernel
+def put_symbol(formula, pool, offset, length, i, o):  # type: ignore[no-untyped-def]
+    """Writes the text that a command stands for, which ends at i. A space before it is one only where it shows."""
+    out = formula.out
+    k = 0
+    if pool[offset] == SPACE:
+        o = put_spaced(out, o, formula.first)
+        k = 1
+    while k < length:
+        out[o] = pool[offset + k]
+        o += 1
+        k += 1
+    # The root sign binds what follows it.
+    if length == 3 and three_bytes(pool, offset) == ROOT_SIGN:
+        if i < formula.end and formula.text[i] == OPEN_BRACKET:
+            return i, -1
+        formula.state[STATE_WAITING] = GROUP_BRACKET
+    return i, o
+
+
+@inlined_kernel
+def put_command(formula, tables, i, o):  # type: ignore[no-untyped-def]
+    """Writes the command whose backslash is at i, or does what it says."""
+    text, end, state = formula.text, formula.end, formula.state
+    j = i + 1
+    while j < end and is_letter(text[j]):
+        j += 1
+    if j == i + 1:
+        return put_escape(formula, j, o)
+    row = find(tables, np.int64(DOMAIN_TEX), text, i + 1, j)
+    if row < 0:
+        return i, -1
+    kind = tables.words[row].second
+    if kind >= 0:
+        return put_symbol(formula, tables.pool, int(tables.words[row].value), kind, j, o)
+    if kind == TEX_FRACTION:
+        j = skip(text, j, end, SPACE)
+        if j >= end or text[j] != OPEN_BRACE:
+            return i, -1
+        state[STATE_WAITING] = GROUP_NUMERATOR
+    elif kind == TEX_DELIMITER:
+        j += j < end and text[j] == PERIOD
+    elif kind == TEX_TEXT:
+        state[STATE_WAITING] = GROUP_TEXT
+    return j, o
+
+
+@inlined_kernel
+def is_sign(out, o, first):  # type: ignore[no-untyped-def]
+    """True if a plus or minus at the end of the output is the sign of what follows, as nothing stands before it."""
+    if o == first:
+        return True
+    before = out[o - 1]
+    if before in (OPEN_PAREN, COMMA, CARET, UNDERSCORE, EQUALS, OPEN_BRACKET, OPEN_BRACE, PIPE, LESS_THAN, GREATER_THAN):
+        return True
+    if before != SPACE or o - 2 < first:
+        return False
+    before = out[o - 2]
+    return before == EQUALS or before == COMMA or before == LESS_THAN or before == GREATER_THAN
+
+
+@inlined_kernel
+def put_operator(out, o, first, c):  # type: ignore[no-untyped-def]
+    """Writes an operator, with spaces around it unless it is a sign; the new end of the output."""
+    if (c == PLUS or c == HYPHEN) and is_sign(out, o, first):
+        out[o] = c
+        return o + 1
+    o = put_spaced(out, o, first)
+    out[o] = c
+    out[o + 1] = SPACE
+    return o + 2
+
+
+@inlined_kernel
+def put_token(formula, tables, i, o):  # type: ignore[no-untyped-def]
+    """Writes what starts at i and is neither white space, a group, an index nor a command."""
+    text, out, first = formula.text, formula.out, formula.first
+    if formula.state[STATE_WAITING] != GROUP_TEXT:
+        formula.state[STATE_WAITING] = GROUP_NONE
+    c = text[i]
+    if c == AMPERSAND:
+        after, o = put_entity(text, i, formula.end, out, o, tables)
+        # An `&` that starts no entity aligns lines.
+        return after, o if after > i + 1 else -1
+    is_operator = c == EQUALS or c == LESS_THAN or c == GREATER_THAN or c == PLUS or c == HYPHEN
+    if is_operator and not is_in_text(formula):
+        return i + 1, put_operator(out, o, first, c)
+    if c == TILDE:
+        return i + 1, put_spaced(out, o, first)
+    out[o] = c
+    o += 1
+    if c == COMMA:
+        out[o] = SPACE
+        o += 1
+    return i + 1, o
+
+
 @kernel
-def is_circ(text, i):  # type: ignore[no-untyped-def]
-    """True if the command `\\circ` stands at i."""
-    return text[i + 1] == 99 and text[i + 2] == 105 and text[i + 3] == 114 and text[i + 4] == 99
+def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
+    """Writes the TeX formula text[i:end] as a line of text; the new end of the output, or -1 if it cannot be one."""
+    if end - i > MAX_FORMULA:
+        return -1
+    first = o
+    room = o + 2 * (end - i)
+    groups = np.empty(MAX_GROUPS, np.int32)
+    state = np.zeros(STATES, np.int64)
+    state[STATE_WAITING] = GROUP_NONE
+    formula = Formula(text, end, out, first, groups, state)
+    while i < end:
+        if o >= room:
+            return -1
+        c = text[i]
+        if c == SPACE or c == TAB or c == NEWLINE or c == CARRIAGE_RETURN:
+            if is_in_text(formula):
+                o = put_spaced(out, o, first)
+            i += 1
+        elif c == OPEN_BRACE:
+            i, o = open_group(formula, i, o)
+        elif c == CLOSE_BRACE:
+            i, o = close_group(formula, i, o)
+        elif c == CARET:
+            i, o = put_power(formula, i, o)
+        elif c == UNDERSCORE:
+            i, o = put_index(formula, i, o)
+        elif c == BACKSLASH:
+            i, o = put_command(formula, tables, i, o)
+        else:
+            i, o = put_token(formula, tables, i, o)
+        if o < 0:
+            return -1
+    if state[STATE_DEPTH] > 0:
+        return -1
+    return without_spaces(out, o, first)

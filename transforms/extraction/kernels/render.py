@@ -1,6 +1,20 @@
-"""Second pass: writes the text of a page."""
+"""Second pass: writes the text of a page.
+
+`render` walks the page once from left to right, copies what is prose and jumps over what is dropped. Where a construct
+shows a part of itself (a link its label, a template its arguments) that part is rendered in place: a frame says where
+it ends and where to go on then. Arguments of templates are written to the output like all else; when the call ends,
+its rule is evaluated behind them and the result is moved to where they started.
+
+Every byte read makes at most two bytes of output outside template rules, a rule gives at most its arguments' bytes plus
+RULE_SLACK, and rules nest at most MAX_RULE_DEPTH deep, so time and memory grow linearly with the page.
+
+A function that reads and writes takes where it reads, p, and the output's end, o, and returns both anew.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transforms.extraction.kernels.formula import put_formula
 from transforms.extraction.kernels.lines import (
@@ -11,10 +25,21 @@ from transforms.extraction.kernels.lines import (
     LINE_PROSE,
     classify_line,
     ends_as_sentence,
+    is_list_mark,
     reads_as_prose,
     stray_bold,
 )
-from transforms.extraction.kernels.rules import close_argument, evaluate, find_template, where_called
+from transforms.extraction.kernels.links import external_shows, link_shows, namespace_of, variant_shows
+from transforms.extraction.kernels.rules import (
+    ARGUMENT,
+    MAX_ARGUMENTS,
+    Call,
+    close_argument,
+    evaluate,
+    find_template,
+    open_argument,
+    where_called,
+)
 from transforms.extraction.kernels.structure import (
     EVENT_COMMENT,
     EVENT_EXTERNAL,
@@ -25,501 +50,315 @@ from transforms.extraction.kernels.structure import (
     EVENT_VARIANT,
 )
 from transforms.extraction.kernels.tables import (
-    _NEWLINE,
-    _SPACE,
-    DOMAIN_NAMESPACE,
     DOMAIN_SECTION,
-    DOMAIN_TAG,
-    DOMAIN_VARIANT,
     LISTS_KEEP,
     LISTS_SENTENCES,
-    MAX_ARGUMENTS,
-    MAX_TARGET,
-    NAMESPACE_CATEGORY,
     NAMESPACE_FILE,
-    NAMESPACE_LANGUAGE,
-    NAMESPACE_SITE,
     RULE_SLACK,
     SETTING_KEEP_APPENDICES,
     SETTING_KEEP_HEADINGS,
     SETTING_LISTS,
-    TAG_BLOCK,
-    TAG_BREAK,
-    TAG_HIDDEN,
     TAG_INLINE,
     TAG_LITERAL,
     TAG_MATH,
-    TAG_REFERENCE,
-    TAG_SUPERSCRIPT,
-    TAG_TABLE,
     find,
 )
-from transforms.extraction.kernels.tags import same_name, tag_end, tag_name_end
-from transforms.extraction.kernels.text import (
-    MARK,
-    is_blank,
-    is_digit,
-    is_letter,
-    put_code_point,
-    put_entity,
-    put_superscript,
-    trim,
+from transforms.extraction.kernels.tags import put_tag
+from transforms.extraction.kernels.text import MARK, copy, is_blank, put_entity, put_mark, skip, trim
+from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels.ascii import (
+    AMPERSAND,
+    APOSTROPHE,
+    CARRIAGE_RETURN,
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    COMMA,
+    EQUALS,
+    LESS_THAN,
+    NEWLINE,
+    NOT_ASCII,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    PERIOD,
+    PIPE,
+    SEMICOLON,
+    SPACE,
+    TAB,
+    UNDERSCORE,
+    UPPER_A,
+    UPPER_Z,
 )
-from transforms.kernels import kernel
 
-MAX_FRAMES = 256
-MAX_RULE_DEPTH = 24
+MAX_FRAMES = 256  # constructs rendered within one another
+MAX_RULE_DEPTH = 24  # template calls among them
+OUTPUT_MARGIN = 64  # bytes at the end of the output that no rule writes to
+DEEPEST_APPENDIX = 2  # level of the headings that can start a section of sources and links
+LONGEST_SWITCH = 80  # bytes of a behaviour switch
+SHORTEST_SWITCH = 5
+LONGEST_PREFIX = 60  # bytes looked at for the namespace of a link that is never closed
+
+# What is being rendered inside a construct: up to `end` in the page, then on from `resume`. A template's frame also has
+# where its text starts in the output, its program, its first argument, the argument that is being written (-1 before
+# the first `|`), and the number that the next argument without a name gets.
+FRAME = np.dtype(
+    [
+        ("kind", np.int32),
+        ("end", np.int32),
+        ("resume", np.int32),
+        ("output", np.int32),
+        ("program", np.int32),
+        ("first_argument", np.int32),
+        ("argument", np.int32),
+        ("position", np.int32),
+    ]
+)
 
 FRAME_RANGE = 1
 FRAME_TEMPLATE = 2
 
+STATE_DEPTH = 0  # frames
+STATE_LIMIT = 1  # where the innermost frame ends, or the page
+STATE_RULES = 2  # template frames
+STATE_ARGUMENTS = 3  # rows of `arguments` in use
+STATE_EVENT = 4  # the first event that does not lie behind us
+STATE_QUOTES_END = 5  # up to where in the page apostrophes are counted
+STATE_STRAY_BOLD = 6  # see stray_bold
+STATE_SKIP_LEVEL = 7  # > 0: inside a section that is dropped, whose heading has this level
+STATE_LINE_KIND = 8  # LINE_* of the page's line
+STATE_LEVEL = 9  # of the heading that the line is
+STATE_LINE_START = 10  # where the line's text starts in the output
+STATE_BLANK_TO = 11  # up to where the line's text is known to be blank
+STATES = 12
 
-@kernel
-def find_variant(text, start, end, tables):  # type: ignore[no-untyped-def]
-    """(first byte, one past the last) of what `-{...}-` shows, its content being text[start:end].
 
-    Of `code:text;` pairs it is the pair whose code ranks first for the language; a rule that shows nothing (flags
-    H, T, -) gives an empty range.
+class Page(NamedTuple):
+    """What the second pass works on."""
+
+    text: NDArray[np.uint8]
+    n: int
+    events: NDArray[np.void]  # EVENT
+    used: int  # rows of `events`
+    out: NDArray[np.uint8]
+    frames: NDArray[np.void]  # FRAME[MAX_FRAMES]
+    arguments: NDArray[np.void]  # ARGUMENT[MAX_ARGUMENTS]
+    state: NDArray[np.int64]  # [STATES]
+
+
+@inlined_kernel
+def put_byte(out, o, c):  # type: ignore[no-untyped-def]
+    """Writes a byte; the new end of the output."""
+    out[o] = c
+    return o + 1
+
+
+@inlined_kernel
+def line_is_blank(page, o):  # type: ignore[no-untyped-def]
+    """True if the line's text up to o is blank. Each byte of it is looked at once."""
+    blank_to = page.state[STATE_BLANK_TO]
+    while blank_to < o and is_blank(page.out[blank_to]):
+        blank_to += 1
+    page.state[STATE_BLANK_TO] = blank_to
+    return blank_to >= o
+
+
+@inlined_kernel
+def enter_range(page, end, resume):  # type: ignore[no-untyped-def]
+    """Renders up to `end` next, and then goes on from `resume`."""
+    depth = page.state[STATE_DEPTH]
+    page.frames[depth].kind = FRAME_RANGE
+    page.frames[depth].end = end
+    page.frames[depth].resume = resume
+    page.state[STATE_DEPTH] = depth + 1
+    page.state[STATE_LIMIT] = end
+
+
+@inlined_kernel
+def in_template(page):  # type: ignore[no-untyped-def]
+    """True if the innermost frame is a template's."""
+    depth = page.state[STATE_DEPTH]
+    return depth > 0 and page.frames[depth - 1].kind == FRAME_TEMPLATE
+
+
+@inlined_kernel
+def start_line(page, q):  # type: ignore[no-untyped-def]
+    """Begins the line of the page that starts at q; the first byte of its content."""
+    kind, p, level, heading_end, heading_line_end = classify_line(page.text, q, page.n)
+    page.state[STATE_LINE_KIND] = kind
+    page.state[STATE_LEVEL] = level
+    if kind == LINE_HEADING:
+        enter_range(page, heading_end, heading_line_end)
+    return p
+
+
+@inlined_kernel
+def enter_section(page, o, tables):  # type: ignore[no-untyped-def]
+    """Notes at the end of a heading whether its section is dropped."""
+    state = page.state
+    level = state[STATE_LEVEL]
+    if level <= state[STATE_SKIP_LEVEL]:
+        state[STATE_SKIP_LEVEL] = 0
+    keeps_all = tables.settings[SETTING_KEEP_APPENDICES] != 0
+    if state[STATE_SKIP_LEVEL] == 0 and level <= DEEPEST_APPENDIX and not keeps_all:
+        start, end = trim(page.out, state[STATE_LINE_START], o)
+        if find(tables, np.int64(DOMAIN_SECTION), page.out, start, end) >= 0:
+            state[STATE_SKIP_LEVEL] = level
+
+
+@inlined_kernel
+def line_is_kept(page, o, tables):  # type: ignore[no-untyped-def]
+    """True if the text of the line that ends at o is kept."""
+    kind = page.state[STATE_LINE_KIND]
+    if line_is_blank(page, o) or page.state[STATE_SKIP_LEVEL] > 0 or kind == LINE_DROPPED:
+        return False
+    start = page.state[STATE_LINE_START]
+    if kind == LINE_HEADING:
+        return tables.settings[SETTING_KEEP_HEADINGS] != 0
+    if kind == LINE_LIST:
+        lists = tables.settings[SETTING_LISTS]
+        return lists == LISTS_KEEP or (lists == LISTS_SENTENCES and ends_as_sentence(page.out, start, o))
+    return kind != LINE_INDENTED or reads_as_prose(page.out, start, o)
+
+
+@inlined_kernel
+def finish_line(page, p, o, tables):  # type: ignore[no-untyped-def]
+    """Ends the line of the page whose newline is at p, and begins the next one."""
+    state = page.state
+    kind = state[STATE_LINE_KIND]
+    if kind == LINE_HEADING:
+        enter_section(page, o, tables)
+    kept = line_is_kept(page, o, tables)
+    p = start_line(page, p + 1)
+    if kept:
+        joined = kind == LINE_PROSE and state[STATE_LINE_KIND] == LINE_PROSE
+        o = put_byte(page.out, o, SPACE if joined else NEWLINE)
+    else:
+        # Nothing is left of this line: the line before it ends a paragraph, unless a comment was all.
+        o = state[STATE_LINE_START]
+        if o > 0:
+            page.out[o - 1] = NEWLINE
+    state[STATE_LINE_START] = o
+    state[STATE_BLANK_TO] = o
+    return p, o
+
+
+@inlined_kernel
+def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
+    """Evaluates the template whose frame was left and puts its text in the place of its arguments; the output's end.
+
+    p: where the page goes on, which tells how much of the output the rest of it may need.
     """
-    j = start
-    while j < end and j < start + 20 and text[j] != 124 and text[j] != 58 and text[j] != 123:
-        j += 1
-    if j < end and text[j] == 124:
-        for k in range(start, j):
-            c = text[k]
-            if c == 72 or c == 84 or (c == 45 and not is_letter(text[k - 1]) and not is_letter(text[k + 1])):
-                return end, end
-            if c == 82:
-                return j + 1, end
-        start = j + 1
-    best = -1
-    best_start = start
-    best_end = end
-    i = start
-    while i < end:
-        # One `code:text` piece.
-        piece = i
-        while i < end and text[i] != 59:
-            i += 1
-        colon = piece
-        while colon < i and colon < piece + 20 and text[colon] != 58:
-            colon += 1
-        if colon < i and text[colon] == 58:
-            a, b = trim(text, piece, colon)
-            row = find(tables, np.int64(DOMAIN_VARIANT), text, a, b)
-            if row >= 0:
-                rank = tables.words[row, 4]
-                if best < 0 or rank < best:
-                    best = rank
-                    best_start = colon + 1
-                    best_end = i
-        i += 1
-    return best_start, best_end
+    out, state = page.out, page.state
+    frame = page.frames[state[STATE_DEPTH]]
+    start = int(frame.output)
+    first = int(frame.first_argument)
+    last = first
+    if frame.argument >= 0:
+        close_argument(page.arguments, frame.argument, out, o, frame.position)
+        last = state[STATE_ARGUMENTS]
+    else:
+        o = start
+    room = min(len(out) - OUTPUT_MARGIN - 2 * (page.n - p), o + (o - start) + RULE_SLACK)
+    state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
+    flags = where_called(out, state[STATE_LINE_START], start, line_is_blank(page, start))
+    end = evaluate(Call(tables, page.arguments, first, last, out, room, title, flags), frame.program, o)
+    o = copy(out, o, end, out, start) if end > o else put_mark(out, start)
+    state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
+    state[STATE_ARGUMENTS] = first
+    state[STATE_RULES] -= 1
+    return o
 
 
-@kernel
-def render(text, n, events, used, title, tables, out):  # type: ignore[no-untyped-def]
-    """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
+@inlined_kernel
+def leave_frame(page, o, title, tables):  # type: ignore[no-untyped-def]
+    """Leaves the innermost frame, all of which is rendered."""
+    depth = page.state[STATE_DEPTH] - 1
+    page.state[STATE_DEPTH] = depth
+    p = int(page.frames[depth].resume)
+    if page.frames[depth].kind == FRAME_TEMPLATE:
+        o = finish_template(page, p, o, title, tables)
+    page.state[STATE_LIMIT] = int(page.frames[depth - 1].end) if depth > 0 else page.n
+    return p, o
 
-    Lines end with a newline, MARK stands where something was dropped, white space is not yet collapsed.
-    """
-    classes = tables.render_class
-    words = tables.words
-    settings = tables.settings
-    keep_headings = settings[SETTING_KEEP_HEADINGS] != 0
-    lists = settings[SETTING_LISTS]
-    keep_appendices = settings[SETTING_KEEP_APPENDICES] != 0
-    # Not a literal, which would make numba compile what is called with it a second time.
-    zero = n - n
-    frames = np.empty((MAX_FRAMES, 8), np.int32)
-    arguments = np.empty((MAX_ARGUMENTS, 5), np.int32)
-    depth = zero
-    rules = 0  # template frames among them
-    next_argument = zero
-    o = zero
-    e = zero
-    limit = n
-    quotes_end = 0
-    bold_as_italic = -1
-    skip_level = 0  # > 0: inside a section that is dropped
-    line_kind, p, level, heading_end, heading_line_end = classify_line(text, zero, n)
-    line_start = zero  # in the output
-    blank_to = zero  # up to where the line in the output is known to be blank
-    if line_kind == LINE_HEADING:
-        frames[0, 0] = FRAME_RANGE
-        frames[0, 1] = heading_end
-        frames[0, 2] = heading_line_end
-        depth = 1
-        limit = heading_end
-    while True:
-        if p >= limit and depth > 0:
-            depth -= 1
-            p = int(frames[depth, 2])
-            if frames[depth, 0] == FRAME_TEMPLATE:
-                start = int(frames[depth, 3])
-                first = int(frames[depth, 5])
-                if frames[depth, 6] >= 0:
-                    close_argument(arguments, frames[depth, 6], out, o, frames[depth, 7])
-                    last = next_argument
-                else:
-                    o = start
-                    last = first
-                room = min(len(out) - 64 - 2 * (n - p), o + (o - start) + RULE_SLACK)
-                blank_to = min(blank_to, start)
-                while blank_to < start and is_blank(out[blank_to]):
-                    blank_to += 1
-                flags = where_called(out, line_start, start, blank_to >= start)
-                end = evaluate(tables, frames[depth, 4], arguments, first, last, out, o, room, title, flags)
-                if end > o:
-                    for k in range(end - o):
-                        out[start + k] = out[o + k]
-                    o = start + (end - o)
-                else:
-                    out[start] = MARK
-                    o = start + 1
-                blank_to = min(blank_to, start)
-                next_argument = first
-                rules -= 1
-            limit = int(frames[depth - 1, 1]) if depth > 0 else n
-            continue
-        if p >= n or (depth == 0 and text[p] == _NEWLINE):
-            # End of a line of the page itself.
-            while blank_to < o and is_blank(out[blank_to]):
-                blank_to += 1
-            content = blank_to < o
-            if line_kind == LINE_HEADING:
-                if level <= skip_level:
-                    skip_level = 0
-                if skip_level == 0 and level <= 2 and not keep_appendices:
-                    a, b = trim(out, line_start, o)
-                    if find(tables, np.int64(DOMAIN_SECTION), out, a, b) >= 0:
-                        skip_level = level
-                if not keep_headings:
-                    content = False
-            if skip_level > 0 or line_kind == LINE_DROPPED:
-                content = False
-            if line_kind == LINE_LIST and content and lists != LISTS_KEEP:
-                content = lists == LISTS_SENTENCES and ends_as_sentence(out, line_start, o)
-            if line_kind == LINE_INDENTED and content and not reads_as_prose(out, line_start, o):
-                content = False
-            kind_before = line_kind
-            at_end = p >= n
-            line_kind, p, level, heading_end, heading_line_end = classify_line(text, p + 1, n)
-            if content:
-                out[o] = _SPACE if kind_before == LINE_PROSE and line_kind == LINE_PROSE else _NEWLINE
-                o += 1
-            else:
-                # Nothing is left of this line: the line before it ends a paragraph, unless a comment was all.
-                o = line_start
-                if o > 0:
-                    out[o - 1] = _NEWLINE
-            if at_end:
-                return o
-            line_start = o
-            blank_to = o
-            if line_kind == LINE_HEADING:
-                frames[0, 0] = FRAME_RANGE
-                frames[0, 1] = heading_end
-                frames[0, 2] = heading_line_end
-                depth = 1
-                limit = heading_end
-            continue
-        c = text[p]
-        if classes[c] == 0:
-            out[o] = c
-            o += 1
+
+@inlined_kernel
+def put_inner_newline(page, p, o):  # type: ignore[no-untyped-def]
+    """Writes the newline at p, which stands inside a construct: a space, but in a template a line break before lists."""
+    text = page.text
+    p += 1
+    if in_template(page) and (text[p] == NEWLINE or is_list_mark(text[p])):
+        while p < page.state[STATE_LIMIT] and (is_list_mark(text[p]) or text[p] == SPACE):
             p += 1
-            while p < limit and classes[text[p]] == 0:
-                out[o] = text[p]
-                o += 1
-                p += 1
-            continue
-        if c == _NEWLINE:
-            # Inside a template's argument or a link.
-            p += 1
-            if frames[depth - 1, 0] == FRAME_TEMPLATE:
-                d = text[p]
-                if d == _NEWLINE or d == 42 or d == 35 or d == 58 or d == 59:
-                    while p < limit and (
-                        text[p] == 42 or text[p] == 35 or text[p] == 58 or text[p] == 59 or text[p] == _SPACE
-                    ):
-                        p += 1
-                    out[o] = _NEWLINE
-                else:
-                    out[o] = _SPACE
-            else:
-                out[o] = _SPACE
-            o += 1
-            continue
-        if c == 39:  # apostrophes
-            j = p
-            while j < limit and text[j] == 39:
-                j += 1
-            run = j - p
-            if run == 1:
-                out[o] = 39
-                o += 1
-            else:
-                if p >= quotes_end:
-                    quotes_end, bold_as_italic = stray_bold(text, p, n)
-                literal = 0
-                if run == 4:
-                    literal = 1
-                elif run > 5:
-                    literal = run - 5
-                if run >= 3 and j - 3 == bold_as_italic:
-                    literal += 1
-                for _ in range(literal):
-                    out[o] = 39
-                    o += 1
-            p = j
-            continue
-        if c == 38:
-            p, o = put_entity(text, p, limit, out, o, tables)
-            continue
-        if c == 124:  # |
-            if depth > 0 and frames[depth - 1, 0] == FRAME_TEMPLATE:
-                top = depth - 1
-                if frames[top, 6] >= 0:
-                    frames[top, 7] = close_argument(arguments, frames[top, 6], out, o, frames[top, 7])
-                else:
-                    o = frames[top, 3]
-                if next_argument < MAX_ARGUMENTS:
-                    arguments[next_argument, 0] = o
-                    arguments[next_argument, 1] = o
-                    arguments[next_argument, 2] = -1
-                    arguments[next_argument, 3] = -1
-                    arguments[next_argument, 4] = -1
-                    frames[top, 6] = next_argument
-                    next_argument += 1
-            else:
-                out[o] = 124
-                o += 1
-            p += 1
-            continue
-        if c == 61:  # =
-            if depth > 0 and frames[depth - 1, 0] == FRAME_TEMPLATE and frames[depth - 1, 6] >= 0:
-                a = frames[depth - 1, 6]
-                if arguments[a, 2] < 0:
-                    arguments[a, 2] = arguments[a, 0]
-                    arguments[a, 3] = o
-                    arguments[a, 0] = o
-                    p += 1
-                    continue
-            out[o] = 61
-            o += 1
-            p += 1
-            continue
-        if c == 93 or c == 125:  # stray closers
-            j = p
-            while j < limit and text[j] == c:
-                j += 1
-            if j - p == 1:
-                out[o] = c
-                o += 1
-            p = j
-            continue
-        if c == 95:  # _
-            j = switch_end(text, p, limit)
-            if j > 0:
-                p = j
-                continue
-            out[o] = 95
-            o += 1
-            p += 1
-            continue
-        if c == MARK or c == 13:
-            p += 1
-            continue
-        # What is left may start a construct.
-        while e < used and events[e, 0] < p:
-            e += 1
-        event = 0
-        if e < used and events[e, 0] == p and events[e, 1] >= 0 and events[e, 1] <= limit:
-            event = events[e, 2]
-        if event == 0 or depth >= MAX_FRAMES - 1:
-            if event != 0:
-                p = events[e, 1]
-                out[o] = MARK
-                o += 1
-            elif c == 60:
-                p, o = put_tag(text, p, limit, out, o, depth, tables)
-            elif c == 123 or c == 91:
-                # Up to what starts a construct inside this run.
-                j = p
-                k = e
-                while j < limit and text[j] == c:
-                    while k < used and (events[k, 0] < j or (events[k, 0] == j and events[k, 1] < 0)):
-                        k += 1
-                    if j > p and k < used and events[k, 0] == j:
-                        break
-                    j += 1
-                if c == 123 and text[p + 1] == 124 and depth == 0:
-                    while blank_to < o and is_blank(out[blank_to]):
-                        blank_to += 1
-                    if blank_to >= o:
-                        # A table that is never closed.
-                        line_kind = LINE_DROPPED
-                if j - p == 1:
-                    out[o] = c
-                    o += 1
-                    p = j
-                elif c == 91:
-                    p = j
-                    # An unclosed file link: what follows on the line is its options and its caption.
-                    a = p
-                    while a < limit and a < p + 60 and text[a] != 58 and text[a] != _NEWLINE:
-                        a += 1
-                    if depth == 0 and text[a] == 58:
-                        row = find(tables, np.int64(DOMAIN_NAMESPACE), text, p, a)
-                        if row >= 0 and words[row, 4] == NAMESPACE_FILE:
-                            line_kind = LINE_DROPPED
-                else:
-                    while blank_to < o and is_blank(out[blank_to]):
-                        blank_to += 1
-                    if depth == 0 and blank_to >= o:
-                        line_kind = LINE_DROPPED
-                    p = j
-            else:
-                out[o] = c
-                o += 1
-                p += 1
-            continue
-        end = int(events[e, 1])
-        inner = int(events[e, 3])
-        inner_end = int(events[e, 4])
-        if event == EVENT_TEMPLATE:
-            program, j = find_template(text, inner, inner_end, tables)
-            if program < 0 or rules >= MAX_RULE_DEPTH:
-                out[o] = MARK
-                o += 1
-                p = end
-                continue
-            frames[depth, 0] = FRAME_TEMPLATE
-            frames[depth, 1] = inner_end
-            frames[depth, 2] = end
-            frames[depth, 3] = o
-            frames[depth, 4] = program
-            frames[depth, 5] = next_argument
-            frames[depth, 6] = -1
-            frames[depth, 7] = 1
-            if text[j] == 58 and j < inner_end:
-                # A parser function's first argument follows its colon.
-                if next_argument < MAX_ARGUMENTS:
-                    arguments[next_argument, 0] = o
-                    arguments[next_argument, 1] = o
-                    arguments[next_argument, 2] = -1
-                    arguments[next_argument, 3] = -1
-                    arguments[next_argument, 4] = -1
-                    frames[depth, 6] = next_argument
-                    next_argument += 1
-                j += 1
-            depth += 1
-            rules += 1
-            limit = inner_end
-            p = j
-        elif event == EVENT_LINK:
-            p, o, push, push_end = open_link(text, inner, inner_end, end, out, o, tables)
-            if push:
-                frames[depth, 0] = FRAME_RANGE
-                frames[depth, 1] = push_end
-                frames[depth, 2] = end
-                depth += 1
-                limit = push_end
-        elif event == EVENT_EXTERNAL:
-            j = inner
-            while j < inner_end and text[j] != _SPACE and text[j] != 60 and text[j] != 91 and text[j] != 123:
-                j += 1
-            while j < inner_end and text[j] == _SPACE:
-                j += 1
-            if j >= inner_end:
-                out[o] = MARK
-                o += 1
-                p = end
-            else:
-                frames[depth, 0] = FRAME_RANGE
-                frames[depth, 1] = inner_end
-                frames[depth, 2] = end
-                depth += 1
-                limit = inner_end
-                p = j
-        elif event == EVENT_TABLE:
-            if events[e, 5] == TAG_INLINE:
-                out[o] = MARK
-            else:
-                out[o] = _NEWLINE if depth == 0 else _SPACE
-            o += 1
-            p = end
-        elif event == EVENT_RAW:
-            if events[e, 5] == TAG_LITERAL:
-                j = inner
-                while j < inner_end:
-                    if text[j] == 38:
-                        j, o = put_entity(text, j, inner_end, out, o, tables)
-                    else:
-                        out[o] = _SPACE if text[j] == _NEWLINE else text[j]
-                        o += 1
-                        j += 1
-            elif events[e, 5] == TAG_MATH:
-                j = end
-                while text[j] == _SPACE or text[j] in (44, 46, 58, 59):
-                    j += 1
-                while blank_to < o and is_blank(out[blank_to]):
-                    blank_to += 1
-                if depth == 0 and (text[j] == _NEWLINE or j >= n) and blank_to >= o:
-                    # A formula displayed on a line of its own is no sentence.
-                    out[o] = MARK
-                    o += 1
-                    end = j
-                else:
-                    start = o
-                    o = put_formula(text, inner, inner_end, out, o, tables)
-                    if o <= start:
-                        o = start
-                        out[o] = MARK
-                        o += 1
-            else:
-                out[o] = MARK
-                o += 1
-            p = end
-        elif event == EVENT_COMMENT:
-            p = end
-            # A comment that has its lines to itself leaves none.
-            if depth == 0 and o == line_start:
-                j = p
-                while text[j] == _SPACE or text[j] == 9:
-                    j += 1
-                if text[j] == _NEWLINE and j < n:
-                    kind_before = line_kind
-                    line_kind, p, level, heading_end, heading_line_end = classify_line(text, j + 1, n)
-                    if line_kind != LINE_PROSE and o > 0:
-                        out[o - 1] = _NEWLINE
-                    if line_kind == LINE_HEADING:
-                        frames[0, 0] = FRAME_RANGE
-                        frames[0, 1] = heading_end
-                        frames[0, 2] = heading_line_end
-                        depth = 1
-                        limit = heading_end
-                    continue
-            out[o] = MARK
-            o += 1
-        elif event == EVENT_VARIANT:
-            a, b = find_variant(text, inner, inner_end, tables)
-            if a >= b:
-                out[o] = MARK
-                o += 1
-                p = end
-            else:
-                frames[depth, 0] = FRAME_RANGE
-                frames[depth, 1] = b
-                frames[depth, 2] = end
-                depth += 1
-                limit = b
-                p = a
-        else:  # EVENT_PARAMETER
-            out[o] = MARK
-            o += 1
-            p = end
+        return p, put_byte(page.out, o, NEWLINE)
+    return p, put_byte(page.out, o, SPACE)
+
+
+@inlined_kernel
+def put_apostrophes(page, p, o):  # type: ignore[no-untyped-def]
+    """Writes those of the run of apostrophes at p that mark neither bold nor italic text."""
+    state = page.state
+    j = skip(page.text, p, state[STATE_LIMIT], APOSTROPHE)
+    run = j - p
+    if run == 1:
+        return j, put_byte(page.out, o, APOSTROPHE)
+    if p >= state[STATE_QUOTES_END]:
+        state[STATE_QUOTES_END], state[STATE_STRAY_BOLD] = stray_bold(page.text, p, page.n)
+    literal = 0
+    if run == 4:
+        literal = 1
+    elif run > 5:
+        literal = run - 5
+    if run >= 3 and j - 3 == state[STATE_STRAY_BOLD]:
+        literal += 1
+    for _ in range(literal):
+        o = put_byte(page.out, o, APOSTROPHE)
+    return j, o
+
+
+@inlined_kernel
+def begin_argument(page, depth, o):  # type: ignore[no-untyped-def]
+    """Begins the next argument of the template in frame `depth`, unless there are too many: then it is not kept."""
+    a = page.state[STATE_ARGUMENTS]
+    if a < MAX_ARGUMENTS:
+        open_argument(page.arguments, a, o)
+        page.frames[depth].argument = a
+        page.state[STATE_ARGUMENTS] = a + 1
+
+
+@inlined_kernel
+def put_pipe(page, o):  # type: ignore[no-untyped-def]
+    """Ends a template's argument and begins the next, or writes a `|`; the new end of the output."""
+    if not in_template(page):
+        return put_byte(page.out, o, PIPE)
+    top = page.state[STATE_DEPTH] - 1
+    frame = page.frames[top]
+    if frame.argument >= 0:
+        page.frames[top].position = close_argument(page.arguments, frame.argument, page.out, o, frame.position)
+    else:
+        # What stands between the name and the first argument is a comment's mark.
+        o = int(frame.output)
+    begin_argument(page, top, o)
+    return o
+
+
+@inlined_kernel
+def put_equals(page, o):  # type: ignore[no-untyped-def]
+    """Ends the name of a template's argument, or writes a `=`; the new end of the output."""
+    if in_template(page):
+        a = page.frames[page.state[STATE_DEPTH] - 1].argument
+        if a >= 0 and page.arguments[a].name_start < 0:
+            page.arguments[a].name_start = page.arguments[a].start
+            page.arguments[a].name_end = o
+            page.arguments[a].start = o
+            return o
+    return put_byte(page.out, o, EQUALS)
+
+
+@inlined_kernel
+def put_stray_closer(page, p, o, c):  # type: ignore[no-untyped-def]
+    """Writes a single closing bracket or brace at p; drops a run of them, which is what is left of broken markup."""
+    j = skip(page.text, p, page.state[STATE_LIMIT], c)
+    return j, put_byte(page.out, o, c) if j - p == 1 else o
 
 
 @kernel
@@ -528,167 +367,287 @@ def switch_end(text, p, limit):  # type: ignore[no-untyped-def]
 
     Its name is in capitals, or in a script that MediaWiki's translations write their switches in.
     """
-    if text[p + 1] != 95:
+    if text[p + 1] != UNDERSCORE:
         return 0
     j = p + 2
-    stop = min(limit - 1, p + 80)
+    stop = min(limit - 1, p + LONGEST_SWITCH)
     while j < stop:
         c = text[j]
-        if c == 95 and text[j + 1] == 95:
-            return j + 2 if j - p >= 5 else 0
-        if not (65 <= c <= 90 or c >= 0x80 or c == 95):
+        if c == UNDERSCORE and text[j + 1] == UNDERSCORE:
+            return j + 2 if j - p >= SHORTEST_SWITCH else 0
+        if not (UPPER_A <= c <= UPPER_Z or c >= NOT_ASCII or c == UNDERSCORE):
             return 0
         j += 1
     return 0
 
 
-@kernel
-def open_link(text, inner, inner_end, end, out, o, tables):  # type: ignore[no-untyped-def]
-    """Decides on the internal link whose content is text[inner:inner_end].
-
-    (where to go on, new end of the output, whether a range is to be rendered, its end).
-    """
-    while inner < inner_end and text[inner] == _SPACE:
-        inner += 1
-    colon = -1
-    start = inner
-    if text[start] == 58:
-        start += 1
-    j = start
-    stop = min(inner_end, inner + MAX_TARGET)
-    while j < stop:
-        c = text[j]
-        if c == 124 or c == 123 or c == 91 or c == 60 or c == _NEWLINE:
-            break
-        if c == 58 and colon < 0:
-            colon = j
-        j += 1
-    kind = 0
-    if colon >= 0:
-        a, b = trim(text, start, colon)
-        row = find(tables, np.int64(DOMAIN_NAMESPACE), text, a, b)
-        if row >= 0:
-            kind = tables.words[row, 4]
-    if start == inner and (
-        kind in (NAMESPACE_FILE, NAMESPACE_CATEGORY) or (kind == NAMESPACE_LANGUAGE and j >= inner_end)
-    ):
-        out[o] = MARK
-        return end, o + 1, False, 0
-    if j < inner_end and text[j] == 124:
-        a, b = trim(text, j + 1, inner_end)
-        if kind == NAMESPACE_LANGUAGE and b - a == colon - start and same_name(text, a, start, b - a):
-            # `[[:de:Haus|de]]` points to a page in another language after a name.
-            out[o] = MARK
-            return end, o + 1, False, 0
-        if a < b:
-            return j + 1, o, True, inner_end
-        inner_end = j
-        j = inner_end
-        # `[[Name (what)|]]` shows the name alone.
-        if kind != 0:
-            start = colon + 1
-        k = start
-        while k < inner_end and text[k] != 40:
-            k += 1
-        if k > start:
-            inner_end = k
-        return start, o, True, inner_end
-    if j < inner_end:
-        # No target MediaWiki would take: the content shows.
-        return inner, o, True, inner_end
-    if kind == NAMESPACE_SITE and start == inner:
-        return colon + 1, o, True, inner_end
-    if text[start] == 35:
-        start += 1
-    return start, o, True, inner_end
+@inlined_kernel
+def put_underscore(page, p, o):  # type: ignore[no-untyped-def]
+    """Writes the `_` at p, unless it starts a behaviour switch."""
+    j = switch_end(page.text, p, page.state[STATE_LIMIT])
+    if j > 0:
+        return j, o
+    return p + 1, put_byte(page.out, o, UNDERSCORE)
 
 
 @kernel
-def put_superscript_tag(text, p, limit, out, o):  # type: ignore[no-untyped-def]
-    """Writes the content of `<sup>` that starts at p if it is short; (where to go on, new end of the output).
-
-    Digits and signs become superscript characters; what else is an exponent follows a `^`; ordinals stay as they are.
-    """
-    while p < limit and text[p] in (39, _SPACE):
-        p += 1
-    start = o
+def run_end(page, p, e):  # type: ignore[no-untyped-def]
+    """The end of the run of braces or brackets at p, or where in it a construct starts; e: the first event from p on."""
+    text, events = page.text, page.events
+    limit = page.state[STATE_LIMIT]
     j = p
-    while j < limit and j < p + 12:
-        c = text[j]
-        if is_digit(c) or c == 43 or c == 45:
-            o = put_superscript(out, o, c)
-            j += 1
-        elif c == 0xE2 and text[j + 1] == 0x88 and text[j + 2] == 0x92:  # U+2212
-            o = put_code_point(out, o, np.int64(0x207B))
-            j += 3
-        else:
+    while j < limit and text[j] == text[p]:
+        while e < page.used and (events[e].start < j or (events[e].start == j and events[e].end < 0)):
+            e += 1
+        if j > p and e < page.used and events[e].start == j:
             break
-    k = j
-    while k < limit and text[k] in (39, _SPACE):
-        k += 1
-    if j > p and k < limit and text[k] == 60 and text[k + 1] == 47:
-        return k, o
-    o = start
-    c = text[p]
-    k = p + 1
-    while k < limit and text[k] in (39, _SPACE):
-        k += 1
-    alone = k < limit and text[k] == 60 and text[k + 1] == 47
-    before = out[o - 1] if o > 0 else 0
-    if c == 110 and alone:
-        return k, put_code_point(out, o, np.int64(0x207F))
-    if (
-        j > p
-        or (
-            alone
-            and c in (105, 106, 107, 109, 112, 113, 116, 120, 121, 122)
-            and (is_digit(before) or is_letter(before))
-        )
-        or (is_letter(c) and k < limit and text[k] in (43, 45))
-    ):
-        out[o] = 94
-        o += 1
+        j += 1
+    return j
+
+
+@inlined_kernel
+def put_unclosed_brackets(page, p, o, j, tables):  # type: ignore[no-untyped-def]
+    """Passes over the brackets text[p:j], which open nothing; a file link drops its line, options, caption and all."""
+    text = page.text
+    if j - p == 1:
+        return j, put_byte(page.out, o, OPEN_BRACKET)
+    if page.state[STATE_DEPTH] == 0:
+        colon = j
+        stop = min(page.state[STATE_LIMIT], j + LONGEST_PREFIX)
+        while colon < stop and text[colon] != COLON and text[colon] != NEWLINE:
+            colon += 1
+        if text[colon] == COLON and namespace_of(text, j, colon, tables) == NAMESPACE_FILE:
+            page.state[STATE_LINE_KIND] = LINE_DROPPED
+    return j, o
+
+
+@inlined_kernel
+def put_unclosed_braces(page, p, o, j):  # type: ignore[no-untyped-def]
+    """Passes over the braces text[p:j], which open nothing; at the start of a line they drop it.
+
+    They are what is left of a template or of a table that is never closed.
+    """
+    single = j - p == 1
+    if not single or page.text[p + 1] == PIPE:
+        if page.state[STATE_DEPTH] == 0 and line_is_blank(page, o):
+            page.state[STATE_LINE_KIND] = LINE_DROPPED
+    return j, put_byte(page.out, o, OPEN_BRACE) if single else o
+
+
+@kernel
+def put_unpaired(page, p, o, e, tables):  # type: ignore[no-untyped-def]
+    """Writes what the byte at p stands for, which may start a construct but does not; e: the first event from p on."""
+    c = page.text[p]
+    if c == LESS_THAN:
+        return put_tag(page.text, p, page.state[STATE_LIMIT], page.out, o, page.state[STATE_DEPTH], tables)
+    if c == OPEN_BRACKET:
+        return put_unclosed_brackets(page, p, o, run_end(page, p, e), tables)
+    if c == OPEN_BRACE:
+        return put_unclosed_braces(page, p, o, run_end(page, p, e))
+    return p + 1, put_byte(page.out, o, c)
+
+
+@inlined_kernel
+def put_template(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Enters the template call that event e is, if there is a rule for it; else drops it."""
+    state, frames = page.state, page.frames
+    event = page.events[e]
+    program, p = find_template(page.text, int(event.inner_start), int(event.inner_end), tables)
+    if program < 0 or state[STATE_RULES] >= MAX_RULE_DEPTH:
+        return int(event.end), put_mark(page.out, o)
+    depth = state[STATE_DEPTH]
+    enter_range(page, int(event.inner_end), int(event.end))
+    frames[depth].kind = FRAME_TEMPLATE
+    frames[depth].output = o
+    frames[depth].program = program
+    frames[depth].first_argument = state[STATE_ARGUMENTS]
+    frames[depth].argument = -1
+    frames[depth].position = 1
+    state[STATE_RULES] += 1
+    if page.text[p] == COLON and p < event.inner_end:
+        # A parser function's first argument follows its colon.
+        begin_argument(page, depth, o)
+        p += 1
     return p, o
 
 
-@kernel
-def put_tag(text, p, limit, out, o, depth, tables):  # type: ignore[no-untyped-def]
-    """Writes what the `<` at p stands for, if it starts no paired construct.
+@inlined_kernel
+def put_link(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Enters what the internal link that event e is shows."""
+    event = page.events[e]
+    start, end = link_shows(page.text, int(event.inner_start), int(event.inner_end), tables)
+    if start < 0:
+        return int(event.end), put_mark(page.out, o)
+    enter_range(page, end, int(event.end))
+    return start, o
 
-    (where to go on, new end of the output).
-    """
-    if text[p + 1] == 33 and text[p + 2] == 45 and text[p + 3] == 45:
-        # A comment that is never closed hides the rest of its line.
-        j = p + 4
-        while j < limit and text[j] != _NEWLINE:
+
+@inlined_kernel
+def put_shown(page, o, e, start, end):  # type: ignore[no-untyped-def]
+    """Enters the range of the page that the construct that event e is shows, unless it is empty."""
+    if start >= end:
+        return int(page.events[e].end), put_mark(page.out, o)
+    enter_range(page, end, int(page.events[e].end))
+    return start, o
+
+
+@inlined_kernel
+def put_table(page, o, e):  # type: ignore[no-untyped-def]
+    """Drops the table or the hidden element that event e is. Only elements that stand within a line leave it whole."""
+    if page.events[e].tag == TAG_INLINE:
+        o = put_mark(page.out, o)
+    else:
+        o = put_byte(page.out, o, NEWLINE if page.state[STATE_DEPTH] == 0 else SPACE)
+    return int(page.events[e].end), o
+
+
+@kernel
+def put_literal_text(text, p, end, out, o, tables):  # type: ignore[no-untyped-def]
+    """Writes the content text[p:end] of `<nowiki>`, in which only entities mean something; the output's end."""
+    while p < end:
+        if text[p] == AMPERSAND:
+            p, o = put_entity(text, p, end, out, o, tables)
+        else:
+            o = put_byte(out, o, SPACE if text[p] == NEWLINE else text[p])
+            p += 1
+    return o
+
+
+@inlined_kernel
+def put_math(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Writes the formula that event e is, unless it has a line to itself: then it is no part of a sentence."""
+    text = page.text
+    end = int(page.events[e].end)
+    j = end
+    while text[j] == SPACE or text[j] == COMMA or text[j] == PERIOD or text[j] == COLON or text[j] == SEMICOLON:
+        j += 1
+    blank = line_is_blank(page, o)
+    if blank and page.state[STATE_DEPTH] == 0 and (text[j] == NEWLINE or j >= page.n):
+        return j, put_mark(page.out, o)
+    after = put_formula(text, int(page.events[e].inner_start), int(page.events[e].inner_end), page.out, o, tables)
+    return end, after if after > o else put_mark(page.out, o)
+
+
+@inlined_kernel
+def put_raw(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Writes what the extension tag that event e is shows."""
+    event = page.events[e]
+    if event.tag == TAG_MATH:
+        return put_math(page, o, e, tables)
+    if event.tag == TAG_LITERAL:
+        start, end = int(event.inner_start), int(event.inner_end)
+        return int(event.end), put_literal_text(page.text, start, end, page.out, o, tables)
+    return int(event.end), put_mark(page.out, o)
+
+
+@inlined_kernel
+def put_comment(page, o, e):  # type: ignore[no-untyped-def]
+    """Drops the comment that event e is; one that has its lines to itself leaves none."""
+    text, state = page.text, page.state
+    p = int(page.events[e].end)
+    if state[STATE_DEPTH] == 0 and o == state[STATE_LINE_START]:
+        j = p
+        while text[j] == SPACE or text[j] == TAB:
             j += 1
-        out[o] = MARK
-        return j, o + 1
-    closing = text[p + 1] == 47
-    name = p + 2 if closing else p + 1
-    name_end = tag_name_end(text, name)
-    if name_end == name:
-        out[o] = 60
-        return p + 1, o + 1
-    row = find(tables, np.int64(DOMAIN_TAG), text, name, name_end)
-    if row < 0:
-        out[o] = 60
-        return p + 1, o + 1
-    kind = tables.words[row, 4]
-    end = tag_end(text, name_end - 1, limit)
-    if end < 0:
-        if kind in (TAG_REFERENCE, TAG_HIDDEN) or closing:
-            out[o] = MARK
-            return min(name_end, limit), o + 1
-        out[o] = 60
-        return p + 1, o + 1
-    end += 1
-    if kind in (TAG_BLOCK, TAG_BREAK, TAG_TABLE):
-        out[o] = _NEWLINE if depth == 0 else _SPACE
-        return end, o + 1
-    if kind == TAG_SUPERSCRIPT and not closing:
-        return put_superscript_tag(text, end, limit, out, o)
-    if kind in (TAG_REFERENCE, TAG_HIDDEN, TAG_MATH):
-        out[o] = MARK
-        return end, o + 1
-    return end, o
+        if text[j] == NEWLINE and j < page.n:
+            p = start_line(page, j + 1)
+            if state[STATE_LINE_KIND] != LINE_PROSE and o > 0:
+                page.out[o - 1] = NEWLINE
+            return p, o
+    return p, put_mark(page.out, o)
+
+
+@inlined_kernel
+def put_construct(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Writes or enters the construct that event e is."""
+    event = page.events[e]
+    start, end = int(event.inner_start), int(event.inner_end)
+    if event.kind == EVENT_TEMPLATE:
+        return put_template(page, o, e, tables)
+    if event.kind == EVENT_LINK:
+        return put_link(page, o, e, tables)
+    if event.kind == EVENT_EXTERNAL:
+        return put_shown(page, o, e, external_shows(page.text, start, end), end)
+    if event.kind == EVENT_TABLE:
+        return put_table(page, o, e)
+    if event.kind == EVENT_RAW:
+        return put_raw(page, o, e, tables)
+    if event.kind == EVENT_COMMENT:
+        return put_comment(page, o, e)
+    if event.kind == EVENT_VARIANT:
+        start, end = variant_shows(page.text, start, end, tables)
+        return put_shown(page, o, e, start, end)
+    # EVENT_PARAMETER
+    return int(event.end), put_mark(page.out, o)
+
+
+@inlined_kernel
+def put_possible_construct(page, p, o, tables):  # type: ignore[no-untyped-def]
+    """Writes or enters the construct that starts at p, if the first pass found one; else writes the byte."""
+    events, state = page.events, page.state
+    e = state[STATE_EVENT]
+    while e < page.used and events[e].start < p:
+        e += 1
+    state[STATE_EVENT] = e
+    if e >= page.used or events[e].start != p or events[e].end < 0 or events[e].end > state[STATE_LIMIT]:
+        return put_unpaired(page, p, o, e, tables)
+    if state[STATE_DEPTH] >= MAX_FRAMES - 1:
+        return int(events[e].end), put_mark(page.out, o)
+    return put_construct(page, o, e, tables)
+
+
+@inlined_kernel
+def put_markup(page, p, o, tables):  # type: ignore[no-untyped-def]
+    """Writes what stands for the byte at p, which is one that means something in wikitext."""
+    c = page.text[p]
+    if c == NEWLINE:
+        return put_inner_newline(page, p, o)
+    if c == APOSTROPHE:
+        return put_apostrophes(page, p, o)
+    if c == AMPERSAND:
+        return put_entity(page.text, p, page.state[STATE_LIMIT], page.out, o, tables)
+    if c == PIPE:
+        return p + 1, put_pipe(page, o)
+    if c == EQUALS:
+        return p + 1, put_equals(page, o)
+    if c == CLOSE_BRACKET or c == CLOSE_BRACE:
+        return put_stray_closer(page, p, o, c)
+    if c == UNDERSCORE:
+        return put_underscore(page, p, o)
+    if c == MARK or c == CARRIAGE_RETURN:
+        return p + 1, o
+    return put_possible_construct(page, p, o, tables)
+
+
+@kernel
+def render(text, n, events, used, title, tables, out):  # type: ignore[no-untyped-def]
+    """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
+
+    text: uint8[n + PADDING]. events, used: what `structure` gives. title: uint8, of the page. In what is written lines
+    end with a newline, MARK stands where something was dropped, and white space is not yet collapsed.
+    """
+    classes = tables.render_class
+    frames = np.empty(MAX_FRAMES, FRAME)
+    arguments = np.empty(MAX_ARGUMENTS, ARGUMENT)
+    state = np.zeros(STATES, np.int64)
+    state[STATE_STRAY_BOLD] = -1
+    state[STATE_LIMIT] = n
+    page = Page(text, n, events, used, out, frames, arguments, state)
+    o = n - n
+    p = start_line(page, o)
+    while True:
+        limit = state[STATE_LIMIT]
+        if p >= limit and state[STATE_DEPTH] > 0:
+            p, o = leave_frame(page, o, title, tables)
+        elif p >= n or (text[p] == NEWLINE and state[STATE_DEPTH] == 0):
+            at_end = p >= n
+            p, o = finish_line(page, p, o, tables)
+            if at_end:
+                return o
+        elif classes[text[p]] == 0:
+            while p < limit and classes[text[p]] == 0:
+                out[o] = text[p]
+                o += 1
+                p += 1
+        else:
+            p, o = put_markup(page, p, o, tables)

@@ -1,12 +1,18 @@
-"""First pass: where each construct of a page starts and ends."""
+"""First pass: finds every construct of a page that has a closing mark, and where it ends.
+
+Openers wait on a stack until their closing mark comes; each also has a row of `events` from the start, so that the
+rows stand in the order of their first bytes, which is how the second pass meets them. An opener that is never closed
+keeps `end` -1. Each byte is looked at once, and each opener put on the stack and taken off it once, but for the searches
+for the end of comments and extension tags: one that fails is not made again for the same tag.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transforms.extraction.kernels.tables import (
-    _NEWLINE,
-    _SPACE,
     DOMAIN_TAG,
-    SETTING_VARIANTS,
     TAG_HIDDEN,
     TAG_LITERAL,
     TAG_MATH,
@@ -14,77 +20,134 @@ from transforms.extraction.kernels.tables import (
     TAG_TABLE,
     find,
 )
-from transforms.extraction.kernels.tags import closing_tag, is_hidden, tag_end, tag_name_end
-from transforms.extraction.kernels.text import is_letter
-from transforms.kernels import kernel
+from transforms.extraction.kernels.tags import closing_tag, is_hidden, starts_comment, tag_end, tag_name_end
+from transforms.extraction.kernels.text import has_word, is_letter, skip
+from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels.ascii import (
+    ASTERISK,
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    EXCLAMATION,
+    GREATER_THAN,
+    HASH,
+    HYPHEN,
+    LESS_THAN,
+    NEWLINE,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    PIPE,
+    SLASH,
+    SPACE,
+    TAB,
+)
 
 MAX_RUN = 8  # braces or brackets of one run that can open something; more are literal
 MAX_VARIANTS = 8  # `-{` open at once
+TAG_NUMBERS = 256
 
+# One possible construct: [start, end) are its bytes, with its marks; `end` is -1 while it is not closed. What it
+# contains is [inner_start, inner_end); comments and tables have none. `tag` is TAG_*, of tables and raw elements.
+EVENT = np.dtype(
+    [
+        ("start", np.int32),
+        ("end", np.int32),
+        ("kind", np.int32),
+        ("inner_start", np.int32),
+        ("inner_end", np.int32),
+        ("tag", np.int32),
+    ]
+)
+
+# EVENT.kind. Braces and brackets of a run get theirs when they are closed.
+EVENT_OPEN = 0
 EVENT_TEMPLATE = 1
 EVENT_PARAMETER = 2
 EVENT_LINK = 3
 EVENT_EXTERNAL = 4
-EVENT_TABLE = 5
-EVENT_RAW = 6
+EVENT_TABLE = 5  # a table, or another element that is dropped with its content
+EVENT_RAW = 6  # an extension tag, whose content is not wikitext
 EVENT_COMMENT = 7
 EVENT_VARIANT = 8
 
-STACK_BRACE = 1
-STACK_BRACKET = 2
-STACK_EXTERNAL = 3
-STACK_TABLE = 4
-STACK_VARIANT = 5
-STACK_TABLE_TAG = 6  # the kinds from here on are elements
-STACK_HIDDEN = 7
-STACK_NESTED = 8  # an element of the same tag inside a hidden one
-STACK_KINDS = 9
+# An opener on the stack: STACK_*, its first byte, how many marks of its run are left, the last row of `events` that
+# belongs to it. Of elements also the number of their tag, and of those that hide their content (and of those of the
+# same tag inside them) STATE_HIDDEN as it was before.
+OPENER = np.dtype(
+    [
+        ("kind", np.int32),
+        ("start", np.int32),
+        ("run", np.int32),
+        ("event", np.int32),
+        ("tag", np.int32),
+        ("hidden_before", np.int32),
+    ]
+)
+
+STACK_BRACE = 0
+STACK_BRACKET = 1
+STACK_EXTERNAL = 2
+STACK_TABLE = 3
+STACK_VARIANT = 4
+STACK_TABLE_TAG = 5  # the kinds from here on are elements
+STACK_HIDDEN = 6
+STACK_NESTED = 7  # an element of the same tag inside a hidden one
+STACK_KINDS = 8
+
+STATE_USED = 0  # rows of `events`
+STATE_DEPTH = 1  # openers on the stack
+STATE_HIDDEN = 2  # one more than the place on the stack of the innermost STACK_HIDDEN or STACK_NESTED; 0: none
+STATE_LINE = 3  # the position of the last newline
+STATE_NO_COMMENT_END = 4  # 1 once no `-->` was found
+STATES = 5
+
+# What an external link can start with, one a row, zeros behind it (https://www.mediawiki.org/wiki/Help:Links).
+PROTOCOLS = np.zeros((8, 9), np.uint8)
+for _row, _protocol in enumerate((b"//", b"http://", b"https://", b"ftp://", b"ftps://", b"mailto:", b"irc:", b"news:")):
+    PROTOCOLS[_row, : len(_protocol)] = np.frombuffer(_protocol, np.uint8)
+PROTOCOL_LENGTHS = (PROTOCOLS != 0).sum(axis=1)
+
+
+class Scan(NamedTuple):
+    """What the first pass works on."""
+
+    text: NDArray[np.uint8]
+    n: int
+    events: NDArray[np.void]  # EVENT[room]
+    stack: NDArray[np.void]  # OPENER[room]
+    counts: NDArray[np.int64]  # [STACK_KINDS], openers on the stack by kind
+    unclosed: NDArray[np.bool_]  # [TAG_NUMBERS], by number of the tag: no closing tag further on
+    state: NDArray[np.int64]  # [STATES]
+
+
+class Tag(NamedTuple):
+    """A tag: its first byte, its name's bytes, TAG_* and its number."""
+
+    start: int
+    name: int
+    name_end: int
+    kind: int
+    number: int
 
 
 @kernel
 def starts_line(text, i):  # type: ignore[no-untyped-def]
     """True if only indentation stands between position i and the start of its line."""
     i -= 1
-    while i >= 0 and (text[i] == 32 or text[i] == 58 or text[i] == 42 or text[i] == 35 or text[i] == 9):
+    while i >= 0:
+        c = text[i]
+        if not (c == SPACE or c == COLON or c == ASTERISK or c == HASH or c == TAB):
+            break
         i -= 1
-    return i < 0 or text[i] == _NEWLINE
+    return i < 0 or text[i] == NEWLINE
 
 
 @kernel
 def starts_url(text, i):  # type: ignore[no-untyped-def]
     """True if a protocol that MediaWiki links stands at i."""
-    c = text[i] | 32
-    if text[i] == 47:
-        return text[i + 1] == 47
-    if c == 104:  # http
-        if (text[i + 1] | 32) == 116 and (text[i + 2] | 32) == 116 and (text[i + 3] | 32) == 112:
-            j = i + 4
-            if (text[j] | 32) == 115:
-                j += 1
-            return text[j] == 58 and text[j + 1] == 47 and text[j + 2] == 47
-        return False
-    if c == 102:  # ftp
-        if (text[i + 1] | 32) == 116 and (text[i + 2] | 32) == 112:
-            j = i + 3
-            if (text[j] | 32) == 115:
-                j += 1
-            return text[j] == 58 and text[j + 1] == 47 and text[j + 2] == 47
-        return False
-    if c == 109:  # mailto
-        return (
-            (text[i + 1] | 32) == 97
-            and (text[i + 2] | 32) == 105
-            and (text[i + 3] | 32) == 108
-            and (text[i + 4] | 32) == 116
-            and (text[i + 5] | 32) == 111
-            and text[i + 6] == 58
-        )
-    if c == 105:  # irc
-        return (text[i + 1] | 32) == 114 and (text[i + 2] | 32) == 99 and text[i + 3] == 58
-    if c == 110:  # news
-        return (
-            (text[i + 1] | 32) == 101 and (text[i + 2] | 32) == 119 and (text[i + 3] | 32) == 115 and text[i + 4] == 58
-        )
+    for row in range(len(PROTOCOL_LENGTHS)):
+        if has_word(text, i, PROTOCOLS[row, : PROTOCOL_LENGTHS[row]]):
+            return True
     return False
 
 
@@ -97,336 +160,394 @@ def count_openers(text, n, classes):  # type: ignore[no-untyped-def]
         c = text[i]
         if classes[c] == 0:
             i += 1
-        elif c == 123 or c == 91:
-            j = i
-            while text[j] == c:
-                j += 1
+        elif c == OPEN_BRACE or c == OPEN_BRACKET:
+            j = skip(text, i, n, c)
             if j - i > 1:
                 room += min(j - i, MAX_RUN) // 2
-            elif text[j] != _SPACE and text[j] != _NEWLINE:
+            elif text[j] != SPACE and text[j] != NEWLINE:
                 room += 1
             i = j
-        elif c == 60:
-            if is_letter(text[i + 1]) or text[i + 1] == 33:
-                room += 1
-            i += 1
-        elif c == 45:
-            if text[i + 1] == 123:
-                room += 1
-            i += 1
         else:
+            if c == LESS_THAN:
+                room += is_letter(text[i + 1]) or text[i + 1] == EXCLAMATION
+            elif c == HYPHEN:
+                room += text[i + 1] == OPEN_BRACE
             i += 1
     return room
 
 
-@kernel
-def push(stack, counts, depth, start, row):  # type: ignore[no-untyped-def]
-    """Puts an opener on the stack of `structure`, its kind and its run being written there; the new depth."""
-    stack[depth, 1] = start
-    stack[depth, 3] = row
-    counts[stack[depth, 0]] += 1
-    return depth + 1
+@inlined_kernel
+def add_event(scan, start, kind):  # type: ignore[no-untyped-def]
+    """Adds a construct that is not closed yet; its row."""
+    row = scan.state[STATE_USED]
+    scan.events[row].start = start
+    scan.events[row].end = -1
+    scan.events[row].kind = kind
+    scan.state[STATE_USED] = row + 1
+    return row
 
 
-@kernel
-def unwind(stack, counts, depth, to):  # type: ignore[no-untyped-def]
-    """Takes openers off the stack of `structure` until `to` are left; returns `to`."""
+@inlined_kernel
+def close_event(scan, row, end, inner_start, inner_end):  # type: ignore[no-untyped-def]
+    """Closes a construct."""
+    scan.events[row].end = end
+    scan.events[row].inner_start = inner_start
+    scan.events[row].inner_end = inner_end
+
+
+@inlined_kernel
+def push(scan, kind, start, row):  # type: ignore[no-untyped-def]
+    """Puts an opener on the stack; its place there."""
+    top = scan.state[STATE_DEPTH]
+    scan.stack[top].kind = kind
+    scan.stack[top].start = start
+    scan.stack[top].event = row
+    scan.counts[kind] += 1
+    scan.state[STATE_DEPTH] = top + 1
+    return top
+
+
+@inlined_kernel
+def unwind(scan, to):  # type: ignore[no-untyped-def]
+    """Takes openers off the stack until `to` are left."""
+    depth = scan.state[STATE_DEPTH]
     while depth > to:
         depth -= 1
-        kind = stack[depth, 0]
-        counts[kind] -= 1
-        if kind in (STACK_HIDDEN, STACK_NESTED):
-            counts[0] = stack[depth, 1]
-    return to
+        kind = scan.stack[depth].kind
+        scan.counts[kind] -= 1
+        if kind == STACK_HIDDEN or kind == STACK_NESTED:
+            scan.state[STATE_HIDDEN] = scan.stack[depth].hidden_before
+    scan.state[STATE_DEPTH] = to
+
+
+@inlined_kernel
+def below_brackets(scan):  # type: ignore[no-untyped-def]
+    """How many openers lie below the brackets on top of the stack: those never keep another construct from closing."""
+    depth = scan.state[STATE_DEPTH]
+    while depth > 0:
+        kind = scan.stack[depth - 1].kind
+        if kind != STACK_BRACKET and kind != STACK_EXTERNAL:
+            break
+        depth -= 1
+    return depth
+
+
+@inlined_kernel
+def open_run(scan, i, j, kind):  # type: ignore[no-untyped-def]
+    """Opens what the braces or brackets text[i:j] can open: each two of them one construct."""
+    run = min(j - i, MAX_RUN)
+    start = j - run
+    for k in range(run // 2):
+        add_event(scan, start + 2 * k, EVENT_OPEN)
+    top = push(scan, kind, start, scan.state[STATE_USED] - 1)
+    scan.stack[top].run = run
+
+
+@inlined_kernel
+def close_run(scan, top, i, count, kind):  # type: ignore[no-untyped-def]
+    """Closes the innermost construct of a run on the stack, which took `count` marks, with as many marks at i."""
+    stack = scan.stack
+    row = stack[top].event
+    start = stack[top].start + stack[top].run - count
+    scan.events[row].start = start
+    scan.events[row].kind = kind
+    close_event(scan, row, i + count, start + count, i)
+    stack[top].run -= count
+    stack[top].event -= 1
+    if stack[top].run < 2:
+        unwind(scan, top)
+
+
+@inlined_kernel
+def open_braces(scan, i):  # type: ignore[no-untyped-def]
+    """Opens what starts with the `{` at i: a table, templates, parameters; where to go on."""
+    text = scan.text
+    j = skip(text, i, scan.n, OPEN_BRACE)
+    if j - i > 1:
+        open_run(scan, i, j, STACK_BRACE)
+        return j
+    if text[i + 1] != PIPE or text[i + 2] == CLOSE_BRACE or not starts_line(text, i):
+        return j
+    row = add_event(scan, i, EVENT_TABLE)
+    scan.events[row].tag = TAG_TABLE
+    push(scan, STACK_TABLE, i, row)
+    return i + 2
+
+
+@inlined_kernel
+def close_table(scan, i, run):  # type: ignore[no-untyped-def]
+    """Closes a table with the `|}` whose brace, one of a run, is at i; True if it closes one.
+
+    Templates and table elements that are open inside the table keep it open, but a template does not that this run is
+    too short to close.
+    """
+    if scan.counts[STACK_TABLE] == 0 or i == 0 or scan.text[i - 1] != PIPE:
+        return False
+    if not (run == 1 or run == 3 or scan.counts[STACK_BRACE] == 0) or not starts_line(scan.text, i - 1):
+        return False
+    top = scan.state[STATE_DEPTH]
+    while top > 0 and scan.stack[top - 1].kind != STACK_TABLE:
+        kind = scan.stack[top - 1].kind
+        if kind == STACK_TABLE_TAG or (kind == STACK_BRACE and run != 1):
+            return False
+        top -= 1
+    if top == 0:
+        return False
+    scan.events[scan.stack[top - 1].event].end = i + 1
+    unwind(scan, top - 1)
+    return True
+
+
+@inlined_kernel
+def close_variant(scan, j):  # type: ignore[no-untyped-def]
+    """Closes a variant with the `}-` whose hyphen is at j; True if it closes one."""
+    top = below_brackets(scan) - 1
+    if top < 0 or scan.stack[top].kind != STACK_VARIANT:
+        return False
+    row = scan.stack[top].event
+    unwind(scan, top)
+    scan.events[row].end = j + 1
+    scan.events[row].inner_end = j - 1
+    return True
+
+
+@inlined_kernel
+def close_braces(scan, i):  # type: ignore[no-untyped-def]
+    """Closes what the run of `}` at i closes; where to go on."""
+    j = skip(scan.text, i, scan.n, CLOSE_BRACE)
+    run = j - i
+    if close_table(scan, i, run):
+        i += 1
+        run -= 1
+    while run >= 2 and scan.counts[STACK_BRACE] > 0:
+        top = scan.state[STATE_DEPTH] - 1
+        while scan.stack[top].kind != STACK_BRACE:
+            top -= 1
+        unwind(scan, top + 1)
+        if scan.stack[top].run >= 3 and run >= 3:
+            close_run(scan, top, i, 3, EVENT_PARAMETER)
+            i += 3
+            run -= 3
+        else:
+            close_run(scan, top, i, 2, EVENT_TEMPLATE)
+            i += 2
+            run -= 2
+    if run >= 1 and scan.counts[STACK_VARIANT] > 0 and scan.text[j] == HYPHEN and close_variant(scan, j):
+        return j + 1
+    return j
+
+
+@inlined_kernel
+def open_brackets(scan, i):  # type: ignore[no-untyped-def]
+    """Opens what starts with the `[` at i: links, or an external link; where to go on."""
+    j = skip(scan.text, i, scan.n, OPEN_BRACKET)
+    if j - i > 1:
+        open_run(scan, i, j, STACK_BRACKET)
+    elif starts_url(scan.text, j):
+        depth = scan.state[STATE_DEPTH]
+        # External links do not nest: the one before is not closed any more.
+        if depth > 0 and scan.stack[depth - 1].kind == STACK_EXTERNAL:
+            unwind(scan, depth - 1)
+        push(scan, STACK_EXTERNAL, i, add_event(scan, i, EVENT_EXTERNAL))
+    return j
+
+
+@inlined_kernel
+def close_brackets(scan, i):  # type: ignore[no-untyped-def]
+    """Closes what the run of `]` at i closes; where to go on."""
+    stack = scan.stack
+    j = skip(scan.text, i, scan.n, CLOSE_BRACKET)
+    run = j - i
+    while run > 0 and scan.state[STATE_DEPTH] > 0:
+        top = scan.state[STATE_DEPTH] - 1
+        if stack[top].kind == STACK_EXTERNAL and run == 2 and top > 0 and stack[top - 1].kind == STACK_BRACKET:
+            # `]]` closes the link around an external link that is not closed.
+            unwind(scan, top)
+            top -= 1
+        if stack[top].kind == STACK_EXTERNAL:
+            # It ends on its line, or not at all.
+            if stack[top].start > scan.state[STATE_LINE]:
+                close_event(scan, stack[top].event, i + 1, stack[top].start + 1, i)
+                i += 1
+                run -= 1
+            unwind(scan, top)
+        elif stack[top].kind == STACK_BRACKET and run >= 2:
+            close_run(scan, top, i, 2, EVENT_LINK)
+            i += 2
+            run -= 2
+        else:
+            break
+    return j
+
+
+@inlined_kernel
+def open_variant(scan, i):  # type: ignore[no-untyped-def]
+    """Opens a variant, if one starts with the `-` at i; where to go on."""
+    if scan.text[i + 1] != OPEN_BRACE or scan.text[i + 2] == OPEN_BRACE:
+        return i + 1
+    depth = scan.state[STATE_DEPTH]
+    if scan.counts[STACK_VARIANT] >= MAX_VARIANTS and scan.stack[depth - 1].kind == STACK_VARIANT:
+        unwind(scan, depth - 1)
+    row = add_event(scan, i, EVENT_VARIANT)
+    scan.events[row].inner_start = i + 2
+    push(scan, STACK_VARIANT, i, row)
+    return i + 2
+
+
+@kernel
+def comment_end(text, i, n):  # type: ignore[no-untyped-def]
+    """One past the `-->` that closes the comment at i; -1 if there is none."""
+    for j in range(i + 6, n):
+        if text[j] == GREATER_THAN and text[j - 1] == HYPHEN and text[j - 2] == HYPHEN:
+            return j + 1
+    return -1
+
+
+@inlined_kernel
+def add_comment(scan, i):  # type: ignore[no-untyped-def]
+    """Adds the comment that starts at i, if it is closed; where to go on."""
+    if scan.state[STATE_NO_COMMENT_END] == 0:
+        end = comment_end(scan.text, i, scan.n)
+        if end >= 0:
+            row = add_event(scan, i, EVENT_COMMENT)
+            scan.events[row].end = end
+            return end
+        scan.state[STATE_NO_COMMENT_END] = 1
+    return i + 4
+
+
+@inlined_kernel
+def add_raw_element(scan, tag):  # type: ignore[no-untyped-def]
+    """Adds the extension tag whose opening tag this is, with its content, if it is closed; where to go on."""
+    text, n = scan.text, scan.n
+    if scan.unclosed[tag.number]:
+        return tag.name_end
+    end = tag_end(text, tag.name_end - 1, n)
+    if end < 0 or text[end - 1] == SLASH:
+        return tag.name_end
+    length = tag.name_end - tag.name
+    close = closing_tag(text, end + 1, n, tag.name, length, tag.kind == TAG_REFERENCE)
+    if close < 0:
+        if close == -1:
+            scan.unclosed[tag.number] = True
+        return tag.name_end
+    close_end = tag_end(text, close, n)
+    after = close_end + 1 if close_end >= 0 else close + 2 + length
+    row = add_event(scan, tag.start, EVENT_RAW)
+    scan.events[row].tag = tag.kind
+    close_event(scan, row, after, end + 1, close)
+    return after
+
+
+@inlined_kernel
+def is_in_hidden(scan, number):  # type: ignore[no-untyped-def]
+    """True if the innermost element that hides its content, or counts as one, is of the tag of this number."""
+    hidden = scan.state[STATE_HIDDEN]
+    return hidden > 0 and scan.stack[hidden - 1].tag == number
+
+
+@inlined_kernel
+def close_element(scan, tag):  # type: ignore[no-untyped-def]
+    """Closes the element that is dropped with its content and whose closing tag this is, if there is one."""
+    if not (is_in_hidden(scan, tag.number) or (tag.kind == TAG_TABLE and scan.counts[STACK_TABLE_TAG] > 0)):
+        return
+    stack = scan.stack
+    top = below_brackets(scan) - 1
+    if top >= 0 and stack[top].kind >= STACK_TABLE_TAG and stack[top].tag == tag.number:
+        if stack[top].kind != STACK_NESTED:
+            end = tag_end(scan.text, tag.start, scan.n)
+            scan.events[stack[top].event].end = end + 1 if end >= 0 else tag.name_end
+        unwind(scan, top)
+
+
+@inlined_kernel
+def open_element(scan, tag, tables):  # type: ignore[no-untyped-def]
+    """Opens the element of this opening tag, if it is a table or its attributes hide its content."""
+    text = scan.text
+    nested = is_in_hidden(scan, tag.number)
+    after = text[tag.name_end]
+    # Without attributes nothing is hidden.
+    if not (tag.kind == TAG_TABLE or nested or after == SPACE or after == NEWLINE):
+        return
+    end = tag_end(text, tag.name_end - 1, scan.n)
+    if end < 0 or text[end - 1] == SLASH:
+        return
+    if tag.kind == TAG_TABLE:
+        kind = STACK_TABLE_TAG
+    elif is_hidden(text, tag.name_end, end, tables):
+        kind = STACK_HIDDEN
+    elif nested:
+        kind = STACK_NESTED
+    else:
+        return
+    row = -1
+    if kind != STACK_NESTED:
+        row = add_event(scan, tag.start, EVENT_TABLE)
+        scan.events[row].tag = tag.kind
+    top = push(scan, kind, tag.start, row)
+    scan.stack[top].tag = tag.number
+    if kind != STACK_TABLE_TAG:
+        scan.stack[top].hidden_before = scan.state[STATE_HIDDEN]
+        scan.state[STATE_HIDDEN] = top + 1
+
+
+@inlined_kernel
+def add_tag(scan, i, tables):  # type: ignore[no-untyped-def]
+    """Opens or closes the element whose tag starts with the `<` at i; where to go on."""
+    closing = scan.text[i + 1] == SLASH
+    name = i + 2 if closing else i + 1
+    name_end = tag_name_end(scan.text, name)
+    if name_end == name:
+        return i + 1
+    row = find(tables, np.int64(DOMAIN_TAG), scan.text, name, name_end)
+    if row < 0:
+        return name_end
+    number = tables.words[row].second & (TAG_NUMBERS - 1)
+    tag = Tag(i, name, name_end, tables.words[row].value, number)
+    if tag.kind == TAG_HIDDEN or tag.kind == TAG_LITERAL or tag.kind == TAG_REFERENCE or tag.kind == TAG_MATH:
+        return name_end if closing else add_raw_element(scan, tag)
+    if closing:
+        close_element(scan, tag)
+    else:
+        open_element(scan, tag, tables)
+    return name_end
 
 
 @kernel
 def structure(text, n, tables):  # type: ignore[no-untyped-def]
-    """(events, number of rows used): the constructs of text[:n]; see the module's comment."""
+    """(events: EVENT[m], number of rows used): the constructs of text[:n], in the order of their first bytes.
+
+    text: uint8[n + PADDING], zeros from n on.
+    """
     classes = tables.structure_class
-    words = tables.words
-    variants = tables.settings[SETTING_VARIANTS] != 0
     room = count_openers(text, n, classes)
-    events = np.empty((room, 6), np.int32)
-    # kind, first byte, openers left in the run or tag, last free event of the run; for hidden elements and those of
-    # the same tag inside them the first byte's place holds one more than the next such element's place, or 0.
-    stack = np.empty((room, 4), np.int32)
-    counts = np.zeros(STACK_KINDS, np.int64)  # openers on the stack by kind; [0]: as above, of the innermost
-    used = 0
-    depth = 0
-    last_newline = -1
-    no_comment_end = False
-    unclosed = np.zeros(256, np.bool_)  # by number of the tag: no closing tag further on
+    events = np.empty(room, EVENT)
+    stack = np.empty(room, OPENER)
+    counts = np.zeros(STACK_KINDS, np.int64)
+    unclosed = np.zeros(TAG_NUMBERS, np.bool_)
+    state = np.zeros(STATES, np.int64)
+    state[STATE_LINE] = -1
+    scan = Scan(text, n, events, stack, counts, unclosed, state)
     i = 0
     while i < n:
         c = text[i]
         if classes[c] == 0:
             i += 1
-            continue
-        if c == _NEWLINE:
-            last_newline = i
+        elif c == NEWLINE:
+            state[STATE_LINE] = i
             i += 1
-        elif c == 123:  # {
-            j = i
-            while text[j] == 123:
-                j += 1
-            run = j - i
-            if run == 1:
-                if text[i + 1] == 124 and text[i + 2] != 125 and starts_line(text, i):
-                    events[used, 0] = i
-                    events[used, 1] = -1
-                    events[used, 2] = EVENT_TABLE
-                    events[used, 5] = TAG_TABLE
-                    stack[depth, 0] = STACK_TABLE
-                    stack[depth, 2] = 0
-                    depth = push(stack, counts, depth, i, used)
-                    used += 1
-                    i += 2
-                else:
-                    i += 1
-                continue
-            run = min(run, MAX_RUN)
-            start = j - run
-            for k in range(run // 2):
-                events[used, 0] = start + 2 * k
-                events[used, 1] = -1
-                used += 1
-            stack[depth, 0] = STACK_BRACE
-            stack[depth, 2] = run
-            depth = push(stack, counts, depth, start, used - 1)
-            i = j
-        elif c == 125:  # }
-            j = i
-            while text[j] == 125:
-                j += 1
-            run = j - i
-            if (
-                counts[STACK_TABLE] > 0
-                and i > 0
-                and text[i - 1] == 124
-                and (run == 1 or run == 3 or counts[STACK_BRACE] == 0)
-                and starts_line(text, i - 1)
-            ):
-                top = depth
-                while top > 0 and stack[top - 1, 0] != STACK_TABLE:
-                    kind = stack[top - 1, 0]
-                    if kind == STACK_TABLE_TAG or (kind == STACK_BRACE and run != 1):
-                        break
-                    top -= 1
-                if top > 0 and stack[top - 1, 0] == STACK_TABLE:
-                    events[stack[top - 1, 3], 1] = i + 1
-                    depth = unwind(stack, counts, depth, top - 1)
-                    i += 1
-                    run -= 1
-            while run >= 2 and counts[STACK_BRACE] > 0:
-                top = depth - 1
-                while stack[top, 0] != STACK_BRACE:
-                    top -= 1
-                depth = unwind(stack, counts, depth, top + 1)
-                count = 3 if stack[top, 2] >= 3 and run >= 3 else 2
-                row = stack[top, 3]
-                start = stack[top, 1] + stack[top, 2] - count
-                events[row, 0] = start
-                events[row, 1] = i + count
-                events[row, 2] = EVENT_PARAMETER if count == 3 else EVENT_TEMPLATE
-                events[row, 3] = start + count
-                events[row, 4] = i
-                stack[top, 2] -= count
-                stack[top, 3] -= 1
-                i += count
-                run -= count
-                if stack[top, 2] < 2:
-                    depth = unwind(stack, counts, depth, top)
-            if run >= 1 and counts[STACK_VARIANT] > 0 and text[j] == 45:
-                top = depth
-                while top > 0 and (stack[top - 1, 0] == STACK_BRACKET or stack[top - 1, 0] == STACK_EXTERNAL):
-                    top -= 1
-                if top > 0 and stack[top - 1, 0] == STACK_VARIANT:
-                    depth = unwind(stack, counts, depth, top - 1)
-                    row = stack[depth, 3]
-                    events[row, 1] = j + 1
-                    events[row, 4] = j - 1
-                    j += 1
-            i = j
-        elif c == 91:  # [
-            j = i
-            while text[j] == 91:
-                j += 1
-            run = j - i
-            if run == 1:
-                if starts_url(text, j):
-                    if depth > 0 and stack[depth - 1, 0] == STACK_EXTERNAL:
-                        depth = unwind(stack, counts, depth, depth - 1)
-                    events[used, 0] = i
-                    events[used, 1] = -1
-                    events[used, 2] = EVENT_EXTERNAL
-                    stack[depth, 0] = STACK_EXTERNAL
-                    stack[depth, 2] = 0
-                    depth = push(stack, counts, depth, i, used)
-                    used += 1
-            else:
-                run = min(run, MAX_RUN)
-                start = j - run
-                for k in range(run // 2):
-                    events[used, 0] = start + 2 * k
-                    events[used, 1] = -1
-                    used += 1
-                stack[depth, 0] = STACK_BRACKET
-                stack[depth, 2] = run
-                depth = push(stack, counts, depth, start, used - 1)
-            i = j
-        elif c == 93:  # ]
-            j = i
-            while text[j] == 93:
-                j += 1
-            run = j - i
-            while run > 0 and depth > 0:
-                top = depth - 1
-                if stack[top, 0] == STACK_EXTERNAL and run == 2 and top > 0 and stack[top - 1, 0] == STACK_BRACKET:
-                    depth = unwind(stack, counts, depth, top)
-                    top -= 1
-                if stack[top, 0] == STACK_EXTERNAL:
-                    row = stack[top, 3]
-                    if stack[top, 1] > last_newline:
-                        events[row, 1] = i + 1
-                        events[row, 3] = stack[top, 1] + 1
-                        events[row, 4] = i
-                        i += 1
-                        run -= 1
-                    depth = unwind(stack, counts, depth, top)
-                elif stack[top, 0] == STACK_BRACKET and run >= 2:
-                    row = stack[top, 3]
-                    start = stack[top, 1] + stack[top, 2] - 2
-                    events[row, 0] = start
-                    events[row, 1] = i + 2
-                    events[row, 2] = EVENT_LINK
-                    events[row, 3] = start + 2
-                    events[row, 4] = i
-                    stack[top, 2] -= 2
-                    stack[top, 3] -= 1
-                    i += 2
-                    run -= 2
-                    if stack[top, 2] < 2:
-                        depth = unwind(stack, counts, depth, top)
-                else:
-                    break
-            i = j
-        elif c == 60:  # <
-            if text[i + 1] == 33 and text[i + 2] == 45 and text[i + 3] == 45:  # <!--
-                end = -1
-                if not no_comment_end:
-                    j = i + 4
-                    while j < n:
-                        if text[j] == 62 and text[j - 1] == 45 and text[j - 2] == 45 and j - 2 >= i + 4:
-                            end = j + 1
-                            break
-                        j += 1
-                    if end < 0:
-                        no_comment_end = True
-                if end < 0:
-                    i += 4
-                else:
-                    events[used, 0] = i
-                    events[used, 1] = end
-                    events[used, 2] = EVENT_COMMENT
-                    used += 1
-                    i = end
-                continue
-            closing = text[i + 1] == 47
-            name = i + 2 if closing else i + 1
-            name_end = tag_name_end(text, name)
-            if name_end == name:
-                i += 1
-                continue
-            found = find(tables, np.int64(DOMAIN_TAG), text, name, name_end)
-            if found < 0:
-                i = name_end
-                continue
-            tag = words[found, 4]
-            number = words[found, 5] & 255
-            start = i
-            i = name_end
-            if tag in (TAG_HIDDEN, TAG_LITERAL, TAG_REFERENCE, TAG_MATH):
-                if closing or unclosed[number]:
-                    continue
-                end = tag_end(text, name_end - 1, n)
-                if end < 0 or text[end - 1] == 47:
-                    continue
-                close = closing_tag(text, end + 1, n, name, name_end - name, tag == TAG_REFERENCE)
-                if close >= 0:
-                    close_end = tag_end(text, close, n)
-                    events[used, 0] = start
-                    events[used, 1] = close_end + 1 if close_end >= 0 else close + 2 + name_end - name
-                    events[used, 2] = EVENT_RAW
-                    events[used, 3] = end + 1
-                    events[used, 4] = close
-                    events[used, 5] = tag
-                    i = events[used, 1]
-                    used += 1
-                elif close == -1:
-                    unclosed[number] = True
-                continue
-            # Elements that are dropped with their content: tables, and what a style or a class hides.
-            if closing:
-                wanted = counts[0] > 0 and stack[counts[0] - 1, 2] == number
-                if tag == TAG_TABLE and counts[STACK_TABLE_TAG] > 0:
-                    wanted = True
-                if not wanted:
-                    continue
-                top = depth
-                while top > 0 and (stack[top - 1, 0] == STACK_BRACKET or stack[top - 1, 0] == STACK_EXTERNAL):
-                    top -= 1
-                if top > 0 and stack[top - 1, 0] >= STACK_TABLE_TAG and stack[top - 1, 2] == number:
-                    top -= 1
-                    if stack[top, 0] != STACK_NESTED:
-                        end = tag_end(text, start, n)
-                        events[stack[top, 3], 1] = end + 1 if end >= 0 else name_end
-                    depth = unwind(stack, counts, depth, top)
-                continue
-            nested = counts[0] > 0 and stack[counts[0] - 1, 2] == number
-            if not (tag == TAG_TABLE or nested or text[name_end] == _SPACE or text[name_end] == _NEWLINE):
-                continue
-            end = tag_end(text, name_end - 1, n)
-            if end < 0 or text[end - 1] == 47:
-                continue
-            if tag == TAG_TABLE:
-                kind = STACK_TABLE_TAG
-            elif is_hidden(text, name_end, end, tables):
-                kind = STACK_HIDDEN
-            elif nested:
-                kind = STACK_NESTED
-            else:
-                continue
-            row = -1
-            if kind != STACK_NESTED:
-                row = used
-                events[used, 0] = start
-                events[used, 1] = -1
-                events[used, 2] = EVENT_TABLE
-                events[used, 5] = tag
-                used += 1
-            previous = start
-            if kind != STACK_TABLE_TAG:
-                previous = counts[0]
-                counts[0] = depth + 1
-            stack[depth, 0] = kind
-            stack[depth, 2] = number
-            depth = push(stack, counts, depth, previous, row)
-        elif c == 45:  # -
-            if variants and text[i + 1] == 123 and text[i + 2] != 123:
-                if counts[STACK_VARIANT] >= MAX_VARIANTS and stack[depth - 1, 0] == STACK_VARIANT:
-                    depth = unwind(stack, counts, depth, depth - 1)
-                events[used, 0] = i
-                events[used, 1] = -1
-                events[used, 2] = EVENT_VARIANT
-                events[used, 3] = i + 2
-                stack[depth, 0] = STACK_VARIANT
-                stack[depth, 2] = 0
-                depth = push(stack, counts, depth, i, used)
-                used += 1
-                i += 2
-            else:
-                i += 1
+        elif c == OPEN_BRACE:
+            i = open_braces(scan, i)
+        elif c == CLOSE_BRACE:
+            i = close_braces(scan, i)
+        elif c == OPEN_BRACKET:
+            i = open_brackets(scan, i)
+        elif c == CLOSE_BRACKET:
+            i = close_brackets(scan, i)
+        elif c == LESS_THAN:
+            i = add_comment(scan, i) if starts_comment(text, i) else add_tag(scan, i, tables)
+        elif c == HYPHEN:
+            i = open_variant(scan, i)
         else:
             i += 1
-    return events, used
+    return events, state[STATE_USED]

@@ -1,23 +1,11 @@
-"""Wikitext to plain text, compiled: three linear passes over one page's bytes.
+"""The tables of the wikitext kernels: names, programs and settings that are made once for a site and its options.
 
-`structure` finds every construct that has a closing mark (templates, links, tables, comments, extension tags) and
-pairs openers with closers on a stack, so that the next pass knows at an opener whether and where it is closed.
-`render` walks the text once from left to right, copies what is prose, jumps over what is dropped, and evaluates
-the template rules. `clean` collapses white space and repairs punctuation next to what was dropped.
+transforms.extraction.wikitext and transforms.extraction.template_rules fill them, the kernels only read them.
 
-Arrays
-- text: uint8[n + PADDING], the page's UTF-8, then zeros, so that looking a few bytes ahead needs no bounds check.
-- events: int32[m, 6], one row a possible construct, in order of position: first byte, one past its last byte (-1
-  when it is never closed), kind (EVENT_*), first byte of its content, one past the content, kind of tag.
-- Tables.words: int32[capacity, 6], one open-addressing hash table for every set of names: hash, domain (DOMAIN_*, 0
-  for an empty row), key offset and length in the pool, value, value length. Tables.pool: uint8, all strings.
-- Tables.code: int32, the programs of the template rules (transforms.template_rules compiles them, OP_*).
-- frames: int32[MAX_FRAMES, 8], the constructs being rendered: kind, end of content, where to go on, start in the
-  output, rule, first argument, current argument, spare.
-- arguments: int32[MAX_ARGUMENTS, 5]: value start and end in the output, name start and end (or -1), number (or -1).
-
-Bounds: every byte read makes at most two bytes of output outside template rules, a rule gives at most its arguments'
-bytes plus RULE_SLACK, and rules nest at most MAX_RULE_DEPTH deep, so time and memory grow linearly with the page.
+- Tables.words: WORD[capacity], one open-addressing hash table for every set of names (DOMAIN_*). The capacity is a
+  power of two, at most half of the rows are used, and a row's place follows from `hash_bytes`.
+- Tables.pool: uint8, all strings: the keys, the texts that names stand for, the literals of the programs.
+- Tables.code: int32, the programs of the template rules, one behind another: OP_*, each followed by its operands.
 """
 
 from typing import NamedTuple
@@ -25,25 +13,38 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.kernels import kernel
+from transforms.kernels import inlined_kernel, kernel
 
-PADDING = 64
-MAX_ARGUMENTS = 4096
-RULE_SLACK = 512
+PADDING = 64  # zeros behind a page: looking a few bytes ahead needs no bounds check
 ROOM = 65536  # bytes of output beyond two a byte of the page: room for what rules add
+RULE_SLACK = 512  # bytes that a rule can write beyond those of its arguments
 MAX_TARGET = 512  # bytes looked at for a link's target or a template's name
 
-DOMAIN_TAG = 1
-DOMAIN_TEMPLATE = 2
-DOMAIN_FUNCTION = 3
-DOMAIN_NAMESPACE = 4
-DOMAIN_ENTITY = 5  # keys are case-sensitive
-DOMAIN_SECTION = 6
-DOMAIN_VARIANT = 8
-DOMAIN_DISAMBIGUATION = 9
-DOMAIN_TEX = 10  # case-sensitive, too
-DOMAIN_HIDDEN = 11
-DOMAIN_TABLES = 16  # table i of the rules is domain DOMAIN_TABLES + i
+# A row of Tables.words. `domain` is 0 in an empty row. The key lies in the pool. What the two values are depends on the
+# domain; a name that stands for a text has the text's place in the pool and its length.
+WORD = np.dtype(
+    [
+        ("hash", np.int32),
+        ("domain", np.int32),
+        ("key", np.int32),
+        ("key_length", np.int32),
+        ("value", np.int32),
+        ("second", np.int32),
+    ]
+)
+
+# The values of each domain's words: (value, second); `second` is 0 where only one is named.
+DOMAIN_TAG = 1  # TAG_*, the number of the tag
+DOMAIN_TEMPLATE = 2  # where its program starts in Tables.code, 0 or one more than where its exact name is in the pool
+DOMAIN_FUNCTION = 3  # where its program starts
+DOMAIN_NAMESPACE = 4  # NAMESPACE_*
+DOMAIN_ENTITY = 5  # a text; keys are case-sensitive
+DOMAIN_SECTION = 6  # titles of sections that list sources and links
+DOMAIN_VARIANT = 7  # the rank of the code of a variant: the lowest shows
+DOMAIN_DISAMBIGUATION = 8  # templates and switches of pages that list meanings
+DOMAIN_TEX = 9  # a text, or (0, TEX_*); keys are case-sensitive
+DOMAIN_HIDDEN = 10  # classes of elements that are no prose
+DOMAIN_TABLES = 16  # a text; table i of the rules is domain DOMAIN_TABLES + i
 
 TAG_HIDDEN = 1  # extension tag whose content is dropped
 TAG_LITERAL = 2  # nowiki
@@ -73,21 +74,21 @@ LISTS_DROP = 0
 LISTS_KEEP = 1
 LISTS_SENTENCES = 2
 
-SETTING_VARIANTS = 0
-SETTING_KEEP_HEADINGS = 1
-SETTING_LISTS = 2
-SETTING_KEEP_APPENDICES = 3
-SETTING_YEAR = 4
-SETTING_MONTH = 5
-SETTING_DAY = 6
-SETTING_GROUP_OFFSET = 7  # the thousands separator in the pool
-SETTING_GROUP_LENGTH = 8
-SETTING_GROUP_FROM = 9  # digits from which numbers are grouped
-SETTING_DECIMAL_OFFSET = 10
-SETTING_DECIMAL_LENGTH = 11
-SETTING_KEYWORDS = 12  # where `display`, `none` and `class` stand in the pool
-SETTINGS = 15
+SETTING_KEEP_HEADINGS = 0
+SETTING_LISTS = 1  # LISTS_*
+SETTING_KEEP_APPENDICES = 2
+SETTING_YEAR = 3  # the dump's date
+SETTING_MONTH = 4
+SETTING_DAY = 5
+SETTING_GROUP_OFFSET = 6  # the thousands separator in the pool
+SETTING_GROUP_LENGTH = 7
+SETTING_GROUP_FROM = 8  # digits from which numbers are grouped
+SETTING_DECIMAL_OFFSET = 9  # the decimal separator in the pool
+SETTING_DECIMAL_LENGTH = 10
+SETTINGS = 11
 
+# Programs of rules. A selector names an argument: see rules.find_argument. A jump is a place in Tables.code, taken
+# where a test fails.
 OP_END = 0
 OP_LITERAL = 1  # offset, length
 OP_VALUE = 2  # format, count, selectors...: the first argument that is not empty
@@ -114,8 +115,11 @@ FORMAT_SUPERSCRIPT = 6
 FORMAT_INTEGER = 7  # without leading zeros
 FORMAT_TABLES = 16  # + i: through table i, the value itself where the table has no such key
 
-_NEWLINE = 10
-_SPACE = 32
+CASED = 0x600  # code points from here on have no case that rules change: Latin, Greek, Cyrillic and Armenian are below
+
+FNV_OFFSET = 2166136261
+FNV_PRIME = 16777619
+HASH_BITS = 0x7FFFFFFF
 
 
 class Tables(NamedTuple):
@@ -123,50 +127,59 @@ class Tables(NamedTuple):
 
     structure_class: NDArray[np.uint8]  # [256], 0 for bytes `structure` passes over
     render_class: NDArray[np.uint8]  # [256], 0 for bytes `render` copies
-    fold: NDArray[np.uint8]  # [256], what names are compared under
-    words: NDArray[np.int32]
+    fold: NDArray[np.uint8]  # [256], what names are compared under: ASCII in lower case, `_` as a space
+    words: NDArray[np.void]  # WORD[capacity]
     pool: NDArray[np.uint8]
     code: NDArray[np.int32]
-    upper: NDArray[np.uint16]  # [0x600] simple case mappings
-    lower: NDArray[np.uint16]  # [0x600]
-    settings: NDArray[np.int64]
+    upper: NDArray[np.uint16]  # [CASED], the upper-case form of each of the first code points
+    lower: NDArray[np.uint16]  # [CASED]
+    settings: NDArray[np.int64]  # [SETTINGS], SETTING_*
+
+
+@kernel
+def is_exact(domain):  # type: ignore[no-untyped-def]
+    """True if the names of a domain are case-sensitive."""
+    return domain == DOMAIN_ENTITY or domain == DOMAIN_TEX
 
 
 @kernel
 def hash_bytes(fold, domain, source, start, end):  # type: ignore[no-untyped-def]
     """31-bit FNV-1a of source[start:end] under the domain's case folding."""
-    value = 2166136261 ^ domain
-    if domain in (DOMAIN_ENTITY, DOMAIN_TEX):
+    value = FNV_OFFSET ^ domain
+    if is_exact(domain):
         for i in range(start, end):
-            value = ((value ^ int(source[i])) * 16777619) & 0x7FFFFFFF
+            value = ((value ^ int(source[i])) * FNV_PRIME) & HASH_BITS
     else:
         for i in range(start, end):
-            value = ((value ^ int(fold[source[i]])) * 16777619) & 0x7FFFFFFF
+            value = ((value ^ int(fold[source[i]])) * FNV_PRIME) & HASH_BITS
     return value
+
+
+@inlined_kernel
+def has_key(tables, row, domain, source, start):  # type: ignore[no-untyped-def]
+    """True if the key in a row of `words` is the text from `start` on, under the domain's case folding."""
+    word = tables.words[row]
+    exact = is_exact(domain)
+    for i in range(word.key_length):
+        c = source[start + i]
+        if not exact:
+            c = tables.fold[c]
+        if tables.pool[word.key + i] != c:
+            return False
+    return True
 
 
 @kernel
 def find(tables, domain, source, start, end):  # type: ignore[no-untyped-def]
     """The row of `words` whose key in `domain` is source[start:end], or -1."""
     words = tables.words
-    pool = tables.pool
-    fold = tables.fold
-    capacity = words.shape[0]
-    value = hash_bytes(fold, domain, source, start, end)
-    length = end - start
-    row = value & (capacity - 1)
-    while words[row, 1] != 0:
-        if words[row, 0] == value and words[row, 1] == domain and words[row, 3] == length:
-            offset = words[row, 2]
-            same = True
-            for i in range(length):
-                c = source[start + i]
-                if domain != DOMAIN_ENTITY and domain != DOMAIN_TEX:
-                    c = fold[c]
-                if pool[offset + i] != c:
-                    same = False
-                    break
-            if same:
+    last = words.shape[0] - 1  # the capacity is a power of two
+    value = hash_bytes(tables.fold, domain, source, start, end)
+    row = value & last
+    while words[row].domain != 0:
+        word = words[row]
+        if word.hash == value and word.domain == domain and word.key_length == end - start:
+            if has_key(tables, row, domain, source, start):
                 return row
-        row = (row + 1) & (capacity - 1)
+        row = (row + 1) & last
     return -1

@@ -1,4 +1,14 @@
-"""Entry points: the text of a page, and whether it is a disambiguation page."""
+"""Wikitext to plain text, compiled: three linear passes over one page's bytes.
+
+- `structure` finds every construct that has a closing mark (templates, links, tables, comments, extension tags), so that
+  the next pass knows at an opener whether and where it is closed.
+- `render` walks the page once, copies what is prose, jumps over what is dropped, and evaluates the template rules.
+- `clean` collapses white space and repairs punctuation next to what was dropped.
+
+What the kernels know of a site and its rules is in tables.Tables. What the passes share: tags.py, links.py, lines.py,
+text.py. The layouts of arrays stand where their dtypes are: tables.WORD, structure.EVENT, structure.OPENER,
+render.FRAME, rules.ARGUMENT.
+"""
 
 import numpy as np
 
@@ -6,53 +16,78 @@ from transforms.extraction.kernels.clean import clean
 from transforms.extraction.kernels.render import render
 from transforms.extraction.kernels.structure import structure
 from transforms.extraction.kernels.tables import (
-    _NEWLINE,
+    CASED,
     DOMAIN_DISAMBIGUATION,
     PADDING,
     ROOM,
     SETTINGS,
+    WORD,
     Tables,
     find,
     hash_bytes,
 )
 from transforms.extraction.kernels.text import is_letter, trim
 from transforms.kernels import kernel
+from transforms.kernels.ascii import CLOSE_BRACE, LESS_THAN, NEWLINE, NOT_ASCII, OPEN_BRACE, PIPE, UNDERSCORE
+
+LONGEST_TEMPLATE = 100  # bytes of a template's name that are looked at for those of disambiguation pages
+LONGEST_SWITCH = 60  # and of a behaviour switch
 
 
 @kernel
 def extract(text, n, title, tables, out):  # type: ignore[no-untyped-def]
-    """The three passes; the number of bytes of plain text in `out`, uint8[at least 2 n + ROOM]."""
+    """The three passes; the number of bytes of plain text in `out`, uint8[at least 2 n + ROOM].
+
+    text: uint8[at least n + PADDING], the page's UTF-8, zeros from n on. title: uint8, not empty.
+    """
     events, used = structure(text, n, tables)
     length = render(text, n, events, used, title, tables, out)
     return clean(out, length)
 
 
 @kernel
+def template_name_end(text, i, n):  # type: ignore[no-untyped-def]
+    """One past the template's name that starts at i, as far as it matters."""
+    stop = min(n, i + LONGEST_TEMPLATE)
+    while i < stop:
+        c = text[i]
+        if c == PIPE or c == CLOSE_BRACE or c == OPEN_BRACE or c == LESS_THAN or c == NEWLINE:
+            break
+        i += 1
+    return i
+
+
+@kernel
+def switch_name_end(text, i, n):  # type: ignore[no-untyped-def]
+    """One past the behaviour switch `__NAME__` that starts at i, as far as it matters."""
+    stop = min(n, i + LONGEST_SWITCH)
+    i += 2
+    while i < stop and (is_letter(text[i]) or text[i] >= NOT_ASCII or text[i] == UNDERSCORE):
+        i += 1
+    return i
+
+
+@kernel
 def is_disambiguation(text, n, tables):  # type: ignore[no-untyped-def]
-    """True if a template of the DISAMBIGUATION domain is called in text[:n], or a switch of that domain is set."""
+    """True if a template of the DISAMBIGUATION domain is called in text[:n], or a switch of that domain is set.
+
+    text: uint8[at least n + PADDING], the page's UTF-8, zeros from n on.
+    """
     i = 0
     while i < n:
         c = text[i]
-        if c == 123 and text[i + 1] == 123:
-            i += 2
+        if c == OPEN_BRACE and text[i + 1] == OPEN_BRACE:
+            end = template_name_end(text, i + 2, n)
+            start, stop = trim(text, i + 2, end)
+        elif c == UNDERSCORE and text[i + 1] == UNDERSCORE:
             start = i
-            while i < n and i < start + 100:
-                c = text[i]
-                if c == 124 or c == 125 or c == 123 or c == 60 or c == _NEWLINE:
-                    break
-                i += 1
-            a, b = trim(text, start, i)
-            if find(tables, np.int64(DOMAIN_DISAMBIGUATION), text, a, b) >= 0:
-                return True
-        elif c == 95 and text[i + 1] == 95:
-            start = i
-            i += 2
-            while i < n and i < start + 60 and (is_letter(text[i]) or text[i] >= 0x80 or text[i] == 95):
-                i += 1
-            if find(tables, np.int64(DOMAIN_DISAMBIGUATION), text, start, i) >= 0:
-                return True
+            end = stop = switch_name_end(text, i, n)
         else:
             i += 1
+            continue
+        if find(tables, np.int64(DOMAIN_DISAMBIGUATION), text, start, stop) >= 0:
+            return True
+        i = end
     return False
 
 
@@ -62,11 +97,11 @@ def warm_up() -> None:
         structure_class=np.zeros(256, np.uint8),
         render_class=np.zeros(256, np.uint8),
         fold=np.zeros(256, np.uint8),
-        words=np.zeros((16, 6), np.int32),
+        words=np.zeros(16, WORD),
         pool=np.zeros(1, np.uint8),
         code=np.zeros(1, np.int32),
-        upper=np.zeros(0x600, np.uint16),
-        lower=np.zeros(0x600, np.uint16),
+        upper=np.zeros(CASED, np.uint16),
+        lower=np.zeros(CASED, np.uint16),
         settings=np.zeros(SETTINGS, np.int64),
     )
     text = np.zeros(PADDING, np.uint8)
