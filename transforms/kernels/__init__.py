@@ -23,7 +23,7 @@ import pkgutil
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,23 +34,39 @@ _HERE = Path(__file__).resolve().parent
 _log = logging.getLogger(__name__)
 
 
+# Nothing calls kernels from C: without `no_cfunc_wrapper` numba compiles a way to do so for each.
+_OPTIONS: Mapping[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compiles `function` with numba on first call: no Python objects, GIL released, machine code kept on disk.
 
     Division by zero follows NumPy's rules; nothing checks array bounds.
     """
-    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
-    dispatcher._cache = _KernelCache(function)
-    return dispatcher
+    return _compiled(function, _nrt=True)
+
+
+def lean_kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` as `kernel` does, but without counting references to arrays, so that it cannot make any.
+
+    It is for functions that take many arrays apart, such as named tuples of them: each field that is looked at would be
+    counted up and down, at several times the cost of the look. (`_nrt` is numba's name for that; 0.61 to 0.68 have it.)
+    """
+    return _compiled(function, _nrt=False)
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Any:
-    """Compiles `function` as `kernel` does, and always puts its code into its callers instead of a call.
+    """Has numba copy `function` into each kernel that calls it, in place of a call.
 
-    It is for the pieces of a hot loop: a named tuple of arrays is passed as all their fields, some seven each, which
-    cost more than a short piece's own work.
+    It is for a piece of a large kernel that has a name of its own to be read, and one caller or few: a call would pass
+    each array of a named tuple as seven arguments. Each copy costs compile time, the more the larger the caller is.
     """
-    dispatcher: Any = numba.njit(nogil=True, error_model="numpy", inline="always")(function)
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    njit: Any = numba.njit
+    dispatcher = njit(**_OPTIONS, **options)(function)
     dispatcher._cache = _KernelCache(function)
     return dispatcher
 

@@ -3,8 +3,10 @@
 It works in place: what is read at i has not been written to, as the output's end `w` is never behind i.
 """
 
+import numpy as np
+
 from transforms.extraction.kernels.text import MARK, is_alphanumeric, is_blank, three_bytes, utf8
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     CLOSE_BRACKET,
     CLOSE_PAREN,
@@ -44,11 +46,11 @@ def character_at(out, i, n):  # type: ignore[no-untyped-def]
 
     Other characters than those are given as their first byte alone, which tells them apart as well.
     """
-    c = int(out[i])
+    c = np.int64(out[i])
     if c < NOT_ASCII:
         return c, 1
     if c == NO_BREAK_SPACE >> 8 and i + 1 < n:
-        return (c << 8) | int(out[i + 1]), 2
+        return (c << 8) | np.int64(out[i + 1]), 2
     if (c == GENERAL_PUNCTUATION >> 8 or c == BYTE_ORDER_MARK >> 16) and i + 2 < n:
         return three_bytes(out, i), 3
     return c, 1
@@ -81,7 +83,7 @@ def is_space(character):  # type: ignore[no-untyped-def]
     return character == NO_BREAK_SPACE
 
 
-@kernel
+@lean_kernel
 def opens(out, w, line):  # type: ignore[no-untyped-def]
     """True if what is written, from `line` up to w, ends in an opening bracket."""
     if w <= line:
@@ -115,7 +117,7 @@ def is_punctuation(c):  # type: ignore[no-untyped-def]
     return is_separator(c) or c == PERIOD or c == EXCLAMATION or c == QUESTION
 
 
-@kernel
+@inlined_kernel
 def before_bracket(out, w, line):  # type: ignore[no-untyped-def]
     """(end of what is written, whether the bracket is kept) where a closing bracket follows what was dropped.
 
@@ -128,7 +130,7 @@ def before_bracket(out, w, line):  # type: ignore[no-untyped-def]
     return w, True
 
 
-@kernel
+@inlined_kernel
 def before_punctuation(out, w, line, c):  # type: ignore[no-untyped-def]
     """(end of what is written, whether c is kept) where the punctuation mark c follows what was dropped."""
     k = w
@@ -175,7 +177,7 @@ def end_line(out, w, line, letters):  # type: ignore[no-untyped-def]
     return w + 1
 
 
-@kernel
+@lean_kernel
 def clean(out, n):  # type: ignore[no-untyped-def]
     """Collapses white space and repairs punctuation beside MARKs, in place; the number of bytes left.
 

@@ -23,7 +23,7 @@ from transforms.extraction.kernels.text import (
     three_bytes,
     utf8,
 )
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, kernel, lean_kernel
 from transforms.kernels.ascii import (
     AMPERSAND,
     BACKSLASH,
@@ -89,7 +89,7 @@ class Formula(NamedTuple):
     state: NDArray[np.int64]  # [STATES]
 
 
-@kernel
+@lean_kernel
 def group_end(text, i, end):  # type: ignore[no-untyped-def]
     """The position of the `}` that closes the `{` at i, or -1."""
     depth = 0
@@ -107,7 +107,7 @@ def group_end(text, i, end):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@lean_kernel
 def needs_brackets(text, start, end):  # type: ignore[no-untyped-def]
     """True unless the TeX text[start:end] is one run of letters and digits, or one command."""
     i = start
@@ -118,7 +118,7 @@ def needs_brackets(text, start, end):  # type: ignore[no-untyped-def]
     return i < end
 
 
-@kernel
+@lean_kernel
 def put_spaced(out, o, first):  # type: ignore[no-untyped-def]
     """Writes a space, unless at the start or behind a space or an opening bracket; the new end of the output."""
     if o > first and out[o - 1] != SPACE and out[o - 1] != OPEN_PAREN:
@@ -127,7 +127,7 @@ def put_spaced(out, o, first):  # type: ignore[no-untyped-def]
     return o
 
 
-@kernel
+@lean_kernel
 def without_spaces(out, o, first):  # type: ignore[no-untyped-def]
     """The end of the output before the spaces at its end."""
     while o > first and out[o - 1] == SPACE:
@@ -281,7 +281,7 @@ def put_command(formula, tables, i, o):  # type: ignore[no-untyped-def]
         return i, -1
     kind = tables.words[row].second
     if kind >= 0:
-        return put_symbol(formula, tables.pool, int(tables.words[row].value), kind, j, o)
+        return put_symbol(formula, tables.pool, np.int64(tables.words[row].value), kind, j, o)
     if kind == TEX_FRACTION:
         j = skip(text, j, end, SPACE)
         if j >= end or text[j] != OPEN_BRACE:
@@ -299,10 +299,21 @@ def is_sign(out, o, first):  # type: ignore[no-untyped-def]
     """True if a plus or minus at the end of the output is the sign of what follows, as nothing stands before it."""
     if o == first:
         return True
-    before = out[o - 1]
-    if before in (OPEN_PAREN, COMMA, CARET, UNDERSCORE, EQUALS, OPEN_BRACKET, OPEN_BRACE, PIPE, LESS_THAN, GREATER_THAN):
+    last = out[o - 1]
+    if last in (
+        OPEN_PAREN,
+        COMMA,
+        CARET,
+        UNDERSCORE,
+        EQUALS,
+        OPEN_BRACKET,
+        OPEN_BRACE,
+        PIPE,
+        LESS_THAN,
+        GREATER_THAN,
+    ):
         return True
-    if before != SPACE or o - 2 < first:
+    if last != SPACE or o - 2 < first:
         return False
     before = out[o - 2]
     return before == EQUALS or before == COMMA or before == LESS_THAN or before == GREATER_THAN
@@ -344,24 +355,18 @@ def put_token(formula, tables, i, o):  # type: ignore[no-untyped-def]
     return i + 1, o
 
 
-@kernel
-def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
-    """Writes the TeX formula text[i:end] as a line of text; the new end of the output, or -1 if it cannot be one."""
-    if end - i > MAX_FORMULA:
-        return -1
-    first = o
+@lean_kernel
+def put_steps(formula, tables, i, o):  # type: ignore[no-untyped-def]
+    """Writes the formula from i on; the new end of the output, or -1."""
+    text, end, first = formula.text, formula.end, formula.first
     room = o + 2 * (end - i)
-    groups = np.empty(MAX_GROUPS, np.int32)
-    state = np.zeros(STATES, np.int64)
-    state[STATE_WAITING] = GROUP_NONE
-    formula = Formula(text, end, out, first, groups, state)
     while i < end:
         if o >= room:
             return -1
         c = text[i]
         if c == SPACE or c == TAB or c == NEWLINE or c == CARRIAGE_RETURN:
             if is_in_text(formula):
-                o = put_spaced(out, o, first)
+                o = put_spaced(formula.out, o, first)
             i += 1
         elif c == OPEN_BRACE:
             i, o = open_group(formula, i, o)
@@ -377,6 +382,17 @@ def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
             i, o = put_token(formula, tables, i, o)
         if o < 0:
             return -1
-    if state[STATE_DEPTH] > 0:
+    if formula.state[STATE_DEPTH] > 0:
         return -1
-    return without_spaces(out, o, first)
+    return without_spaces(formula.out, o, first)
+
+
+@kernel
+def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
+    """Writes the TeX formula text[i:end] as a line of text; the new end of the output, or -1 if it cannot be one."""
+    if end - i > MAX_FORMULA:
+        return -1
+    groups = np.empty(MAX_GROUPS, np.int32)
+    state = np.zeros(STATES, np.int64)
+    state[STATE_WAITING] = GROUP_NONE
+    return put_steps(Formula(text, end, out, o, groups, state), tables, i, o)

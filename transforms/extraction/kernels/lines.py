@@ -1,7 +1,7 @@
 """What a line of a page is: prose, a heading, an item of a list, and whether what it gives is worth keeping."""
 
 from transforms.extraction.kernels.text import is_blank, is_letter, line_end, skip, three_bytes, trim, utf8
-from transforms.kernels import kernel
+from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     APOSTROPHE,
     ASTERISK,
@@ -48,7 +48,7 @@ ENDS_OF_THREE = (utf8("…"), utf8("。"), utf8("！"), utf8("？"), utf8("।")
 ENDS_OF_TWO = (utf8("։"), utf8("۔"), utf8("؟"))
 
 
-@kernel
+@lean_kernel
 def reads_as_prose(out, start, end):  # type: ignore[no-untyped-def]
     """True if an indented line is a paragraph somebody indented by accident: long, and letters nearly all of it."""
     start, end = trim(out, start, end)
@@ -66,7 +66,7 @@ def reads_as_prose(out, start, end):  # type: ignore[no-untyped-def]
     return letters * 100 >= (end - start) * PROSE_PERCENT
 
 
-@kernel
+@lean_kernel
 def ends_as_sentence(out, start, end):  # type: ignore[no-untyped-def]
     """True if a line ends with a mark that ends sentences in its script, quotes and brackets after it aside."""
     start, end = trim(out, start, end)
@@ -90,13 +90,13 @@ def ends_as_sentence(out, start, end):  # type: ignore[no-untyped-def]
     return ascii_end or last_three in ENDS_OF_THREE or last_two in ENDS_OF_TWO
 
 
-@kernel
+@lean_kernel
 def is_list_mark(c):  # type: ignore[no-untyped-def]
     """True for the bytes that start items of lists, definitions and indented lines."""
     return c == ASTERISK or c == HASH or c == COLON or c == SEMICOLON
 
 
-@kernel
+@inlined_kernel
 def heading_content_end(text, q, end):  # type: ignore[no-untyped-def]
     """One past the last byte of the heading text[q:end] before the white space and the comments at its end."""
     last = end
@@ -115,7 +115,7 @@ def heading_content_end(text, q, end):  # type: ignore[no-untyped-def]
         last = k
 
 
-@kernel
+@inlined_kernel
 def classify_heading(text, q, n):  # type: ignore[no-untyped-def]
     """What `classify_line` gives for a line that starts with `=`: a heading, if it also ends so."""
     end = line_end(text, q, n)
@@ -130,7 +130,7 @@ def classify_heading(text, q, n):  # type: ignore[no-untyped-def]
     return LINE_HEADING, q + level, level, last - level, end
 
 
-@kernel
+@inlined_kernel
 def divides_cells(text, q, n):  # type: ignore[no-untyped-def]
     """True if `|` or `!!` stands on the line: a heading cell of a table that lost its start."""
     i = q
@@ -141,7 +141,7 @@ def divides_cells(text, q, n):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@inlined_kernel
 def classify_indented(text, q, n):  # type: ignore[no-untyped-def]
     """(kind, first byte of content) of a line that starts with a space or a tab."""
     while text[q] == SPACE or text[q] == TAB:
@@ -151,7 +151,7 @@ def classify_indented(text, q, n):  # type: ignore[no-untyped-def]
     return LINE_INDENTED, q
 
 
-@kernel
+@inlined_kernel
 def classify_item(text, q, n):  # type: ignore[no-untyped-def]
     """(kind, first byte of content) of a line that starts with a list's mark."""
     j = q
@@ -162,7 +162,7 @@ def classify_item(text, q, n):  # type: ignore[no-untyped-def]
     return kind, skip(text, j, n, SPACE)
 
 
-@kernel
+@inlined_kernel
 def classify_other(text, q, n):  # type: ignore[no-untyped-def]
     """(kind, first byte of content) of the line that starts at q, if it is no heading."""
     if q >= n:
@@ -183,7 +183,7 @@ def classify_other(text, q, n):  # type: ignore[no-untyped-def]
     return LINE_PROSE, q
 
 
-@kernel
+@lean_kernel
 def classify_line(text, q, n):  # type: ignore[no-untyped-def]
     """(kind, first byte of content, level, end of content, end of line) of the line that starts at q.
 
@@ -195,7 +195,7 @@ def classify_line(text, q, n):  # type: ignore[no-untyped-def]
     return kind, content, 0, 0, 0
 
 
-@kernel
+@lean_kernel
 def stray_bold(text, p, n):  # type: ignore[no-untyped-def]
     """(end of line, position of the bold mark that reads as an apostrophe and an italic mark, or -1).
 

@@ -14,7 +14,7 @@ from transforms.extraction.kernels.tables import (
 )
 from transforms.extraction.kernels.tags import same_name
 from transforms.extraction.kernels.text import is_letter, skip, trim
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     COLON,
     HASH,
@@ -36,11 +36,11 @@ NAMESPACE_NONE = 0
 LONGEST_FLAGS = 20  # bytes of a variant that are looked at for its flags, and for a language's code
 
 
-@kernel
+@lean_kernel
 def namespace_of(text, start, colon, tables):  # type: ignore[no-untyped-def]
     """NAMESPACE_* of the prefix text[start:colon]; NAMESPACE_NONE if it is none."""
     row = find(tables, np.int64(DOMAIN_NAMESPACE), text, start, colon)
-    return int(tables.words[row].value) if row >= 0 else NAMESPACE_NONE
+    return np.int64(tables.words[row].value) if row >= 0 else NAMESPACE_NONE
 
 
 @inlined_kernel
@@ -70,7 +70,7 @@ def short_name(text, start, end):  # type: ignore[no-untyped-def]
     return k if k > start else end
 
 
-@kernel
+@lean_kernel
 def link_shows(text, inner, inner_end, tables):  # type: ignore[no-untyped-def]
     """(start, end) of what the internal link shows whose content is text[inner:inner_end]; (-1, -1) if nothing."""
     inner = skip(text, inner, inner_end, SPACE)
@@ -105,7 +105,7 @@ def link_shows(text, inner, inner_end, tables):  # type: ignore[no-untyped-def]
     return start, inner_end
 
 
-@kernel
+@lean_kernel
 def external_shows(text, inner, inner_end):  # type: ignore[no-untyped-def]
     """Where what an external link shows starts, its content being text[inner:inner_end]; inner_end if nothing."""
     j = inner
@@ -117,20 +117,20 @@ def external_shows(text, inner, inner_end):  # type: ignore[no-untyped-def]
     return skip(text, j, inner_end, SPACE)
 
 
-@kernel
+@inlined_kernel
 def variant_flags(text, start, bar):  # type: ignore[no-untyped-def]
     """The first of a variant's flags text[start:bar] that matters: R shows all; H, T and - show nothing; 0 if none."""
     for k in range(start, bar):
         c = text[k]
         if c == UPPER_H or c == UPPER_T or c == UPPER_R:
-            return int(c)
+            return np.int64(c)
         # In `zh-hans` the hyphen is part of a code.
         if c == HYPHEN and not is_letter(text[k - 1]) and not is_letter(text[k + 1]):
             return HYPHEN
     return 0
 
 
-@kernel
+@inlined_kernel
 def variant_rank(text, start, end, tables):  # type: ignore[no-untyped-def]
     """(rank of the code that the piece text[start:end] of a variant starts with, or -1; its colon)."""
     colon = start
@@ -140,11 +140,11 @@ def variant_rank(text, start, end, tables):  # type: ignore[no-untyped-def]
         a, b = trim(text, start, colon)
         row = find(tables, np.int64(DOMAIN_VARIANT), text, a, b)
         if row >= 0:
-            return int(tables.words[row].value), colon
+            return np.int64(tables.words[row].value), colon
     return -1, colon
 
 
-@kernel
+@lean_kernel
 def variant_shows(text, start, end, tables):  # type: ignore[no-untyped-def]
     """(start, end) of what `-{...}-` shows, its content being text[start:end].
 

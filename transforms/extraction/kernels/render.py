@@ -65,7 +65,7 @@ from transforms.extraction.kernels.tables import (
 )
 from transforms.extraction.kernels.tags import put_tag
 from transforms.extraction.kernels.text import MARK, copy, is_blank, put_entity, put_mark, skip, trim
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     AMPERSAND,
     APOSTROPHE,
@@ -103,14 +103,14 @@ LONGEST_PREFIX = 60  # bytes looked at for the namespace of a link that is never
 # the first `|`), and the number that the next argument without a name gets.
 FRAME = np.dtype(
     [
-        ("kind", np.int32),
-        ("end", np.int32),
-        ("resume", np.int32),
-        ("output", np.int32),
-        ("program", np.int32),
-        ("first_argument", np.int32),
-        ("argument", np.int32),
-        ("position", np.int32),
+        ("kind", np.int64),
+        ("end", np.int64),
+        ("resume", np.int64),
+        ("output", np.int64),
+        ("program", np.int64),
+        ("first_argument", np.int64),
+        ("argument", np.int64),
+        ("position", np.int64),
     ]
 )
 
@@ -152,7 +152,7 @@ def put_byte(out, o, c):  # type: ignore[no-untyped-def]
     return o + 1
 
 
-@inlined_kernel
+@lean_kernel
 def line_is_blank(page, o):  # type: ignore[no-untyped-def]
     """True if the line's text up to o is blank. Each byte of it is looked at once."""
     blank_to = page.state[STATE_BLANK_TO]
@@ -173,7 +173,7 @@ def enter_range(page, end, resume):  # type: ignore[no-untyped-def]
     page.state[STATE_LIMIT] = end
 
 
-@inlined_kernel
+@lean_kernel
 def in_template(page):  # type: ignore[no-untyped-def]
     """True if the innermost frame is a template's."""
     depth = page.state[STATE_DEPTH]
@@ -220,7 +220,7 @@ def line_is_kept(page, o, tables):  # type: ignore[no-untyped-def]
     return kind != LINE_INDENTED or reads_as_prose(page.out, start, o)
 
 
-@inlined_kernel
+@lean_kernel
 def finish_line(page, p, o, tables):  # type: ignore[no-untyped-def]
     """Ends the line of the page whose newline is at p, and begins the next one."""
     state = page.state
@@ -242,7 +242,7 @@ def finish_line(page, p, o, tables):  # type: ignore[no-untyped-def]
     return p, o
 
 
-@inlined_kernel
+@lean_kernel
 def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
     """Evaluates the template whose frame was left and puts its text in the place of its arguments; the output's end.
 
@@ -250,8 +250,8 @@ def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
     """
     out, state = page.out, page.state
     frame = page.frames[state[STATE_DEPTH]]
-    start = int(frame.output)
-    first = int(frame.first_argument)
+    start = frame.output
+    first = frame.first_argument
     last = first
     if frame.argument >= 0:
         close_argument(page.arguments, frame.argument, out, o, frame.position)
@@ -274,16 +274,16 @@ def leave_frame(page, o, title, tables):  # type: ignore[no-untyped-def]
     """Leaves the innermost frame, all of which is rendered."""
     depth = page.state[STATE_DEPTH] - 1
     page.state[STATE_DEPTH] = depth
-    p = int(page.frames[depth].resume)
+    p = page.frames[depth].resume
     if page.frames[depth].kind == FRAME_TEMPLATE:
         o = finish_template(page, p, o, title, tables)
-    page.state[STATE_LIMIT] = int(page.frames[depth - 1].end) if depth > 0 else page.n
+    page.state[STATE_LIMIT] = page.frames[depth - 1].end if depth > 0 else page.n
     return p, o
 
 
 @inlined_kernel
 def put_inner_newline(page, p, o):  # type: ignore[no-untyped-def]
-    """Writes the newline at p, which stands inside a construct: a space, but in a template a line break before lists."""
+    """Writes the newline at p, which stands inside a construct: as a space, but in a template before a list's item."""
     text = page.text
     p += 1
     if in_template(page) and (text[p] == NEWLINE or is_list_mark(text[p])):
@@ -336,7 +336,7 @@ def put_pipe(page, o):  # type: ignore[no-untyped-def]
         page.frames[top].position = close_argument(page.arguments, frame.argument, page.out, o, frame.position)
     else:
         # What stands between the name and the first argument is a comment's mark.
-        o = int(frame.output)
+        o = frame.output
     begin_argument(page, top, o)
     return o
 
@@ -361,7 +361,7 @@ def put_stray_closer(page, p, o, c):  # type: ignore[no-untyped-def]
     return j, put_byte(page.out, o, c) if j - p == 1 else o
 
 
-@kernel
+@inlined_kernel
 def switch_end(text, p, limit):  # type: ignore[no-untyped-def]
     """One past the behaviour switch `__NAME__` that starts at p; 0 if there is none.
 
@@ -390,9 +390,12 @@ def put_underscore(page, p, o):  # type: ignore[no-untyped-def]
     return p + 1, put_byte(page.out, o, UNDERSCORE)
 
 
-@kernel
+@lean_kernel
 def run_end(page, p, e):  # type: ignore[no-untyped-def]
-    """The end of the run of braces or brackets at p, or where in it a construct starts; e: the first event from p on."""
+    """The end of the run of braces or brackets at p, or where in it a construct starts.
+
+    e: the first event that does not start before p.
+    """
     text, events = page.text, page.events
     limit = page.state[STATE_LIMIT]
     j = p
@@ -434,7 +437,7 @@ def put_unclosed_braces(page, p, o, j):  # type: ignore[no-untyped-def]
     return j, put_byte(page.out, o, OPEN_BRACE) if single else o
 
 
-@kernel
+@lean_kernel
 def put_unpaired(page, p, o, e, tables):  # type: ignore[no-untyped-def]
     """Writes what the byte at p stands for, which may start a construct but does not; e: the first event from p on."""
     c = page.text[p]
@@ -452,11 +455,11 @@ def put_template(page, o, e, tables):  # type: ignore[no-untyped-def]
     """Enters the template call that event e is, if there is a rule for it; else drops it."""
     state, frames = page.state, page.frames
     event = page.events[e]
-    program, p = find_template(page.text, int(event.inner_start), int(event.inner_end), tables)
+    program, p = find_template(page.text, np.int64(event.inner_start), np.int64(event.inner_end), tables)
     if program < 0 or state[STATE_RULES] >= MAX_RULE_DEPTH:
-        return int(event.end), put_mark(page.out, o)
+        return np.int64(event.end), put_mark(page.out, o)
     depth = state[STATE_DEPTH]
-    enter_range(page, int(event.inner_end), int(event.end))
+    enter_range(page, np.int64(event.inner_end), np.int64(event.end))
     frames[depth].kind = FRAME_TEMPLATE
     frames[depth].output = o
     frames[depth].program = program
@@ -475,10 +478,10 @@ def put_template(page, o, e, tables):  # type: ignore[no-untyped-def]
 def put_link(page, o, e, tables):  # type: ignore[no-untyped-def]
     """Enters what the internal link that event e is shows."""
     event = page.events[e]
-    start, end = link_shows(page.text, int(event.inner_start), int(event.inner_end), tables)
+    start, end = link_shows(page.text, np.int64(event.inner_start), np.int64(event.inner_end), tables)
     if start < 0:
-        return int(event.end), put_mark(page.out, o)
-    enter_range(page, end, int(event.end))
+        return np.int64(event.end), put_mark(page.out, o)
+    enter_range(page, end, np.int64(event.end))
     return start, o
 
 
@@ -486,8 +489,8 @@ def put_link(page, o, e, tables):  # type: ignore[no-untyped-def]
 def put_shown(page, o, e, start, end):  # type: ignore[no-untyped-def]
     """Enters the range of the page that the construct that event e is shows, unless it is empty."""
     if start >= end:
-        return int(page.events[e].end), put_mark(page.out, o)
-    enter_range(page, end, int(page.events[e].end))
+        return np.int64(page.events[e].end), put_mark(page.out, o)
+    enter_range(page, end, np.int64(page.events[e].end))
     return start, o
 
 
@@ -498,10 +501,10 @@ def put_table(page, o, e):  # type: ignore[no-untyped-def]
         o = put_mark(page.out, o)
     else:
         o = put_byte(page.out, o, NEWLINE if page.state[STATE_DEPTH] == 0 else SPACE)
-    return int(page.events[e].end), o
+    return np.int64(page.events[e].end), o
 
 
-@kernel
+@inlined_kernel
 def put_literal_text(text, p, end, out, o, tables):  # type: ignore[no-untyped-def]
     """Writes the content text[p:end] of `<nowiki>`, in which only entities mean something; the output's end."""
     while p < end:
@@ -517,14 +520,15 @@ def put_literal_text(text, p, end, out, o, tables):  # type: ignore[no-untyped-d
 def put_math(page, o, e, tables):  # type: ignore[no-untyped-def]
     """Writes the formula that event e is, unless it has a line to itself: then it is no part of a sentence."""
     text = page.text
-    end = int(page.events[e].end)
+    end = np.int64(page.events[e].end)
     j = end
     while text[j] == SPACE or text[j] == COMMA or text[j] == PERIOD or text[j] == COLON or text[j] == SEMICOLON:
         j += 1
     blank = line_is_blank(page, o)
     if blank and page.state[STATE_DEPTH] == 0 and (text[j] == NEWLINE or j >= page.n):
         return j, put_mark(page.out, o)
-    after = put_formula(text, int(page.events[e].inner_start), int(page.events[e].inner_end), page.out, o, tables)
+    inner, inner_end = np.int64(page.events[e].inner_start), np.int64(page.events[e].inner_end)
+    after = put_formula(text, inner, inner_end, page.out, o, tables)
     return end, after if after > o else put_mark(page.out, o)
 
 
@@ -535,16 +539,16 @@ def put_raw(page, o, e, tables):  # type: ignore[no-untyped-def]
     if event.tag == TAG_MATH:
         return put_math(page, o, e, tables)
     if event.tag == TAG_LITERAL:
-        start, end = int(event.inner_start), int(event.inner_end)
-        return int(event.end), put_literal_text(page.text, start, end, page.out, o, tables)
-    return int(event.end), put_mark(page.out, o)
+        start, end = np.int64(event.inner_start), np.int64(event.inner_end)
+        return np.int64(event.end), put_literal_text(page.text, start, end, page.out, o, tables)
+    return np.int64(event.end), put_mark(page.out, o)
 
 
 @inlined_kernel
 def put_comment(page, o, e):  # type: ignore[no-untyped-def]
     """Drops the comment that event e is; one that has its lines to itself leaves none."""
     text, state = page.text, page.state
-    p = int(page.events[e].end)
+    p = np.int64(page.events[e].end)
     if state[STATE_DEPTH] == 0 and o == state[STATE_LINE_START]:
         j = p
         while text[j] == SPACE or text[j] == TAB:
@@ -557,11 +561,11 @@ def put_comment(page, o, e):  # type: ignore[no-untyped-def]
     return p, put_mark(page.out, o)
 
 
-@inlined_kernel
+@lean_kernel
 def put_construct(page, o, e, tables):  # type: ignore[no-untyped-def]
     """Writes or enters the construct that event e is."""
     event = page.events[e]
-    start, end = int(event.inner_start), int(event.inner_end)
+    start, end = np.int64(event.inner_start), np.int64(event.inner_end)
     if event.kind == EVENT_TEMPLATE:
         return put_template(page, o, e, tables)
     if event.kind == EVENT_LINK:
@@ -578,7 +582,7 @@ def put_construct(page, o, e, tables):  # type: ignore[no-untyped-def]
         start, end = variant_shows(page.text, start, end, tables)
         return put_shown(page, o, e, start, end)
     # EVENT_PARAMETER
-    return int(event.end), put_mark(page.out, o)
+    return np.int64(event.end), put_mark(page.out, o)
 
 
 @inlined_kernel
@@ -592,7 +596,7 @@ def put_possible_construct(page, p, o, tables):  # type: ignore[no-untyped-def]
     if e >= page.used or events[e].start != p or events[e].end < 0 or events[e].end > state[STATE_LIMIT]:
         return put_unpaired(page, p, o, e, tables)
     if state[STATE_DEPTH] >= MAX_FRAMES - 1:
-        return int(events[e].end), put_mark(page.out, o)
+        return np.int64(events[e].end), put_mark(page.out, o)
     return put_construct(page, o, e, tables)
 
 
@@ -619,20 +623,11 @@ def put_markup(page, p, o, tables):  # type: ignore[no-untyped-def]
     return put_possible_construct(page, p, o, tables)
 
 
-@kernel
-def render(text, n, events, used, title, tables, out):  # type: ignore[no-untyped-def]
-    """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
-
-    text: uint8[n + PADDING]. events, used: what `structure` gives. title: uint8, of the page. In what is written lines
-    end with a newline, MARK stands where something was dropped, and white space is not yet collapsed.
-    """
+@lean_kernel
+def put_page(page, title, tables):  # type: ignore[no-untyped-def]
+    """Writes the text of a page; the number of bytes written."""
+    text, n, out, state = page.text, page.n, page.out, page.state
     classes = tables.render_class
-    frames = np.empty(MAX_FRAMES, FRAME)
-    arguments = np.empty(MAX_ARGUMENTS, ARGUMENT)
-    state = np.zeros(STATES, np.int64)
-    state[STATE_STRAY_BOLD] = -1
-    state[STATE_LIMIT] = n
-    page = Page(text, n, events, used, out, frames, arguments, state)
     o = n - n
     p = start_line(page, o)
     while True:
@@ -651,3 +646,18 @@ def render(text, n, events, used, title, tables, out):  # type: ignore[no-untype
                 p += 1
         else:
             p, o = put_markup(page, p, o, tables)
+
+
+@inlined_kernel
+def render(text, n, events, used, title, tables, out):  # type: ignore[no-untyped-def]
+    """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
+
+    text: uint8[n + PADDING]. events, used: what `structure` gives. title: uint8, of the page. In what is written lines
+    end with a newline, MARK stands where something was dropped, and white space is not yet collapsed.
+    """
+    frames = np.empty(MAX_FRAMES, FRAME)
+    arguments = np.empty(MAX_ARGUMENTS, ARGUMENT)
+    state = np.zeros(STATES, np.int64)
+    state[STATE_STRAY_BOLD] = -1
+    state[STATE_LIMIT] = n
+    return put_page(Page(text, n, events, used, out, frames, arguments, state), title, tables)

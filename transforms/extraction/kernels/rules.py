@@ -68,7 +68,7 @@ from transforms.extraction.kernels.text import (
     trim,
     utf8,
 )
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     CLOSE_PAREN,
     COLON,
@@ -139,7 +139,7 @@ def has_name(call, a, place):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@lean_kernel
 def find_argument(call, selector):  # type: ignore[no-untyped-def]
     """(start, end) in the output of the argument a selector names, trimmed; an empty range if it is not given.
 
@@ -148,18 +148,18 @@ def find_argument(call, selector):  # type: ignore[no-untyped-def]
     """
     for a in range(call.last - 1, call.first - 1, -1):
         if call.arguments[a].number == selector if selector > 0 else has_name(call, a, -1 - selector):
-            return trim(call.out, int(call.arguments[a].start), int(call.arguments[a].end))
+            return trim(call.out, np.int64(call.arguments[a].start), np.int64(call.arguments[a].end))
     return 0, 0
 
 
-@inlined_kernel
+@lean_kernel
 def read_argument(call, selector):  # type: ignore[no-untyped-def]
     """The integer that an argument is; -1 if it is none."""
     start, end = find_argument(call, selector)
     return read_integer(call.out, start, end)
 
 
-@kernel
+@inlined_kernel
 def put_number(tables, out, o, room, start, end):  # type: ignore[no-untyped-def]
     """Writes the number out[start:end] with its digits grouped; other text as it is; -1 without room."""
     settings = tables.settings
@@ -186,11 +186,13 @@ def put_number(tables, out, o, room, start, end):  # type: ignore[no-untyped-def
     return copy(out, after, end, out, o)
 
 
-@kernel
-def put_cased(tables, out, o, room, start, end, upper, whole):  # type: ignore[no-untyped-def]
+@lean_kernel
+def put_cased(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
     """Writes out[start:end] in upper or lower case, all of it or its first letter; -1 without room."""
     if o + (end - start) > room:
         return -1
+    upper = form == FORMAT_UPPER or form == FORMAT_FIRST_UPPER
+    whole = form == FORMAT_UPPER or form == FORMAT_LOWER
     i = start
     while i < end:
         c = out[i]
@@ -211,7 +213,7 @@ def put_cased(tables, out, o, room, start, end, upper, whole):  # type: ignore[n
     return o
 
 
-@kernel
+@inlined_kernel
 def put_exponent(out, o, room, start, end):  # type: ignore[no-untyped-def]
     """Writes out[start:end] with its digits and signs as superscript characters; -1 without room."""
     if o + 3 * (end - start) > room:
@@ -227,15 +229,13 @@ def put_exponent(out, o, room, start, end):  # type: ignore[no-untyped-def]
     return o
 
 
-@kernel
+@lean_kernel
 def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
     """Writes out[start:end] under one of the formats FORMAT_*; -1 without room."""
     if form == FORMAT_NUMBER:
         return put_number(tables, out, o, room, start, end)
-    if form == FORMAT_LOWER or form == FORMAT_UPPER:
-        return put_cased(tables, out, o, room, start, end, form == FORMAT_UPPER, True)
-    if form == FORMAT_FIRST_UPPER or form == FORMAT_FIRST_LOWER:
-        return put_cased(tables, out, o, room, start, end, form == FORMAT_FIRST_UPPER, False)
+    if FORMAT_LOWER <= form <= FORMAT_FIRST_LOWER:
+        return put_cased(tables, form, out, o, room, start, end)
     if form == FORMAT_SUPERSCRIPT:
         return put_exponent(out, o, room, start, end)
     if form == FORMAT_INTEGER:
@@ -272,11 +272,11 @@ def put_value(call, pc, o):  # type: ignore[no-untyped-def]
 @inlined_kernel
 def last_number(call):  # type: ignore[no-untyped-def]
     """The highest number of an argument that is not empty; 0 if there is none."""
-    highest = 0
+    highest = np.int64(0)
     for a in range(call.first, call.last):
-        number = int(call.arguments[a].number)
+        number = np.int64(call.arguments[a].number)
         if highest < number < MAX_ARGUMENTS:
-            start, end = trim(call.out, int(call.arguments[a].start), int(call.arguments[a].end))
+            start, end = trim(call.out, np.int64(call.arguments[a].start), np.int64(call.arguments[a].end))
             if end > start:
                 highest = number
     return highest
@@ -296,14 +296,15 @@ def put_joined(call, pc, o):  # type: ignore[no-untyped-def]
         number = call.arguments[a].number
         if number < from_number or (number - from_number) % step != 0:
             continue
-        start, end = trim(out, int(call.arguments[a].start), int(call.arguments[a].end))
+        start, end = trim(out, np.int64(call.arguments[a].start), np.int64(call.arguments[a].end))
         if end <= start:
             continue
-        separator = pc + 5 if number == last else pc + 3
-        if o + code[separator + 1] + (end - start) > call.room:
+        place = pc + 5 if number == last else pc + 3
+        separator, length = np.int64(code[place]), np.int64(code[place + 1])
+        if o + length + (end - start) > call.room:
             return -1
         if not is_first:
-            o = copy(call.tables.pool, code[separator], code[separator] + code[separator + 1], out, o)
+            o = copy(call.tables.pool, separator, separator + length, out, o)
         o = copy(out, start, end, out, o)
         is_first = False
     return o
@@ -363,39 +364,39 @@ def after_test(call, op, pc):  # type: ignore[no-untyped-def]
     """Where the program goes on behind a test or a jump at `pc`; -1 for an operation that there is not."""
     code = call.tables.code
     holds = False
-    size = 3
+    size = np.int64(3)
     if op == OP_TEST:
         holds = is_given(call, pc)
-        size = 3 + int(code[pc + 2])
+        size = 3 + np.int64(code[pc + 2])
     elif op == OP_ABSENT:
         start, end = find_argument(call, code[pc + 2])
         holds = end <= start
     elif op == OP_EQUAL:
         holds = is_equal(call, pc)
-        size = 5
+        size = np.int64(5)
     elif op == OP_IN_TABLE:
         start, end = find_argument(call, code[pc + 2])
         holds = end > start and find(call.tables, np.int64(code[pc + 3]), call.out, start, end) >= 0
-        size = 4
+        size = np.int64(4)
     elif op == OP_FLAG:
         holds = (call.flags & code[pc + 2] != 0) == (code[pc + 3] != 0)
-        size = 4
+        size = np.int64(4)
     elif op != OP_JUMP:
         return -1
-    return pc + size if holds else int(code[pc + 1])
+    return pc + size if holds else np.int64(code[pc + 1])
 
 
-@kernel
+@inlined_kernel
 def evaluate(call, program, o):  # type: ignore[no-untyped-def]
     """Runs a rule's program, which starts at `program` in the code."""
     code = call.tables.code
-    pc = int(program)
+    pc = program
     while o >= 0 and pc >= 0:
         op = code[pc]
         if op == OP_END:
             return o
         if op == OP_LITERAL:
-            o = put_literal(call, int(code[pc + 1]), int(code[pc + 2]), o)
+            o = put_literal(call, np.int64(code[pc + 1]), np.int64(code[pc + 2]), o)
             pc += 3
         elif op == OP_VALUE:
             o = put_value(call, pc, o)
@@ -407,7 +408,7 @@ def evaluate(call, program, o):  # type: ignore[no-untyped-def]
             o = put_age(call, pc, o)
             pc += 7
         elif op == OP_TITLE:
-            o = -1 if o + len(call.title) > call.room else copy(call.title, 0, len(call.title), call.out, o)
+            o = -1 if o + len(call.title) > call.room else copy(call.title, np.int64(0), len(call.title), call.out, o)
             pc += 1
         else:
             pc = after_test(call, op, pc)
@@ -424,21 +425,21 @@ def open_argument(arguments, a, o):  # type: ignore[no-untyped-def]
     arguments[a].number = -1
 
 
-@kernel
+@lean_kernel
 def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-def]
     """Ends argument `a` at output position o. `position` is the number it has if it is unnamed; returns the next."""
     arguments[a].end = o
     if arguments[a].name_start < 0:
         arguments[a].number = position
         return position + 1
-    start, end = trim(out, int(arguments[a].name_start), int(arguments[a].name_end))
+    start, end = trim(out, np.int64(arguments[a].name_start), np.int64(arguments[a].name_end))
     arguments[a].name_start = start
     arguments[a].name_end = end
     arguments[a].number = read_integer(out, start, end)
     return position
 
 
-@kernel
+@lean_kernel
 def where_called(out, line_start, start, blank):  # type: ignore[no-untyped-def]
     """FLAG_* of a template whose text goes to `start`, its line's text starting at line_start.
 
@@ -449,7 +450,7 @@ def where_called(out, line_start, start, blank):  # type: ignore[no-untyped-def]
     i = start - 1
     stop = max(line_start, start - BRACKET_DISTANCE)
     while i >= stop and out[i] != NEWLINE:
-        c = three_bytes(out, i - 2) if out[i] >= NOT_ASCII and i >= 2 else int(out[i])
+        c = three_bytes(out, i - 2) if out[i] >= NOT_ASCII and i >= 2 else np.int64(out[i])
         if c == CLOSE_PAREN or c == FULLWIDTH_CLOSE_PAREN:
             closed += 1
         elif c == OPEN_PAREN or c == FULLWIDTH_OPEN_PAREN:
@@ -473,7 +474,7 @@ def is_exact_name(tables, row, text, start, length):  # type: ignore[no-untyped-
     return True
 
 
-@kernel
+@lean_kernel
 def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
     """(program, where the arguments start) of the template call whose content is text[start:end]; -1 if no rule.
 
@@ -497,7 +498,7 @@ def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
             colons += 1
             row = find(tables, np.int64(DOMAIN_FUNCTION), text, start, j)
             if row >= 0:
-                return words[row].value, j
+                return np.int64(words[row].value), j
             row = find(tables, np.int64(DOMAIN_NAMESPACE), text, start, j)
             if row >= 0 and words[row].value == NAMESPACE_TEMPLATE:
                 start = j + 1
@@ -512,4 +513,4 @@ def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
     row = find(tables, np.int64(DOMAIN_TEMPLATE), text, start, name_end)
     if row < 0 or not is_exact_name(tables, row, text, start, name_end - start):
         return -1, j
-    return words[row].value, j
+    return np.int64(words[row].value), j

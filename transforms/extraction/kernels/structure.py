@@ -2,8 +2,10 @@
 
 Openers wait on a stack until their closing mark comes; each also has a row of `events` from the start, so that the
 rows stand in the order of their first bytes, which is how the second pass meets them. An opener that is never closed
-keeps `end` -1. Each byte is looked at once, and each opener put on the stack and taken off it once, but for the searches
-for the end of comments and extension tags: one that fails is not made again for the same tag.
+keeps `end` -1.
+
+The pass takes linear time: each byte is looked at once, and each opener is put on the stack and taken off it once. The
+searches for the end of a comment or an extension tag look ahead; one that fails is not made again for the same tag.
 """
 
 from typing import NamedTuple
@@ -22,7 +24,7 @@ from transforms.extraction.kernels.tables import (
 )
 from transforms.extraction.kernels.tags import closing_tag, is_hidden, starts_comment, tag_end, tag_name_end
 from transforms.extraction.kernels.text import has_word, is_letter, skip
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     ASTERISK,
     CLOSE_BRACE,
@@ -102,9 +104,8 @@ STATE_NO_COMMENT_END = 4  # 1 once no `-->` was found
 STATES = 5
 
 # What an external link can start with, one a row, zeros behind it (https://www.mediawiki.org/wiki/Help:Links).
-PROTOCOLS = np.zeros((8, 9), np.uint8)
-for _row, _protocol in enumerate((b"//", b"http://", b"https://", b"ftp://", b"ftps://", b"mailto:", b"irc:", b"news:")):
-    PROTOCOLS[_row, : len(_protocol)] = np.frombuffer(_protocol, np.uint8)
+_PROTOCOLS = (b"//", b"http://", b"https://", b"ftp://", b"ftps://", b"mailto:", b"irc:", b"news:")
+PROTOCOLS = np.array([list(name.ljust(9, b"\0")) for name in _PROTOCOLS], np.uint8)
 PROTOCOL_LENGTHS = (PROTOCOLS != 0).sum(axis=1)
 
 
@@ -130,7 +131,7 @@ class Tag(NamedTuple):
     number: int
 
 
-@kernel
+@lean_kernel
 def starts_line(text, i):  # type: ignore[no-untyped-def]
     """True if only indentation stands between position i and the start of its line."""
     i -= 1
@@ -142,7 +143,7 @@ def starts_line(text, i):  # type: ignore[no-untyped-def]
     return i < 0 or text[i] == NEWLINE
 
 
-@kernel
+@lean_kernel
 def starts_url(text, i):  # type: ignore[no-untyped-def]
     """True if a protocol that MediaWiki links stands at i."""
     for row in range(len(PROTOCOL_LENGTHS)):
@@ -151,7 +152,7 @@ def starts_url(text, i):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@lean_kernel
 def count_openers(text, n, classes):  # type: ignore[no-untyped-def]
     """One more than the constructs that can start in text[:n], as `structure` counts them."""
     room = 1
@@ -207,7 +208,7 @@ def push(scan, kind, start, row):  # type: ignore[no-untyped-def]
     return top
 
 
-@inlined_kernel
+@lean_kernel
 def unwind(scan, to):  # type: ignore[no-untyped-def]
     """Takes openers off the stack until `to` are left."""
     depth = scan.state[STATE_DEPTH]
@@ -220,7 +221,7 @@ def unwind(scan, to):  # type: ignore[no-untyped-def]
     scan.state[STATE_DEPTH] = to
 
 
-@inlined_kernel
+@lean_kernel
 def below_brackets(scan):  # type: ignore[no-untyped-def]
     """How many openers lie below the brackets on top of the stack: those never keep another construct from closing."""
     depth = scan.state[STATE_DEPTH]
@@ -324,14 +325,10 @@ def close_braces(scan, i):  # type: ignore[no-untyped-def]
         while scan.stack[top].kind != STACK_BRACE:
             top -= 1
         unwind(scan, top + 1)
-        if scan.stack[top].run >= 3 and run >= 3:
-            close_run(scan, top, i, 3, EVENT_PARAMETER)
-            i += 3
-            run -= 3
-        else:
-            close_run(scan, top, i, 2, EVENT_TEMPLATE)
-            i += 2
-            run -= 2
+        count = 3 if scan.stack[top].run >= 3 and run >= 3 else 2
+        close_run(scan, top, i, count, EVENT_PARAMETER if count == 3 else EVENT_TEMPLATE)
+        i += count
+        run -= count
     if run >= 1 and scan.counts[STACK_VARIANT] > 0 and scan.text[j] == HYPHEN and close_variant(scan, j):
         return j + 1
     return j
@@ -394,7 +391,7 @@ def open_variant(scan, i):  # type: ignore[no-untyped-def]
     return i + 2
 
 
-@kernel
+@lean_kernel
 def comment_end(text, i, n):  # type: ignore[no-untyped-def]
     """One past the `-->` that closes the comment at i; -1 if there is none."""
     for j in range(i + 6, n):
@@ -491,7 +488,7 @@ def open_element(scan, tag, tables):  # type: ignore[no-untyped-def]
         scan.state[STATE_HIDDEN] = top + 1
 
 
-@inlined_kernel
+@lean_kernel
 def add_tag(scan, i, tables):  # type: ignore[no-untyped-def]
     """Opens or closes the element whose tag starts with the `<` at i; where to go on."""
     closing = scan.text[i + 1] == SLASH
@@ -513,22 +510,12 @@ def add_tag(scan, i, tables):  # type: ignore[no-untyped-def]
     return name_end
 
 
-@kernel
-def structure(text, n, tables):  # type: ignore[no-untyped-def]
-    """(events: EVENT[m], number of rows used): the constructs of text[:n], in the order of their first bytes.
-
-    text: uint8[n + PADDING], zeros from n on.
-    """
+@lean_kernel
+def find_constructs(scan, tables):  # type: ignore[no-untyped-def]
+    """Goes through the page, and opens and closes constructs."""
+    text, n, state = scan.text, scan.n, scan.state
     classes = tables.structure_class
-    room = count_openers(text, n, classes)
-    events = np.empty(room, EVENT)
-    stack = np.empty(room, OPENER)
-    counts = np.zeros(STACK_KINDS, np.int64)
-    unclosed = np.zeros(TAG_NUMBERS, np.bool_)
-    state = np.zeros(STATES, np.int64)
-    state[STATE_LINE] = -1
-    scan = Scan(text, n, events, stack, counts, unclosed, state)
-    i = 0
+    i = n - n  # a literal would make numba compile what is called with it twice
     while i < n:
         c = text[i]
         if classes[c] == 0:
@@ -550,4 +537,20 @@ def structure(text, n, tables):  # type: ignore[no-untyped-def]
             i = open_variant(scan, i)
         else:
             i += 1
+
+
+@inlined_kernel
+def structure(text, n, tables):  # type: ignore[no-untyped-def]
+    """(events: EVENT[m], number of rows used): the constructs of text[:n], in the order of their first bytes.
+
+    text: uint8[n + PADDING], zeros from n on.
+    """
+    room = count_openers(text, n, tables.structure_class)
+    events = np.empty(room, EVENT)
+    stack = np.empty(room, OPENER)
+    counts = np.zeros(STACK_KINDS, np.int64)
+    unclosed = np.zeros(TAG_NUMBERS, np.bool_)
+    state = np.zeros(STATES, np.int64)
+    state[STATE_LINE] = -1
+    find_constructs(Scan(text, n, events, stack, counts, unclosed, state), tables)
     return events, state[STATE_USED]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, kernel, lean_kernel
 
 PADDING = 64  # zeros behind a page: looking a few bytes ahead needs no bounds check
 ROOM = 65536  # bytes of output beyond two a byte of the page: room for what rules add
@@ -136,7 +136,7 @@ class Tables(NamedTuple):
     settings: NDArray[np.int64]  # [SETTINGS], SETTING_*
 
 
-@kernel
+@lean_kernel
 def is_exact(domain):  # type: ignore[no-untyped-def]
     """True if the names of a domain are case-sensitive."""
     return domain == DOMAIN_ENTITY or domain == DOMAIN_TEX
@@ -148,10 +148,10 @@ def hash_bytes(fold, domain, source, start, end):  # type: ignore[no-untyped-def
     value = FNV_OFFSET ^ domain
     if is_exact(domain):
         for i in range(start, end):
-            value = ((value ^ int(source[i])) * FNV_PRIME) & HASH_BITS
+            value = ((value ^ np.int64(source[i])) * FNV_PRIME) & HASH_BITS
     else:
         for i in range(start, end):
-            value = ((value ^ int(fold[source[i]])) * FNV_PRIME) & HASH_BITS
+            value = ((value ^ np.int64(fold[source[i]])) * FNV_PRIME) & HASH_BITS
     return value
 
 
@@ -169,7 +169,7 @@ def has_key(tables, row, domain, source, start):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@lean_kernel
 def find(tables, domain, source, start, end):  # type: ignore[no-untyped-def]
     """The row of `words` whose key in `domain` is source[start:end], or -1."""
     words = tables.words

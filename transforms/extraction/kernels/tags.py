@@ -29,7 +29,7 @@ from transforms.extraction.kernels.text import (
     put_superscript,
     three_bytes,
 )
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     APOSTROPHE,
     CARET,
@@ -60,7 +60,7 @@ LONGEST_POWER = 12  # bytes of `<sup>` that are looked at for digits and signs
 EXPONENTS = np.frombuffer(b"ijkmpqtxyz", np.uint8)
 
 
-@kernel
+@lean_kernel
 def tag_end(text, i, n):  # type: ignore[no-untyped-def]
     """The position of the `>` of the tag that starts at i; -1 if another `<` or the end comes first."""
     j = i + 1
@@ -74,7 +74,7 @@ def tag_end(text, i, n):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@lean_kernel
 def tag_name_end(text, i):  # type: ignore[no-untyped-def]
     """One past the tag name that starts at i; i if none does."""
     j = i
@@ -83,7 +83,7 @@ def tag_name_end(text, i):  # type: ignore[no-untyped-def]
     return j
 
 
-@kernel
+@lean_kernel
 def same_name(text, i, other, length):  # type: ignore[no-untyped-def]
     """True if the name at `other`, of this length, also stands at i, in any case, and ends there."""
     for k in range(length):
@@ -92,13 +92,13 @@ def same_name(text, i, other, length):  # type: ignore[no-untyped-def]
     return not is_alphanumeric(text[i + length])
 
 
-@kernel
+@lean_kernel
 def starts_comment(text, i):  # type: ignore[no-untyped-def]
     """True if `!--` stands behind the `<` at i."""
     return text[i + 1] == EXCLAMATION and text[i + 2] == HYPHEN and text[i + 3] == HYPHEN
 
 
-@kernel
+@lean_kernel
 def closing_tag(text, i, n, name, length, reference):  # type: ignore[no-untyped-def]
     """The position of `</name` at or after i; -1 if there is none, -2 if a reference is cut short before it.
 
@@ -118,7 +118,7 @@ def closing_tag(text, i, n, name, length, reference):  # type: ignore[no-untyped
     return -1
 
 
-@kernel
+@inlined_kernel
 def hides_display(text, i, end):  # type: ignore[no-untyped-def]
     """True if `display: none` stands at i."""
     if i + len(DISPLAY) > end or not has_word(text, i, DISPLAY):
@@ -129,7 +129,7 @@ def hides_display(text, i, end):  # type: ignore[no-untyped-def]
     return i + len(NONE) <= end and has_word(text, i, NONE)
 
 
-@kernel
+@inlined_kernel
 def hidden_class(text, i, end, tables):  # type: ignore[no-untyped-def]
     """(whether one of the classes from i on is no prose, the end of the attribute's value or of that class)."""
     quote = text[i]
@@ -146,7 +146,7 @@ def hidden_class(text, i, end, tables):  # type: ignore[no-untyped-def]
     return False, i
 
 
-@kernel
+@lean_kernel
 def is_hidden(text, start, end, tables):  # type: ignore[no-untyped-def]
     """True if a tag's attributes text[start:end] hide its content: `display:none`, or a class that is no prose."""
     i = start
@@ -163,7 +163,7 @@ def is_hidden(text, start, end, tables):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@inlined_kernel
 def put_power(text, p, limit, out, o):  # type: ignore[no-untyped-def]
     """Writes the digits and signs from p on as superscript characters; (where they end, new end of the output)."""
     j = p
@@ -180,7 +180,7 @@ def put_power(text, p, limit, out, o):  # type: ignore[no-untyped-def]
     return j, o
 
 
-@kernel
+@lean_kernel
 def skip_quotes(text, i, limit):  # type: ignore[no-untyped-def]
     """The first position from i on, at most `limit`, that holds neither a space nor an apostrophe."""
     while i < limit and (text[i] == SPACE or text[i] == APOSTROPHE):
@@ -188,13 +188,13 @@ def skip_quotes(text, i, limit):  # type: ignore[no-untyped-def]
     return i
 
 
-@kernel
+@lean_kernel
 def is_closing_tag(text, i, limit):  # type: ignore[no-untyped-def]
     """True if `</` stands at i."""
     return i < limit and text[i] == LESS_THAN and text[i + 1] == SLASH
 
 
-@kernel
+@inlined_kernel
 def is_exponent(c):  # type: ignore[no-untyped-def]
     """True for the letters that stand as exponents, alone and behind a letter or a digit."""
     for exponent in EXPONENTS:
@@ -203,7 +203,7 @@ def is_exponent(c):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@lean_kernel
 def put_superscript_tag(text, p, limit, out, o):  # type: ignore[no-untyped-def]
     """Writes the content of `<sup>` that starts at p if it is short; (where to go on, new end of the output).
 
@@ -235,7 +235,7 @@ def put_less_than(out, o, p):  # type: ignore[no-untyped-def]
     return p + 1, o + 1
 
 
-@kernel
+@lean_kernel
 def put_tag(text, p, limit, out, o, depth, tables):  # type: ignore[no-untyped-def]
     """Writes what the `<` at p stands for, if it starts no paired construct.
 

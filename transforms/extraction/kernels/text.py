@@ -6,7 +6,7 @@ A function that writes takes the output and its end `o`, and returns the new end
 import numpy as np
 
 from transforms.extraction.kernels.tables import DOMAIN_ENTITY, find
-from transforms.kernels import inlined_kernel, kernel
+from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     AMPERSAND,
     CARRIAGE_RETURN,
@@ -60,31 +60,31 @@ def utf8(character: str) -> int:
 MINUS_SIGN = utf8("−")
 
 
-@kernel
+@lean_kernel
 def is_letter(c):  # type: ignore[no-untyped-def]
     """True for an ASCII letter."""
     return (LOWER_A <= c <= LOWER_Z) or (UPPER_A <= c <= UPPER_Z)
 
 
-@kernel
+@lean_kernel
 def is_digit(c):  # type: ignore[no-untyped-def]
     """True for an ASCII digit."""
     return ZERO <= c <= NINE
 
 
-@kernel
+@lean_kernel
 def is_alphanumeric(c):  # type: ignore[no-untyped-def]
     """True for an ASCII letter or digit."""
     return is_letter(c) or is_digit(c)
 
 
-@kernel
+@lean_kernel
 def is_blank(c):  # type: ignore[no-untyped-def]
     """True for white space and the mark of something dropped."""
     return c == SPACE or c == NEWLINE or c == TAB or c == MARK or c == CARRIAGE_RETURN
 
 
-@kernel
+@lean_kernel
 def trim(source, start, end):  # type: ignore[no-untyped-def]
     """(start, end) of source[start:end] without blanks at its ends."""
     while start < end and is_blank(source[start]):
@@ -110,13 +110,13 @@ def line_end(text, i, end):  # type: ignore[no-untyped-def]
     return i
 
 
-@inlined_kernel
+@lean_kernel
 def three_bytes(text, i):  # type: ignore[no-untyped-def]
     """The bytes at i, i + 1 and i + 2 as one number, as `utf8` gives them."""
-    return (int(text[i]) << 16) | (int(text[i + 1]) << 8) | int(text[i + 2])
+    return (np.int64(text[i]) << 16) | (np.int64(text[i + 1]) << 8) | np.int64(text[i + 2])
 
 
-@kernel
+@lean_kernel
 def has_word(text, i, word):  # type: ignore[no-untyped-def]
     """True if `word` (uint8, no capitals) stands at i, in any case."""
     for k in range(len(word)):
@@ -128,7 +128,7 @@ def has_word(text, i, word):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@lean_kernel
 def stands_at(text, i, word):  # type: ignore[no-untyped-def]
     """True if `word` (uint8) stands at i."""
     for k in range(len(word)):
@@ -137,7 +137,7 @@ def stands_at(text, i, word):  # type: ignore[no-untyped-def]
     return True
 
 
-@inlined_kernel
+@lean_kernel
 def copy(source, start, end, out, o):  # type: ignore[no-untyped-def]
     """Writes source[start:end], from left to right where it lies in the output itself."""
     for i in range(start, end):
@@ -146,21 +146,21 @@ def copy(source, start, end, out, o):  # type: ignore[no-untyped-def]
     return o
 
 
-@inlined_kernel
+@lean_kernel
 def put_mark(out, o):  # type: ignore[no-untyped-def]
     """Writes the mark of something dropped."""
     out[o] = MARK
     return o + 1
 
 
-@inlined_kernel
+@lean_kernel
 def put_word(tables, row, out, o):  # type: ignore[no-untyped-def]
     """Writes the text that a row of `words` stands for."""
-    start = int(tables.words[row].value)
-    return copy(tables.pool, start, start + int(tables.words[row].second), out, o)
+    start = np.int64(tables.words[row].value)
+    return copy(tables.pool, start, start + np.int64(tables.words[row].second), out, o)
 
 
-@kernel
+@lean_kernel
 def put_code_point(out, o, code):  # type: ignore[no-untyped-def]
     """Writes a code point as UTF-8."""
     if code < 0x80:
@@ -182,7 +182,7 @@ def put_code_point(out, o, code):  # type: ignore[no-untyped-def]
     return o + 4
 
 
-@kernel
+@lean_kernel
 def put_superscript(out, o, c):  # type: ignore[no-untyped-def]
     """Writes a digit or a sign as its superscript character, another byte as it is."""
     if c == PLUS:
@@ -200,7 +200,7 @@ def put_superscript(out, o, c):  # type: ignore[no-untyped-def]
     return put_code_point(out, o, np.int64(code))
 
 
-@kernel
+@lean_kernel
 def put_integer(out, o, value):  # type: ignore[no-untyped-def]
     """Writes a non-negative integer in decimal."""
     divisor = 1
@@ -213,7 +213,7 @@ def put_integer(out, o, value):  # type: ignore[no-untyped-def]
     return o
 
 
-@kernel
+@lean_kernel
 def read_integer(source, start, end):  # type: ignore[no-untyped-def]
     """The integer written in source[start:end]; -1 if it is none, or one of more than LONGEST_INTEGER digits."""
     if end <= start or end - start > LONGEST_INTEGER:
@@ -226,7 +226,7 @@ def read_integer(source, start, end):  # type: ignore[no-untyped-def]
     return value
 
 
-@kernel
+@lean_kernel
 def read_code_point(text, first, limit):  # type: ignore[no-untyped-def]
     """(value, end) of the digits of a numeric entity that start at `first`, or of `x` and hexadecimal ones."""
     value = 0
@@ -252,7 +252,7 @@ def read_code_point(text, first, limit):  # type: ignore[no-untyped-def]
     return value, j
 
 
-@kernel
+@lean_kernel
 def put_entity(text, p, limit, out, o, tables):  # type: ignore[no-untyped-def]
     """Writes what the `&` at p stands for; (where to go on, new end of the output).
 

@@ -1,7 +1,7 @@
 """Wikitext to plain text, compiled: three linear passes over one page's bytes.
 
-- `structure` finds every construct that has a closing mark (templates, links, tables, comments, extension tags), so that
-  the next pass knows at an opener whether and where it is closed.
+- `structure` finds every construct that has a closing mark (templates, links, tables, comments, extension tags), so
+  that the next pass knows at an opener whether and where it is closed.
 - `render` walks the page once, copies what is prose, jumps over what is dropped, and evaluates the template rules.
 - `clean` collapses white space and repairs punctuation next to what was dropped.
 
@@ -27,7 +27,7 @@ from transforms.extraction.kernels.tables import (
     hash_bytes,
 )
 from transforms.extraction.kernels.text import is_letter, trim
-from transforms.kernels import kernel
+from transforms.kernels import inlined_kernel, kernel
 from transforms.kernels.ascii import CLOSE_BRACE, LESS_THAN, NEWLINE, NOT_ASCII, OPEN_BRACE, PIPE, UNDERSCORE
 
 LONGEST_TEMPLATE = 100  # bytes of a template's name that are looked at for those of disambiguation pages
@@ -45,7 +45,7 @@ def extract(text, n, title, tables, out):  # type: ignore[no-untyped-def]
     return clean(out, length)
 
 
-@kernel
+@inlined_kernel
 def template_name_end(text, i, n):  # type: ignore[no-untyped-def]
     """One past the template's name that starts at i, as far as it matters."""
     stop = min(n, i + LONGEST_TEMPLATE)
@@ -57,7 +57,7 @@ def template_name_end(text, i, n):  # type: ignore[no-untyped-def]
     return i
 
 
-@kernel
+@inlined_kernel
 def switch_name_end(text, i, n):  # type: ignore[no-untyped-def]
     """One past the behaviour switch `__NAME__` that starts at i, as far as it matters."""
     stop = min(n, i + LONGEST_SWITCH)
@@ -73,7 +73,7 @@ def is_disambiguation(text, n, tables):  # type: ignore[no-untyped-def]
 
     text: uint8[at least n + PADDING], the page's UTF-8, zeros from n on.
     """
-    i = 0
+    i = n - n  # a literal would make numba compile what is called with it twice
     while i < n:
         c = text[i]
         if c == OPEN_BRACE and text[i + 1] == OPEN_BRACE:
