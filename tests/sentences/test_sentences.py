@@ -56,7 +56,7 @@ def is_one_known_line(text: str) -> bool:
 
 
 def pinned_answers(rules: CharacterRules) -> dict[int, tuple[str, int]]:
-    table = (ENGLISH.parents[1] / "punkt_unicode" / f"{rules}.tsv").read_text()
+    table = (Path(runs.__file__).parent / "data" / f"{rules}.tsv").read_text()
     return {code: (run.letters, run.delta) for run in runs.read_runs(table) for code in range(run.first, run.last + 1)}
 
 

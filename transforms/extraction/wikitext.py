@@ -10,10 +10,9 @@ import functools
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from html.entities import html5
 from importlib import resources
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from transforms.errors import UnusableInputError
 from transforms.extraction import template_rules
 from transforms.extraction.kernels import tables as kernels
 from transforms.extraction.kernels.wikitext import extract, is_disambiguation
+from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_expansion import TemplateExpander
 from transforms.inputs.site import Site
 
@@ -76,45 +76,6 @@ def language_words(language: str) -> tuple[dict[str, Any], dict[str, Any]]:
     languages = _language_data()["language"]
     language = _language_data()["aliases"].get(language, language)
     return languages.get(language) or languages.get(language.split("-")[0], {}), languages["en"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class WikitextOptions:
-    """How pages become text.
-
-    headings, lists: whether section titles and list items are kept, as lines of their own; of lists, `sentences` keeps
-    the items that end as sentences do. appendices: whether the sections that list sources and links (See also,
-    References, …) are kept. date: the dump's date (ISO), which the magic words of the clock give. expand_templates:
-    expand the dump's own template definitions, for those without a rule, with at most so many calls within one
-    another (expansion_depth; MediaWiki's limit), characters written (expansion_characters) and steps of work
-    (expansion_steps) a page.
-    """
-
-    headings: Literal["drop", "keep"] = "drop"
-    lists: Literal["sentences", "keep", "drop"] = "sentences"
-    appendices: Literal["drop", "keep"] = "drop"
-    date: str = "2000-01-01"
-    expand_templates: bool = False
-    expansion_depth: int = 100
-    expansion_characters: int = 2_000_000
-    expansion_steps: int = 100_000
-
-    def __post_init__(self) -> None:
-        for name, choices in (
-            ("headings", ("drop", "keep")),
-            ("lists", tuple(_LISTS)),
-            ("appendices", ("drop", "keep")),
-        ):
-            value = getattr(self, name)
-            if value not in choices:
-                raise UnusableInputError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
-        try:
-            datetime.date.fromisoformat(self.date)
-        except ValueError:
-            raise UnusableInputError(f"date is {self.date!r}; it must be a day such as 2024-05-01") from None
-        for name in ("expansion_depth", "expansion_characters", "expansion_steps"):
-            if getattr(self, name) < 1:
-                raise UnusableInputError(f"{name} is {getattr(self, name)}; it must be at least 1")
 
 
 class WikitextExtractor:
