@@ -1,6 +1,6 @@
 """Wikitext to plain text: which site a dump is of, and the text of its pages.
 
-The work is done by compiled kernels (transforms.kernels.wikitext); this module builds their tables from what the
+The work is done by compiled kernels (transforms.extraction.kernels); this module builds their tables from what the
 dump says of its site (`Site`), from what is known of its language (data/languages.toml) and from the rules for
 templates (transforms.template_rules).
 """
@@ -18,7 +18,8 @@ import numpy as np
 
 from transforms.errors import UnusableInputError
 from transforms.extraction import template_rules
-from transforms.extraction.kernels import wikitext as kernels
+from transforms.extraction.kernels import tables as kernels
+from transforms.extraction.kernels.wikitext import extract, is_disambiguation
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_expansion import TemplateExpander
 from transforms.inputs.site import Site
@@ -182,15 +183,14 @@ class WikitextExtractor:
         render_class[list(b"\n'&|=]}[{<_\x01\r")] = 1
         if variants:
             render_class[ord("-")] = 1
-        upper = np.arange(0x600, dtype=np.uint16)
+        upper = np.arange(kernels.CASED, dtype=np.uint16)
         lower = upper.copy()
-        for code in range(0x600):
+        for code in range(kernels.CASED):
             for cases, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
                 # Mappings that change the length in UTF-8 or in characters are left out.
                 if len(form) == 1 and len(form.encode()) == len(chr(code).encode()):
                     cases[code] = ord(form)
         settings = np.zeros(kernels.SETTINGS, np.int64)
-        settings[kernels.SETTING_VARIANTS] = variants
         settings[kernels.SETTING_KEEP_HEADINGS] = self.options.headings == "keep"
         settings[kernels.SETTING_LISTS] = _LISTS[self.options.lists]
         settings[kernels.SETTING_KEEP_APPENDICES] = self.options.appendices == "keep"
@@ -202,8 +202,6 @@ class WikitextExtractor:
             separator = own.get(key, default).encode()
             settings[setting] = words.intern(separator)
             settings[setting + 1] = len(separator)
-        for i, keyword in enumerate((b"display", b"none", b"class")):
-            settings[kernels.SETTING_KEYWORDS + i] = words.intern(keyword)
         settings[kernels.SETTING_GROUP_FROM] = own.get("group_from", 4)
         table, pool, programs = words.arrays()
         return kernels.Tables(
@@ -250,7 +248,7 @@ class WikitextExtractor:
         if title.endswith(self._titles):
             return True
         n = self._load(text)  # first: it may put a larger buffer in the place of self._text
-        return bool(kernels.is_disambiguation(self._text, n, self._tables))
+        return bool(is_disambiguation(self._text, n, self._tables))
 
     def extract(self, title: bytes, text: bytes) -> bytes:
         """The plain text of a page: UTF-8 in, UTF-8 out, one paragraph a line, no blank lines.
@@ -265,5 +263,5 @@ class WikitextExtractor:
         if not room <= len(self._out) <= max(room, 2 * _KEPT):
             self._out = np.empty(max(room, 2 * _KEPT), np.uint8)
         name = np.frombuffer(title or b" ", np.uint8).copy()
-        length = kernels.extract(self._text, n, name, self._tables, self._out)
+        length = extract(self._text, n, name, self._tables, self._out)
         return self._out[:length].tobytes()
