@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.extraction.template_expansion import TemplateExpander, parse
+from transforms.extraction.preprocessor import parse
+from transforms.extraction.template_expansion import ExpansionLimits, TemplateExpander
 
 TEMPLATES = {
     "Hello": "Hello, {{{1|world}}}!",
@@ -25,12 +26,16 @@ TEMPLATES = {
 }  # fmt: skip
 
 
-def expander(templates: dict[str, str] | None = None, **given: object) -> TemplateExpander:
+def expander(templates: dict[str, str] | None = None, *, first_letter: bool = True, **limits: int) -> TemplateExpander:
     pages = {name.encode(): text.encode() for name, text in (templates or TEMPLATES).items()}
-    options = {"depth": 100, "size": 2_000_000, "steps": 100_000, "date": datetime.date(2020, 2, 3)} | given
     return TemplateExpander(
-        pages.get, has_rule=lambda name: name.lower() == "ruled", prefixes=("Taiss", "Template"), **options
-    )  # type: ignore[arg-type]
+        pages.get,
+        has_rule=lambda name: name.lower() == "ruled",
+        prefixes=("Taiss", "Template"),
+        first_letter=first_letter,
+        date=datetime.date(2020, 2, 3),
+        limits=ExpansionLimits(**{"depth": 100, "characters": 2_000_000, "steps": 100_000} | limits),
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +100,7 @@ def test_a_loop_ends_and_is_counted() -> None:
 
 
 def test_past_the_limit_of_size_calls_give_nothing() -> None:
-    made = expander(size=100)
+    made = expander(characters=100)
     assert made.expand("Page", "a {{Double|" + "x" * 80 + "}} b {{hello}} c") == "a  b  c"
     assert made.limited == 1
 
