@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Protocol
 
-from transforms.extraction.expressions import evaluate, format_number
+from transforms.extraction.expressions import ExpressionError, evaluate, format_number
 
 _ERROR = '<strong class="error"></strong>'
 _ERROR_MARK = 'class="error"'  # by which #iferror knows an error
@@ -120,7 +120,7 @@ def _if_error(arguments: Arguments) -> str:
 def _if_expression(arguments: Arguments) -> str:
     try:
         value = evaluate(arguments(0)) if arguments(0) else 0.0
-    except ValueError:
+    except ExpressionError:
         return _ERROR
     return arguments(1) if value else arguments(2)
 
@@ -128,7 +128,7 @@ def _if_expression(arguments: Arguments) -> str:
 def _expression(arguments: Arguments) -> str:
     try:
         return format_number(evaluate(arguments(0))) if arguments(0) else ""
-    except ValueError:
+    except ExpressionError:
         return _ERROR
 
 
