@@ -45,27 +45,25 @@ def round_half_up(value: float, digits: int) -> float:
     return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
 
 
-_UNARY: dict[str, _Operator] = {
-    name: _Operator(_UNARY_STRENGTH, 1, function)
-    for name, function in {
-        "abs": abs,
-        "floor": math.floor,
-        "ceil": math.ceil,
-        "trunc": math.trunc,
-        "sqrt": math.sqrt,
-        "exp": math.exp,
-        "ln": math.log,
-        "sin": math.sin,
-        "cos": math.cos,
-        "tan": math.tan,
-        "asin": math.asin,
-        "acos": math.acos,
-        "atan": math.atan,
-        "not": lambda x: not x,
-        "-": lambda x: -x,
-        "+": lambda x: x,
-    }.items()
+_UNARY_FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "abs": abs,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "ln": math.log,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "not": lambda x: not x,
+    "-": lambda x: -x,
+    "+": lambda x: x,
 }
+_UNARY = {name: _Operator(_UNARY_STRENGTH, 1, function) for name, function in _UNARY_FUNCTIONS.items()}
 _BINARY: dict[str, _Operator] = {
     "e": _Operator(_EXPONENT, 2, lambda a, b: a * 10**b),
     "^": _Operator(_POWER, 2, lambda a, b: a**b),
