@@ -238,8 +238,7 @@ class WikitextExtractor:
         _add_markup(words)
         _add_namespaces(words, site, language)
         _add_language(words, language)
-        rules = template_rules.load_rules(language.code)
-        template_rules.add_rules(words, rules, (date.year, date.month, date.day))
+        template_rules.add_rules(words, template_rules.load_rules(language.code), date)
         self._redirect = _redirect_pattern(language)
         self._title_ends = tuple(f" ({word})".encode() for word in language.words("disambiguation_title"))
         self._expander = self._make_expander(words, date) if options.expand_templates else None
