@@ -447,8 +447,9 @@ class _Compiler:
             name, value = expression.split("=", 1)
             if not value:
                 raise _PatternError("a test for an empty value")
-            literal = self._literal(_fold(_unescape(value).encode()).decode("utf-8"))
-            return self._emit_jump(kernels.OP_EQUAL, self._words.selector(name), *literal)
+            selector = self._words.selector(name)
+            folded = _fold(_unescape(value).encode())
+            return self._emit_jump(kernels.OP_EQUAL, selector, self._words.intern(folded), len(folded))
         if "@" in expression:
             name, table = expression.split("@", 1)
             return self._emit_jump(kernels.OP_IN_TABLE, self._words.selector(name), self._domain(table))
