@@ -18,8 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transforms.characters.classes import character_tables
-from transforms.extraction.kernels import wikiextractor as kernels
-from transforms.extraction.wikiextractor_expansion import MARKS, Expansion, escape_xml, resolve_references
+from transforms.extraction.kernels.wikiextractor_braces import drop_pairs
+from transforms.extraction.kernels.wikiextractor_lines import compact, tidy_lines, tidy_spaces
+from transforms.extraction.kernels.wikiextractor_links import replace_addresses, replace_links
+from transforms.extraction.kernels.wikiextractor_quotes import replace_quotes
+from transforms.extraction.kernels.wikiextractor_references import ODD_DIGITS, resolve_references
+from transforms.extraction.kernels.wikiextractor_tags import NUM_DROPPED, drop_element, drop_tags, opened_elements
+from transforms.extraction.wikiextractor_expansion import MARKS, Expansion, escape_xml, resolve_xml_references
 
 _UNICODE = "nltk-3.4"  # the tables of Python 3.7
 _FILE_BYTES = 1 << 20
@@ -83,12 +88,12 @@ class WikiExtractorCompat:
         text = Expansion(functools.partial(self._values, title), self._characters).expand_page(text)
         steps = _Steps(text, self._characters)
         if b"{{" in steps.text:
-            steps.run(kernels.drop_pairs, ord("{"), ord("{"))
+            steps.run(drop_pairs, ord("{"), ord("{"))
         if b"{|" in steps.text:
-            steps.run(kernels.drop_pairs, ord("{"), ord("|"))
-        steps.run(kernels.replace_quotes)
-        steps.run_with_characters(kernels.replace_links)
-        steps.run_with_characters(kernels.replace_addresses)
+            steps.run(drop_pairs, ord("{"), ord("|"))
+        steps.run(replace_quotes)
+        steps.run_with_characters(replace_links)
+        steps.run_with_characters(replace_addresses)
         if b"__" in steps.text:
             steps.text = _SWITCHES.sub(b"", steps.text)
         if _HIGHLIGHT_OPEN in steps.text:
@@ -99,24 +104,24 @@ class WikiExtractorCompat:
 
     def _drop_markup(self, steps: "_Steps") -> None:
         if b"<" in steps.text:
-            steps.run_with_characters(kernels.drop_tags)
-            opened = kernels.opened_elements(self._characters, np.frombuffer(steps.text, np.uint8))
-            for number in range(kernels.NUM_DROPPED):
+            steps.run_with_characters(drop_tags)
+            opened = opened_elements(self._characters, np.frombuffer(steps.text, np.uint8))
+            for number in range(NUM_DROPPED):
                 if opened >> number & 1:
-                    steps.run_with_characters(kernels.drop_element, number)
+                    steps.run_with_characters(drop_element, number)
         if b"&" in steps.text:
             steps.resolve_references()
         if _MAYBE_PLACEHOLDER.search(steps.text):
             steps.text = _number_placeholders(steps.text)
 
     def _tidy(self, steps: "_Steps") -> bytes:
-        steps.run(kernels.tidy_spaces)
+        steps.run(tidy_spaces)
         # WikiExtractor means any of these marks, but its replacement only works where all stand in a row.
         if b"\xc2" in steps.text:
             text = steps.text.replace(b" ,:.)]\xc2\xbb", b",:.)]\xc2\xbb")
             steps.text = text.replace(b"[(\xc2\xab ", b"[(\xc2\xab")
-        steps.run_with_characters(kernels.tidy_lines)
-        steps.run(kernels.compact)
+        steps.run_with_characters(tidy_lines)
+        steps.run(compact)
         return steps.text
 
     def _values(self, title: bytes) -> dict[str, str]:
@@ -161,8 +166,8 @@ class _Steps:
 
     def resolve_references(self) -> None:
         """Resolves HTML's references; a page that has one in digits of another script, which is rare, the slow way."""
-        if self.run(kernels.resolve_references) == kernels.ODD_DIGITS:
-            self.text = resolve_references(self.text.decode("utf-8")).encode("utf-8")
+        if self.run(resolve_references) == ODD_DIGITS:
+            self.text = resolve_xml_references(self.text.decode("utf-8")).encode("utf-8")
 
     def run_with_characters(self, kernel: Callable[..., int], *arguments: Any) -> None:
         """As `run`, for a kernel that asks what a character is."""

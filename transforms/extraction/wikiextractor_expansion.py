@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.extraction.kernels import wikiextractor as kernels
+from transforms.extraction.kernels.wikiextractor_braces import drop_spans, template_spans
+from transforms.extraction.kernels.wikiextractor_bytes import GREATER_MARK, LESS_MARK, QUOTE_MARK
 
 _DEEPEST = 40  # levels of nested functions; deeper ones give nothing
 _LONGEST_EXPRESSION = 500  # characters; longer ones are errors
@@ -27,7 +28,7 @@ _REFERENCE = re.compile(r"&(#?)(\w+);")
 _SURROGATES = range(0xD800, 0xE000)
 
 # The kernels' marks, and what they stand for until references are resolved.
-MARKS = {kernels.QUOTE_MARK: '"', kernels.LESS_MARK: "<", kernels.GREATER_MARK: ">"}
+MARKS = {QUOTE_MARK: '"', LESS_MARK: "<", GREATER_MARK: ">"}
 _MARK_OF = {ord(character): mark for mark, character in MARKS.items()}
 _ERROR, _ERROR_END = (tag.translate(_MARK_OF) for tag in ('<span class="error">', "</span>"))
 
@@ -39,7 +40,7 @@ def escape_xml(text: bytes) -> bytes:
     return text
 
 
-def resolve_references(text: str) -> str:
+def resolve_xml_references(text: str) -> str:
     """Resolves the references of the XML, and HTML's, once."""
     return _REFERENCE.sub(_resolve_reference, text)
 
@@ -137,17 +138,17 @@ class Expansion:
         if b"{{" not in text:
             return text
         data = np.frombuffer(text, np.uint8)
-        spans = kernels.template_spans(self._characters, data)
+        spans = template_spans(self._characters, data)
         if not spans[:, 2].any():
             out = np.empty(data.size, np.uint8)
-            return out[: kernels.drop_spans(data, spans, out)].tobytes()
+            return out[: drop_spans(data, spans, out)].tobytes()
         pieces = []
         at = 0
         for start, end, needs_expansion in spans.tolist():
             pieces.append(text[at:start])
             if needs_expansion:
                 body = escape_xml(text[start + 2 : end - 2]).decode("utf-8")
-                pieces.append(resolve_references(self._value(body, 0)).encode("utf-8"))
+                pieces.append(resolve_xml_references(self._value(body, 0)).encode("utf-8"))
             at = end
         return b"".join([*pieces, text[at:]])
 
@@ -155,7 +156,7 @@ class Expansion:
         if "{{" not in text:
             return text
         encoded = text.encode("utf-8")
-        spans = kernels.template_spans(self._characters, np.frombuffer(encoded, np.uint8))
+        spans = template_spans(self._characters, np.frombuffer(encoded, np.uint8))
         pieces = []
         at = 0
         for start, end, needs_expansion in spans.tolist():
