@@ -24,8 +24,8 @@ from benchmarks.measure import Usage, measure
 from benchmarks.reading import read_pages, unpack_with_ours
 from benchmarks.reference import SHIM, VOCABULARY
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from transforms.inputs.corpus import ReadOptions
 from transforms.inputs.mediawiki import Page, read_header
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
 from transforms.sentences.punkt import SentenceSplitter

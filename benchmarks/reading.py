@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from transforms.inputs import units
-from transforms.inputs.corpus import ReadOptions
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.units import Unit, plan_units
 from transforms.storage import files

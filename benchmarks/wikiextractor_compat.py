@@ -19,8 +19,8 @@ from pathlib import Path
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
 from transforms.inputs import mediawiki
-from transforms.inputs.corpus import ReadOptions
 from transforms.inputs.mediawiki import Page, read_header, site_base
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
 from transforms.sentences.punkt import SentenceSplitter

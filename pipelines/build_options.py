@@ -1,21 +1,21 @@
 """The YAML file of a build: sections of the stages' options, checked before anything runs."""
 
 import dataclasses
-import functools
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from pipelines import options as option_tools
-from pipelines.options import option
-from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions
-from training.options import TrainOptions
+from pipelines.stage_options import Compat
+from pipelines.stages import STAGES, BuildSoFar
 from transforms.errors import UnusableInputError
+from transforms.options import option
 from transforms.storage import files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Top:
+class BuildKeys:
     """The keys beside the sections."""
 
     output: str = option(help="directory of the build: text, examples and eval go below it")
@@ -24,39 +24,22 @@ class _Top:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """A build, whole."""
+    """A build, whole.
+
+    stages: the options of each stage by its name; an optional one is there where its section is.
+    """
 
     output: str
     compat: Compat
-    extract: ExtractOptions
-    examples: ExamplesOptions
-    eval: EvalOptions
-    train: TrainOptions | None
-
-
-# What a build decides itself, by section.
-_FIXED: dict[str, tuple[str, ...]] = {
-    "extract": ("output", "compat"),
-    "examples": ("input", "output", "compat"),
-    "eval": (),
-    "train": ("output_dir", "input_file", "eval_file", "vocab_file"),
-}
-_SECTIONS: dict[str, type] = {
-    "extract": ExtractOptions,
-    "examples": ExamplesOptions,
-    "eval": EvalOptions,
-    "train": TrainOptions,
-}
-
-# The file of the picked eval examples, in the build's folder `eval`.
-EVAL_NAME = "eval.tfrecord"
+    stages: Mapping[str, Any]
 
 
 def read_build(path: str) -> BuildOptions:
     """Reads a build's YAML file.
 
     Raises:
-      UnusableInputError: the file is missing or no YAML, a key is unknown, a value has another type.
+      UnusableInputError: the file is missing or no YAML, a key is unknown, a value has another type or fails a check
+        of the stage or step that it belongs to.
     """
     try:
         content = yaml.safe_load(files.read_bytes(path))
@@ -70,45 +53,41 @@ def read_build(path: str) -> BuildOptions:
 
 
 def make_build(content: dict[str, Any], *, where: str) -> BuildOptions:
-    """Makes a build from the mapping that its YAML file holds."""
-    known = [*option_tools.field_names(_Top), *_SECTIONS]
+    """Makes a build from the mapping that its YAML file holds; `where` names the file in messages.
+
+    Raises:
+      UnusableInputError: as `read_build`.
+    """
+    sections = {entry.name for entry in STAGES}
+    known = [*option_tools.names(BuildKeys), *(entry.name for entry in STAGES)]
     for key in content:
         if key not in known:
             raise UnusableInputError(f"{where}: there is no section {key!r}{option_tools.nearest(str(key), known)}.")
-    top = option_tools.from_mapping(_Top, {k: v for k, v in content.items() if k not in _SECTIONS}, where=where)
-    make = functools.partial(_section, content, where)
-    text, masked = files.join(top.output, "text"), files.join(top.output, "examples")
-    examples: ExamplesOptions = make("examples", input=(text,), output=masked, compat=top.compat)
-    return BuildOptions(
-        output=top.output,
-        compat=top.compat,
-        extract=make("extract", output=text, compat=top.compat),
-        examples=examples,
-        eval=make("eval"),
-        # Training is for those who have the extra [tensorflow]: it runs only where its section is there.
-        train=make(
-            "train",
-            output_dir=files.join(top.output, "train"),
-            input_file=(files.join(masked, "part-*.tfrecord" + (".gz" if examples.packed else "")),),
-            eval_file=(files.join(files.join(top.output, "eval"), EVAL_NAME),),
-            vocab_file=examples.vocab_file,
-        )
-        if "train" in content
-        else None,
+    keys = option_tools.from_mapping(
+        BuildKeys, {key: value for key, value in content.items() if key not in sections}, where=where
     )
-
-
-def _section(content: dict[str, Any], where: str, name: str, **fixed: Any) -> Any:
-    return option_tools.from_mapping(_SECTIONS[name], content.get(name), where=f"{where}: {name}", **fixed)
+    stages: dict[str, Any] = {}
+    for entry in STAGES:
+        if entry.is_optional and entry.name not in content:
+            continue
+        so_far = BuildSoFar(output=keys.output, compat=keys.compat, stages=stages)
+        stages[entry.name] = option_tools.from_mapping(
+            entry.options,
+            content.get(entry.name),
+            where=f"{where}: {entry.name}",
+            **{name: decide(so_far) for name, decide in entry.decided.items()},
+        )
+    return BuildOptions(output=keys.output, compat=keys.compat, stages=stages)
 
 
 def print_config() -> str:
-    """A build's YAML file with every default and a comment each."""
-    parts = [option_tools.describe(_Top, indent="")]
-    for name, section in _SECTIONS.items():
-        text = f"{name}:\n" + option_tools.describe(section, skip=_FIXED[name])
-        if name == "train":
-            text = "# With this section the build ends with a training (extra [tensorflow]).\n" + text
-            text = text.split("\n", 1)[0] + "\n# " + text.split("\n", 1)[1].replace("\n", "\n# ")
-        parts.append("\n" + text)
+    """A build's YAML file with every default and a comment each; the sections of optional stages are commented out."""
+    parts = [option_tools.describe(BuildKeys, indent="")]
+    for entry in STAGES:
+        section = f"{entry.name}:\n" + option_tools.describe(entry.options, skip=entry.decided)
+        if entry.is_optional:
+            section = "# With this section the build ends with a training (extra [tensorflow]).\n# " + section.replace(
+                "\n", "\n# "
+            )
+        parts.append("\n" + section)
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""The `maskmill` command, which `maskmill.py` calls. A stage's module, and Beam with it, is imported when it runs."""
+"""The `maskmill` command, which `maskmill/command.py` calls. It imports a stage, and Beam with it, only to run it."""
 
 import argparse
 import dataclasses
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipelines import build_options, options, stage_options
+from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 
@@ -16,15 +17,20 @@ DONE, FAILED, UNUSABLE = 0, 1, 2
 
 # The order in which a summary shows the counts of a manifest.
 _STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
-# Of shards these counts, in this order (the manifest has more); of other steps all, what went in and came out first.
+# The summary shows these counts of shards, in this order; the manifest has more. Of other steps it shows all counts,
+# with what went in and what came out first.
 _SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available", "picked", "bytes")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Command:
-    """A subcommand: its line in --help, what it adds to its parser, what runs it, whether Beam's flags go through.
+    """A subcommand.
 
-    What runs it may return an exit code of its own: 128 + the signal that ended a training, as shells do.
+    Attributes:
+      help: its line in --help.
+      add_arguments: adds its arguments to a parser.
+      run: runs it; may return an exit code of its own (128 + the signal that ended a training, as shells do).
+      beam: whether Beam's flags go through.
     """
 
     help: str
@@ -37,18 +43,15 @@ def _add(options_class: type) -> Callable[[argparse.ArgumentParser], None]:
     return lambda parser: options.add_flags(parser, options_class)
 
 
-def _extract(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
-    chosen = options.from_flags(stage_options.ExtractOptions, namespace)
-    from pipelines import extract
+def _run_stage(entry: StageEntry) -> Callable[[argparse.Namespace, list[str]], None]:
+    def run(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
+        chosen: Any = options.from_flags(entry.options, namespace)
+        from pipelines.stage import run_stages
 
-    _report(chosen.output, extract.run(chosen, beam_arguments))
+        manifests = run_stages([entry.load().check(chosen, is_first=True)], beam_arguments)
+        _report(chosen.output, manifests.get(entry.name, {}))
 
-
-def _examples(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
-    chosen = options.from_flags(stage_options.ExamplesOptions, namespace)
-    from pipelines import examples
-
-    _report(chosen.output, examples.run(chosen, beam_arguments))
+    return run
 
 
 def _create_pretraining_data(namespace: argparse.Namespace, _: list[str]) -> None:
@@ -60,9 +63,9 @@ def _create_pretraining_data(namespace: argparse.Namespace, _: list[str]) -> Non
 
 def _pick_eval(namespace: argparse.Namespace, _: list[str]) -> None:
     chosen = options.from_flags(stage_options.PickEvalOptions, namespace)
-    from pipelines import eval_set
+    from pipelines import record_files
 
-    eval_set.run(chosen)
+    record_files.pick(chosen)
 
 
 def _add_index(parser: argparse.ArgumentParser) -> None:
@@ -71,9 +74,9 @@ def _add_index(parser: argparse.ArgumentParser) -> None:
 
 
 def _index(namespace: argparse.Namespace, _: list[str]) -> None:
-    from pipelines import eval_set
+    from pipelines import record_files
 
-    eval_set.index(namespace.files, getattr(namespace, "output", None))
+    record_files.index(namespace.files, getattr(namespace, "output", None))
 
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
@@ -88,20 +91,22 @@ def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> int:
     if namespace.config is None:
         raise UnusableInputError("build: name a CONFIG.yaml; `maskmill build --print_config` prints one to start from.")
     chosen = build_options.read_build(namespace.config)
-    if chosen.train is not None:
+    training = chosen.stages.get("train")
+    if training is not None:
         _check_training()
     from pipelines import build
 
     manifests = build.run(chosen, beam_arguments)
     if not manifests:
         _report(chosen.output, {})
+        return DONE
     for name, made in manifests.items():
-        _report(f"{chosen.output}/{'text' if name == 'extract' else name}", made)
-    if chosen.train is None or not manifests:
+        _report(chosen.stages[name].output, made)
+    if training is None:
         return DONE
     from training import command
 
-    return command.run(chosen.train)
+    return command.run(training)
 
 
 def _check_training() -> None:
@@ -144,17 +149,16 @@ def _report(output: str, manifest: Mapping[str, Any]) -> None:
         print(f"  {step:<{width}} {shown}")
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
-        print(f"  {rejected:,} documents were set aside; {output}/rejected.jsonl names each with its reason.")
+        print(f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason.")
 
 
 COMMANDS: Mapping[str, _Command] = {
     "build": _Command("run all stages from one YAML file", _add_build, _build, beam=True),
-    "extract": _Command(
-        "dump or corpus → text shards and eval set", _add(stage_options.ExtractOptions), _extract, True
-    ),
-    "examples": _Command(
-        "text shards → masked TFRecord shards", _add(stage_options.ExamplesOptions), _examples, beam=True
-    ),
+    **{
+        entry.name: _Command(entry.help, _add(entry.options), _run_stage(entry), beam=True)
+        for entry in STAGES
+        if entry.is_command
+    },
     "create-pretraining-data": _Command(
         "drop-in for create_pretraining_data.py",
         _add(stage_options.CreatePretrainingDataOptions),
@@ -185,7 +189,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_usage())
         return DONE if arguments else UNUSABLE
     name, rest = arguments[0], arguments[1:]
-    # Retries that succeed, or end in a sentence of ours, are nobody's business.
+    # A retry either succeeds or ends in a sentence of ours, so its log lines are noise.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     try:
         if name not in COMMANDS:
@@ -207,7 +211,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(sentence: str) -> None:
-    # In one write: what another thread logs meanwhile must not end up inside the sentence.
+    # One write, so that a line that another thread logs meanwhile does not end up inside the sentence.
     sys.stderr.write(sentence + "\n")
     sys.stderr.flush()
 

@@ -1,32 +1,45 @@
-"""pick-eval and index: the eval examples, and DALI's index of any TFRecord. Without Beam."""
+"""eval: the eval examples that are picked of a build's eval shards, and manifest.json."""
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
-from pipelines.stage_options import PickEvalOptions
-from transforms.errors import UnusableInputError
-from transforms.records import eval_picking, tfrecord
+import apache_beam as beam
+
+from pipelines.runner import ProgressLine, Workload
+from pipelines.stage import Stage
+from pipelines.stage_options import EvalOptions
+from pipelines.stages import EVAL_NAME
+from transforms.records import closing
+from transforms.records.example_shards import PickEvalExamples
 from transforms.storage import files
 
 
-def run(options: PickEvalOptions) -> None:
-    """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
-    inputs = [f.path for f in files.match(options.input_tfrecord)]
-    written = eval_picking.pick_examples(
-        inputs,
-        options.output_tfrecord,
-        options.num_examples_to_pick,
-        max_seq_length=options.max_seq_length,
-        max_predictions_per_seq=options.max_predictions_per_seq,
-        checksum=False,
-    )
-    print(f"{options.num_examples_to_pick:,} examples, {written.size:,} bytes:\n  {written.path}")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EvalStage(Stage[EvalOptions]):
+    """Input: ExampleShard. Output: PickedExamples, or None where there are none to pick."""
 
+    name: ClassVar[str] = "eval"
 
-def index(patterns: Sequence[str], output: str | None) -> None:
-    """Writes an index beside each TFRecord, or under `output` for a single one."""
-    found = files.match(patterns)
-    if output is not None and len(found) > 1:
-        raise UnusableInputError(f"--output names one index, and there are {len(found)} files; leave it out.")
-    for file in found:
-        tfrecord.index_tfrecord(file.path, output or f"{file.path}.idx")
-        print(output or f"{file.path}.idx")
+    @classmethod
+    def check(cls, options: EvalOptions, *, is_first: bool) -> Self:
+        """There is nothing to look at before the examples are there."""
+        return cls(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output,)))
+
+    def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
+        """Adds the picking step."""
+        picked = elements | "PickEvalExamples" >> PickEvalExamples(
+            wanted=self.options.num_examples_to_pick,
+            strict=self.options.compat != "none",
+            output=files.join(self.output, EVAL_NAME),
+        )
+        return picked, [picked]
+
+    def close(self, elements: Sequence[Any]) -> None:
+        """Writes the manifest, and sweeps."""
+        (picked,) = elements
+        closing.close_picked(picked, self.parameters, self.output)
+
+    def progress(self) -> list[ProgressLine]:
+        """Picking takes a moment: it has no line."""
+        return []

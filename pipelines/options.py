@@ -1,7 +1,7 @@
-"""One description of an option serves its flag, its key in a build's YAML file and its line in --print_config.
+"""Options classes (transforms/options.py) as flags, as sections of a YAML file, and as a manifest's parameters.
 
-Options are frozen, keyword-only dataclasses whose fields are made by `option`. Flags take argparse's forms and
-absl's: `--x 3`, `--x=3`, `--flag`, `--flag=True`, `--noflag`; a flag is never abbreviated.
+Flags take argparse's forms and absl's: `--x 3`, `--x=3`, `--flag`, `--flag=True`, `--noflag`; a flag is never
+abbreviated.
 """
 
 import argparse
@@ -10,20 +10,16 @@ import difflib
 import functools
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from transforms.errors import UnusableInputError
+from transforms.options import HELP
 
 T = TypeVar("T")
 
 _TRUE = ("true", "t", "1", "yes", "y")
 _FALSE = ("false", "f", "0", "no", "n")
-
-
-def option(default: Any = dataclasses.MISSING, *, help: str) -> Any:
-    """A field of an options class. Without a default it is required."""
-    return dataclasses.field(default=default, metadata={"help": help})
 
 
 def parse_boolean(text: str) -> bool:
@@ -40,7 +36,7 @@ def parse_boolean(text: str) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Kind:
+class Kind:
     """What an annotation allows: the values' type, fixed choices, whether None and whether a list is meant."""
 
     type: type
@@ -48,49 +44,124 @@ class _Kind:
     optional: bool = False
     is_list: bool = False
 
+    def read(self, text: str) -> Any:
+        """The value that a flag's text means.
 
-def _kind(annotation: Any) -> _Kind:
+        Raises:
+          ValueError, argparse.ArgumentTypeError: it means none.
+        """
+        if self.is_list:
+            one = dataclasses.replace(self, is_list=False)
+            return tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
+        return parse_boolean(text) if self.type is bool else self.type(text)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of an options class, or of one that is nested in it.
+
+    Attributes:
+      name: of the flag, the YAML key and the manifest's entry.
+      help: what a user reads of it.
+      default: `dataclasses.MISSING` where it is required.
+      kind: what values it takes.
+      path: the names of the fields that lead to it.
+    """
+
+    name: str
+    help: str
+    default: Any
+    kind: Kind
+    path: tuple[str, ...]
+
+    @property
+    def is_required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def full_help(self) -> str:
+        """Its help with the default."""
+        if self.is_required:
+            return f"{self.help} (required)"
+        if self.default in (None, (), ""):
+            return self.help
+        shown = ",".join(map(str, self.default)) if self.kind.is_list else self.default
+        return f"{self.help} (default: {shown})"
+
+
+def _kind(annotation: Any) -> Kind:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         inner = [a for a in arguments if a is not type(None)]
         return dataclasses.replace(_kind(inner[0]), optional=True)
     if origin is Literal:
-        return _Kind(type(arguments[0]), choices=arguments)
+        return Kind(type(arguments[0]), choices=arguments)
     if origin is tuple:
         return dataclasses.replace(_kind(arguments[0]), is_list=True)
-    return _Kind(annotation)
+    return Kind(annotation)
 
 
-def _kinds(options_class: type) -> dict[str, tuple[dataclasses.Field[Any], _Kind]]:
+def options_of(options_class: type) -> Mapping[str, Option]:
+    """The options of an options class by name, those of nested classes in their place."""
     hints = typing.get_type_hints(options_class)
-    return {f.name: (f, _kind(hints[f.name])) for f in dataclasses.fields(options_class)}
+    options: dict[str, Option] = {}
+    for field in dataclasses.fields(options_class):
+        if dataclasses.is_dataclass(hints[field.name]):
+            for name, inner in options_of(hints[field.name]).items():
+                options[name] = dataclasses.replace(inner, path=(field.name, *inner.path))
+        elif HELP in field.metadata:
+            options[field.name] = Option(
+                name=field.name,
+                help=field.metadata[HELP],
+                default=field.default,
+                kind=_kind(hints[field.name]),
+                path=(field.name,),
+            )
+    return options
 
 
-def field_names(options_class: type) -> list[str]:
-    """The names of an options class's fields, which are its flags' names."""
-    return list(_kinds(options_class))
+def names(options_class: type) -> list[str]:
+    """The names of an options class's options, which are its flags' names."""
+    return list(options_of(options_class))
 
 
-def add_flags(parser: argparse.ArgumentParser, options_class: type, *, skip: Iterable[str] = ()) -> None:
-    """Adds a flag for each field of an options class."""
-    for name, (field, kind) in _kinds(options_class).items():
-        if name in skip:
-            continue
-        required = field.default is dataclasses.MISSING
-        text = field.metadata["help"].replace("%", "%%")
-        if required:
-            text += " (required)"
-        elif field.default not in (None, (), ""):
-            default: Any = field.default
-            shown = ",".join(map(str, default)) if kind.is_list else default
-            text += f" (default: {shown})"
+def make(options_class: type[T], values: Mapping[str, Any]) -> T:
+    """Makes the options of values by name; what is not among them is at its default.
+
+    Raises:
+      UnusableInputError: what the checks of the class, or of one that is nested in it, refuse.
+    """
+    hints = typing.get_type_hints(options_class)
+    arguments: dict[str, Any] = {}
+    for field in dataclasses.fields(options_class):  # type: ignore[arg-type]
+        if dataclasses.is_dataclass(hints[field.name]):
+            arguments[field.name] = make(hints[field.name], values)
+        elif field.name in values:
+            arguments[field.name] = values[field.name]
+    return options_class(**arguments)
+
+
+def parameters(options: Any, *, without: Iterable[str] = ("output",)) -> dict[str, Any]:
+    """The values of all options by name, as a manifest holds them: all but the place of the output."""
+    return {
+        name: functools.reduce(getattr, option.path, options)
+        for name, option in options_of(type(options)).items()
+        if name not in without
+    }
+
+
+def add_flags(parser: argparse.ArgumentParser, options_class: type) -> None:
+    """Adds a flag for each option of an options class."""
+    for name, option in options_of(options_class).items():
+        kind = option.kind
         arguments: dict[str, Any] = {
             "dest": name,
             "default": argparse.SUPPRESS,
-            "help": text,
+            "help": option.full_help.replace("%", "%%"),
         }
         if kind.is_list:
-            arguments |= {"type": functools.partial(_split, kind.type), "metavar": "A,B"}
+            arguments |= {"type": functools.partial(_read_list, kind), "metavar": "A,B"}
         elif kind.type is bool:
             arguments |= {"type": parse_boolean, "metavar": "BOOL"}
         else:
@@ -100,24 +171,25 @@ def add_flags(parser: argparse.ArgumentParser, options_class: type, *, skip: Ite
         parser.add_argument(f"--{name}", **arguments)
 
 
-def _split(element: type, text: str) -> tuple[Any, ...]:
+def _read_list(kind: Kind, text: str) -> Any:
     try:
-        return tuple(element(part.strip()) for part in text.split(",") if part.strip())
+        return kind.read(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a comma list of {element.__name__} values") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a comma list of {kind.type.__name__} values") from None
 
 
-def from_flags(options_class: type[T], namespace: argparse.Namespace, **fixed: Any) -> T:
+def from_flags(options_class: type[T], namespace: argparse.Namespace) -> T:
     """Makes the options from what argparse read.
 
     Raises:
       UnusableInputError: a required flag is missing, or what the options' own checks refuse.
     """
-    given = {n: getattr(namespace, n) for n in field_names(options_class) if hasattr(namespace, n)}
-    for name, (field, _) in _kinds(options_class).items():
-        if field.default is dataclasses.MISSING and name not in given and name not in fixed:
-            raise UnusableInputError(f"--{name} is missing: {field.metadata['help']}.")
-    return options_class(**(given | fixed))
+    known = options_of(options_class)
+    given = {name: getattr(namespace, name) for name in known if hasattr(namespace, name)}
+    for name, option in known.items():
+        if option.is_required and name not in given:
+            raise UnusableInputError(f"--{name} is missing: {option.help}.")
+    return make(options_class, given)
 
 
 def from_mapping(options_class: type[T], mapping: Any, *, where: str, **fixed: Any) -> T:
@@ -135,19 +207,19 @@ def from_mapping(options_class: type[T], mapping: Any, *, where: str, **fixed: A
     mapping = {} if mapping is None else mapping
     if not isinstance(mapping, dict):
         raise UnusableInputError(f"{where} must be a mapping of options to values, not {_shown(mapping)}.")
-    kinds = {n: v for n, v in _kinds(options_class).items() if n not in fixed}
+    known = {name: option for name, option in options_of(options_class).items() if name not in fixed}
     values: dict[str, Any] = {}
     for key, value in mapping.items():
-        if key not in kinds:
-            raise UnusableInputError(f"{where}.{key}: there is no such option{nearest(str(key), kinds)}.")
-        values[key] = _typed(value, kinds[key][1], f"{where}.{key}")
-    for name, (field, _) in kinds.items():
-        if field.default is dataclasses.MISSING and name not in values:
-            raise UnusableInputError(f"{where}.{name} is missing: {field.metadata['help']}.")
-    return options_class(**(values | fixed))
+        if key not in known:
+            raise UnusableInputError(f"{where}.{key}: there is no such option{nearest(str(key), known)}.")
+        values[key] = _typed(value, known[key].kind, f"{where}.{key}")
+    for name, option in known.items():
+        if option.is_required and name not in values:
+            raise UnusableInputError(f"{where}.{name} is missing: {option.help}.")
+    return make(options_class, values | fixed)
 
 
-def _typed(value: Any, kind: _Kind, where: str) -> Any:
+def _typed(value: Any, kind: Kind, where: str) -> Any:
     if value is None and kind.optional:
         return None
     if kind.is_list:
@@ -171,19 +243,15 @@ def _shown(value: Any) -> str:
     return f"{value!r} ({type(value).__name__})"
 
 
-def describe(options_class: type, *, skip: Iterable[str] = (), indent: str = "  ") -> str:
+def describe(options_class: type, *, skip: Container[str] = (), indent: str = "  ") -> str:
     """The section of a YAML file that holds every default, each with a comment."""
     lines = []
-    for name, (field, kind) in _kinds(options_class).items():
+    for name, option in options_of(options_class).items():
         if name in skip:
             continue
-        help_text = field.metadata["help"]
-        choices = f" [{'|'.join(map(str, kind.choices))}]" if kind.choices else ""
-        lines.append(f"{indent}# {help_text}{choices}")
-        if field.default is dataclasses.MISSING:
-            lines.append(f"{indent}{name}:")
-        else:
-            lines.append(f"{indent}{name}: {_yaml(field.default)}")
+        choices = f" [{'|'.join(map(str, option.kind.choices))}]" if option.kind.choices else ""
+        lines.append(f"{indent}# {option.help}{choices}")
+        lines.append(f"{indent}{name}:" if option.is_required else f"{indent}{name}: {_yaml(option.default)}")
     return "\n".join(lines)
 
 

@@ -1,7 +1,6 @@
 """create-pretraining-data: a drop-in for the reference script, in one process and without Beam."""
 
-from pipelines.masking import masking_options
-from pipelines.stage_options import CreatePretrainingDataOptions
+from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.records.examples import write_examples
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
@@ -9,7 +8,7 @@ from transforms.tokenization.vocabulary import load_vocabulary
 
 def run(options: CreatePretrainingDataOptions) -> None:
     """Writes the examples of one group of text files, and an index beside each output that is not packed."""
-    masking = masking_options(options, options.compat)
+    masking = decided_masking(options.masking, options.compat)
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     inputs = [f.path for f in files.match(options.input_file)]
     packed = all(path.endswith(".gz") for path in options.output_file)

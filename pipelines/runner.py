@@ -1,18 +1,17 @@
-"""Runs a stage's Beam graph: the local runner by default, any other by its name, with one sentence for a failure."""
+"""Runs a Beam graph, on the local runner by default, and turns a failure into one sentence."""
 
 import contextlib
 import dataclasses
 import logging
 import os
 import re
-import shlex
 import signal
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -27,9 +26,9 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from pipelines import environments
+from pipelines import environments, local_worker
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import completions, files
+from transforms.storage import files, progress
 
 LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
 
@@ -46,16 +45,27 @@ def beam_flags() -> dict[str, bool]:
     return known | dict.fromkeys(environments.JAVA_FLAGS, True)
 
 
-def pipeline_options(
-    beam_arguments: Sequence[str], *, input_bytes: int, pieces: int | None = None, paths: Iterable[str] = ()
-) -> PipelineOptions:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Workload:
+    """How much there is to do, and where.
+
+    Attributes:
+      input_bytes: how much there is to read; small jobs stay in this process.
+      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
+      paths: every input and output: not every runner's workers see this machine's files.
+    """
+
+    input_bytes: int
+    pieces: int | None
+    paths: tuple[str, ...]
+
+
+def pipeline_options(beam_arguments: Sequence[str], workload: Workload) -> PipelineOptions:
     """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
     Args:
       beam_arguments: flags that `options.parse` left for Beam.
-      input_bytes: how much there is to read; small jobs stay in this process.
-      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
-      paths: every input and output: not every runner's workers see this machine's files.
+      workload: how much there is to do.
 
     Raises:
       UnusableInputError: the runner cannot work with these flags or paths.
@@ -63,13 +73,13 @@ def pipeline_options(
     options = PipelineOptions(list(beam_arguments))
     given = {a.partition("=")[0] for a in beam_arguments}
     if not is_local(options):
-        environments.complete(options, given, paths)
+        environments.complete(options, given, workload.paths)
     elif "--direct_running_mode" not in given:
         direct = options.view_as(DirectOptions)
         if "--direct_num_workers" not in given:
             workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            useful = workers if pieces is None else min(workers, pieces)
-            direct.direct_num_workers = useful if input_bytes >= _WORTH_PROCESSES else 1
+            useful = workers if workload.pieces is None else min(workers, workload.pieces)
+            direct.direct_num_workers = useful if workload.input_bytes >= _WORTH_PROCESSES else 1
         direct.direct_running_mode = "in_memory" if direct.direct_num_workers == 1 else "multi_processing"
     return options
 
@@ -80,8 +90,8 @@ def is_local(options: PipelineOptions) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Stage:
-    """What the progress display looks for: finished pieces of a kind under an output directory."""
+class ProgressLine:
+    """What the progress display follows: the finished pieces of a kind below an output directory."""
 
     label: str
     output: str
@@ -91,7 +101,7 @@ class Stage:
 def run(
     build_graph: Callable[[beam.Pipeline], Any],
     options: PipelineOptions,
-    stages: Sequence[Stage] = (),
+    lines: Sequence[ProgressLine] = (),
 ) -> bool:
     """Builds the graph and runs it to its end; returns False where the options ask only for the job's description.
 
@@ -99,9 +109,9 @@ def run(
       UnusableInputError, RunFailedError: what a step raised, whichever process it ran in; anything else that
         went wrong is a RunFailedError with the cause attached.
     """
-    # A failure reaches the user as one sentence (`_one_sentence`), not as Beam's log of every attempt at it.
+    # Beam logs every attempt at a step that fails; the user gets one sentence instead (`_one_sentence`).
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    watched = Progress(stages) if stages and all(files.is_local(s.output) for s in stages) else None
+    watched = Progress(lines) if lines and all(files.is_local(line.output) for line in lines) else None
     with (
         tempfile.TemporaryDirectory(prefix="maskmill-") as logs,
         _one_sentence(logs),
@@ -118,17 +128,15 @@ def run(
 
 
 _WORKER_LOG = "workers.log"
-_WORKER_MODULE = "pipelines.local_worker"
 
 
 def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
-    """The local runner. Its worker processes are ours, and what they print goes to a log of this run."""
+    """The local runner. It starts our own worker processes, and a log of this run gets what they print."""
     direct = options.view_as(DirectOptions)
     if direct.direct_running_mode != "multi_processing":
         return FnApiRunner()
-    log = shlex.quote(os.path.join(logs, _WORKER_LOG))
-    command = f"exec {shlex.quote(sys.executable)} -m {_WORKER_MODULE} {os.getpid()} 2>>{log}"
-    # The mode would make the runner choose Beam's own command.
+    command = local_worker.command(os.path.join(logs, _WORKER_LOG))
+    # In this mode the runner would choose Beam's own command.
     direct.direct_running_mode = "in_memory"
     return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
 
@@ -140,9 +148,9 @@ _WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
 
 @contextlib.contextmanager
 def _one_sentence(logs: str) -> Iterator[None]:
-    """Brings a step's own error back out of what a runner makes of it (an exception, or a traceback in a text).
+    """Finds the error that a step raised in what the runner made of it: an exception, or a text with a traceback.
 
-    Anything else is a fault of ours or of the machine's: its whole story is kept in a file that the sentence names.
+    Any other error is a fault of ours or of the machine. Its traceback goes to a file, which the sentence names.
     """
     failed_threads: list[threading.ExceptHookArgs] = []
 
@@ -150,15 +158,15 @@ def _one_sentence(logs: str) -> Iterator[None]:
         first = not any(_WORKER_ENDED.search(str(f.exc_value)) for f in failed_threads)
         failed_threads.append(failure)
         if first and _WORKER_ENDED.search(str(failure.exc_value)):
-            # The runner waits for ever for a worker that ended before it answered, and at the end for the others.
+            # The runner would wait for ever: for the worker that ended before it answered, then for the others.
             for worker in psutil.Process().children():
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    if _WORKER_MODULE in worker.cmdline():
+                    if local_worker.is_worker(worker.cmdline()):
                         worker.kill()
-            # A real signal: it wakes the main thread from the lock that it waits for.
+            # Only a real signal wakes the main thread from the lock that it waits for.
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
-    # Not SIGINT itself, which a shell makes its background jobs ignore.
+    # SIGINT itself would be lost: a shell makes its background jobs ignore it.
     previous_handler = signal.signal(signal.SIGUSR1, signal.default_int_handler)
     previous, threading.excepthook = threading.excepthook, note
     try:
@@ -210,10 +218,13 @@ def _last_line(error: Exception) -> str:
 
 
 class Progress:
-    """Shows how far the stages are: pieces done, MB/s, time left. One moving line on a terminal, else log lines."""
+    """Shows how far the steps are: pieces done, MB/s, time left.
 
-    def __init__(self, stages: Sequence[Stage], stream: TextIO | None = None) -> None:
-        self._stages = stages
+    On a terminal this is one line that changes; elsewhere each change is a line of its own.
+    """
+
+    def __init__(self, lines: Sequence[ProgressLine], stream: TextIO | None = None) -> None:
+        self._lines = lines
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._every = 0.5 if self._terminal else 15.0
@@ -239,7 +250,7 @@ class Progress:
             self._show()
 
     def _show(self) -> None:
-        text = " · ".join(t for t in map(self._stage_text, self._stages) if t)
+        text = " · ".join(t for t in map(self._line_text, self._lines) if t)
         if not text or text == self._shown:
             return
         if self._terminal:
@@ -249,32 +260,22 @@ class Progress:
         self._stream.flush()
         self._shown = text
 
-    def _stage_text(self, stage: Stage) -> str:
-        plan = completions.load(stage.output, "plan", stage.kind)
-        if plan is None or not plan["pieces"]:
+    def _line_text(self, line: ProgressLine) -> str:
+        announced = progress.announced(line.output, line.kind)
+        if announced is None or not announced.pieces:
             return ""
-        begun = self._first_seen.setdefault(stage.kind, time.time())
-        directory = completions.work_path(stage.output, stage.kind, "")
-        done = sum(1 for _ in _records_since(directory, self._began))
+        begun = self._first_seen.setdefault(line.kind, time.time())
+        done = progress.finished_since(line.output, line.kind, self._began)
         if not done:
             return ""
-        total, megabytes = plan["pieces"], plan["bytes"] / 1e6
+        total, megabytes = announced.pieces, announced.bytes / 1e6
         elapsed = max(0.1, time.time() - begun)
         share = min(1.0, done / total)
-        text = f"{stage.label} {min(done, total)}/{total}"
+        text = f"{line.label} {min(done, total)}/{total}"
         if done < total:
             left = elapsed / share - elapsed
             text += f", {megabytes * share / elapsed:.1f} MB/s, {_duration(left)} left"
         return text
-
-
-def _records_since(directory: str, began: float) -> Iterator[str]:
-    with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
-        for entry in entries:
-            # A record can go while we look: the closing step sweeps what no longer fits.
-            with contextlib.suppress(FileNotFoundError):
-                if entry.name.endswith(".json") and entry.stat().st_mtime >= began - 1:
-                    yield entry.name
 
 
 def _duration(seconds: float) -> str:

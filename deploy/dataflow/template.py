@@ -12,115 +12,77 @@ import dataclasses
 import json
 import os
 import sys
-import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines import build_options, options, stage_options
+from pipelines import build_options, options
+from pipelines.stages import GRAPH_STAGES
 from transforms.errors import RunFailedError, UnusableInputError
-
-# Each section's options, and those that the build decides itself. Training does not run on Dataflow.
-SECTIONS: dict[str, tuple[type, tuple[str, ...]]] = {
-    "extract": (stage_options.ExtractOptions, ("output", "compat")),
-    "examples": (stage_options.ExamplesOptions, ("input", "output", "compat")),
-    "eval": (stage_options.EvalOptions, ()),
-}
 
 _GS = "^gs://.+"
 _KINDS = {
-    "text": "text",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "integers": "whole numbers separated by commas",
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
 }
 _PATTERNS = {
-    "boolean": "^([Tt]rue|[Ff]alse)$",
-    "integer": "^-?[0-9]+$",
-    "number": "^[0-9.eE+-]+$",
-    "integers": "^-?[0-9]+(,-?[0-9]+)*$",
+    bool: "^([Tt]rue|[Ff]alse)$",
+    int: "^-?[0-9]+$",
+    float: "^[0-9.eE+-]+$",
 }
+_WHOLE_NUMBERS = "^-?[0-9]+(,-?[0-9]+)*$"
 
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A parameter of the template: where it goes in a build, and what it may be."""
+    """A parameter of the template: an option of a build's section, or one of the keys beside the sections."""
 
-    name: str
     section: str | None
-    key: str
-    help: str
-    required: bool
-    kind: str  # one of _KINDS
-    choices: tuple[str, ...] = ()
+    option: options.Option
+
+    @property
+    def name(self) -> str:
+        """Its name, which begins with its section's."""
+        return self.option.name if self.section is None else f"{self.section}_{self.option.name}"
 
     def value(self, text: str) -> Any:
         """The value that YAML would have for the key."""
-        read: dict[str, Callable[[str], Any]] = {
-            "text": str,
-            "boolean": options.parse_boolean,
-            "integer": int,
-            "number": float,
-            "integers": lambda listed: [int(part) for part in listed.split(",")],
-        }
+        kind = self.option.kind
         try:
-            return read[self.kind](text)
+            value = kind.read(text)
         except (ValueError, argparse.ArgumentTypeError):
-            raise UnusableInputError(f"--{self.name} takes {_KINDS[self.kind]}, not {text!r}.") from None
+            wanted = "whole numbers separated by commas" if kind.is_list else _KINDS[kind.type]
+            raise UnusableInputError(f"--{self.name} takes {wanted}, not {text!r}.") from None
+        return list(value) if kind.is_list else value
 
     def metadata(self) -> dict[str, Any]:
         """The parameter's entry in the template's metadata."""
-        pattern = _PATTERNS.get(self.kind)
-        if self.choices:
-            pattern = f"^({'|'.join(self.choices)})$"
-        elif self.key in ("output", "input", "vocab_file"):
+        kind = self.option.kind
+        pattern = _PATTERNS.get(kind.type)
+        if kind.choices:
+            pattern = f"^({'|'.join(map(str, kind.choices))})$"
+        elif kind.is_list and kind.type is int:
+            pattern = _WHOLE_NUMBERS
+        elif self.option.name in ("output", "input", "vocab_file"):
             pattern = _GS
-        label = f"{self.section or 'build'}: {self.key.replace('_', ' ')}"
-        entry: dict[str, Any] = {"name": self.name, "label": label, "helpText": self.help}
-        entry |= {"isOptional": not self.required, "paramType": "TEXT"}
+        text = self.option.help if self.section is None or self.option.is_required else self.option.full_help
+        label = f"{self.section or 'build'}: {self.option.name.replace('_', ' ')}"
+        entry: dict[str, Any] = {"name": self.name, "label": label, "helpText": text}
+        entry |= {"isOptional": not self.option.is_required, "paramType": "TEXT"}
         return entry | ({"regexes": [pattern]} if pattern else {})
 
 
 def parameters() -> list[Parameter]:
-    """Every parameter of the template."""
-    compat = tuple(typing.get_args(stage_options.Compat))
-    found = [
-        Parameter(
-            "output", None, "output", "directory of the build: text, examples and eval go below it", True, "text"
-        ),
-        Parameter("compat", None, "compat", "whose data to reproduce, text and records", False, "text", compat),
+    """Every parameter of the template. Training does not run on Dataflow."""
+    keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
+    return keys + [
+        Parameter(entry.name, option)
+        for entry in GRAPH_STAGES
+        for name, option in options.options_of(entry.options).items()
+        if name not in entry.decided
     ]
-    for section, (options_class, decided) in SECTIONS.items():
-        hints = typing.get_type_hints(options_class)
-        for field in dataclasses.fields(options_class):
-            if field.name in decided:
-                continue
-            kind, choices = _kind(hints[field.name])
-            required = field.default is dataclasses.MISSING
-            name = f"{section}_{field.name}"
-            found.append(Parameter(name, section, field.name, _help(field), required, kind, choices))
-    return found
-
-
-def _help(field: dataclasses.Field[Any]) -> str:
-    text: str = field.metadata["help"]
-    if field.default in (dataclasses.MISSING, None, ""):
-        return text
-    shown = ",".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
-    return f"{text} (default: {shown})"
-
-
-def _kind(annotation: Any) -> tuple[str, tuple[str, ...]]:
-    arguments = typing.get_args(annotation)
-    if typing.get_origin(annotation) is typing.Literal:
-        return "text", tuple(map(str, arguments))
-    if arguments:
-        inner = next(a for a in arguments if a is not type(None))
-        kind, choices = _kind(inner)
-        is_list = typing.get_origin(annotation) is tuple
-        return ("integers" if is_list and kind == "integer" else kind), choices
-    return {bool: "boolean", int: "integer", float: "number", str: "text"}[annotation], ()
 
 
 def metadata() -> dict[str, Any]:
@@ -142,7 +104,7 @@ def run(argv: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="template.py", allow_abbrev=False)
     known = parameters()
     for parameter in known:
-        parser.add_argument(f"--{parameter.name}", default=argparse.SUPPRESS, help=parameter.help)
+        parser.add_argument(f"--{parameter.name}", default=argparse.SUPPRESS, help=parameter.option.help)
     from pipelines import build, runner
 
     namespace, beam_arguments = options.parse(parser, argv, runner.beam_flags)
@@ -151,7 +113,7 @@ def run(argv: Sequence[str]) -> None:
         text = getattr(namespace, parameter.name, None)
         if text is not None:
             place = content if parameter.section is None else content.setdefault(parameter.section, {})
-            place[parameter.key] = parameter.value(text)
+            place[parameter.option.name] = parameter.value(text)
     # The image that this runs in is the workers' image too.
     image = os.environ.get("MASKMILL_IMAGE")
     if image and not any(a.partition("=")[0] == "--sdk_container_image" for a in beam_arguments):

@@ -17,6 +17,8 @@ import commands
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 
+from pipelines.options import options_of
+from pipelines.stages import GRAPH_STAGES
 from transforms.errors import UnusableInputError
 
 BUCKET = "maskmill-bucket"
@@ -100,13 +102,16 @@ def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *,
         assert path not in pipeline, f"a local path is in the pipeline: {path!r}"
     found = steps(pipeline)
     for step in (
-        "Extract/Digest",
+        "Extract/FindInputs/Digest",
+        "Extract/CutIntoBatches/Cut",
         "Extract/ExtractDocuments/ExtractBatch",
         "Extract/PlanTextShards/Plan",
         "Extract/AssembleTextShards/Assemble",
         "Examples/WriteExamples/MaskAndWrite",
-        "PickEval/Pick",
-        "CloseEval",
+        "Extract/Close",
+        "Examples/Close",
+        "Eval/PickEvalExamples/Pick",
+        "Eval/Close",
     ):
         assert step in found, sorted(found)
     assert "beam:transform:group_by_key:v1" in found.values()
@@ -190,9 +195,9 @@ def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
     committed = json.loads((commands.ROOT / "deploy" / "dataflow" / "metadata.json").read_text())
     assert committed == template.metadata(), "write it anew: deploy/dataflow/template.py --write_metadata=…"
     names = {p["name"] for p in committed["parameters"]}
-    for section, (options_class, decided) in template.SECTIONS.items():
-        for field in options_class.__dataclass_fields__:
-            assert (f"{section}_{field}" in names) != (field in decided)
+    for entry in GRAPH_STAGES:
+        for name in options_of(entry.options):
+            assert (f"{entry.name}_{name}" in names) != (name in entry.decided)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +228,7 @@ def test_the_image_has_the_locked_beam_and_every_package() -> None:
     assert f"\napache-beam=={version}\n" in (commands.ROOT / "requirements.lock").read_text()
     copied = {name for line in re.findall(r"^COPY (?!--)(.+) \S+$", dockerfile, re.MULTILINE) for name in line.split()}
     packages = {path.parent.name for path in commands.ROOT.glob("*/__init__.py")}
-    assert packages | {"setup.py", "pyproject.toml", "maskmill.py"} <= copied
+    assert packages | {"setup.py", "pyproject.toml"} <= copied
     assert all((commands.ROOT / name).exists() for name in copied), copied
 
 

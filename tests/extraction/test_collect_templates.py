@@ -14,7 +14,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates, TemplateLibrary, bind_library, collect_templates
-from transforms.inputs.corpus import ReadOptions
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import InputFile, UnitBatch, plan_units
 from transforms.storage import completions, files
 

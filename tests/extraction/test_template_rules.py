@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from transforms.errors import UnusableInputError
 from transforms.extraction import template_rules
+from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_rules import Rule, WordTable, add_rules, load_rules, names_with_rules, parse_rules
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.site import Site
 
 DATE = datetime.date(2016, 6, 5)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import strategies as st
 
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document, pack_files
-from transforms.inputs.corpus import ReadOptions
 from transforms.inputs.mediawiki import Page, read_header, site_base
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
 from transforms.storage import files
 

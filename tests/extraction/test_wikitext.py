@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from transforms.errors import UnusableInputError
 from transforms.extraction.kernels import wikitext as kernels
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.extraction.options import WikitextOptions
+from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.site import Site
 
 

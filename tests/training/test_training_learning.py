@@ -24,6 +24,7 @@ def examples(tmp_path_factory):
     """The text of 99 articles for training and 7 for evaluation, masked with a vocabulary of about 2,300 pieces."""
     from pipelines import pretraining_data
     from pipelines.stage_options import CreatePretrainingDataOptions
+    from transforms.masking.options import MaskingOptions
 
     directory = tmp_path_factory.mktemp("sample")
     for name in ("part-00000-of-00500", "part-00001-of-00500", "eval.txt"):
@@ -35,9 +36,7 @@ def examples(tmp_path_factory):
             input_file=tuple(inputs),
             output_file=(str(directory / output),),
             vocab_file=str(directory / "vocab.txt"),
-            max_seq_length=LENGTH,
-            max_predictions_per_seq=PREDICTIONS,
-            dupe_factor=5,
+            masking=MaskingOptions(max_seq_length=LENGTH, max_predictions_per_seq=PREDICTIONS, dupe_factor=5),
         )
         pretraining_data.run(options)
     return directory

@@ -14,8 +14,8 @@ import apache_beam as beam
 import numpy as np
 
 from transforms.grouping import GroupAll
-from transforms.inputs.corpus import ReadOptions
 from transforms.inputs.mediawiki import Page, read_header, site_base
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import UnitBatch, read_unit
 from transforms.storage import completions, files
 

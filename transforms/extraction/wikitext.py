@@ -8,10 +8,9 @@ dump says of its site (`Site`), from what is known of its language (languages.py
 import datetime
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from html.entities import html5
 from importlib import resources
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from transforms.errors import UnusableInputError
 from transforms.extraction import languages, template_rules
 from transforms.extraction.kernels import wikitext as kernels
 from transforms.extraction.languages import Language
+from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_expansion import ExpansionLimits, TemplateExpander
 from transforms.inputs.site import Site
 
@@ -74,41 +74,6 @@ _TEX_COMMANDS = {
     "delimiter": kernels.TEX_DELIMITER,
     "text": kernels.TEX_TEXT,
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class WikitextOptions:
-    """How pages become text.
-
-    headings, lists: whether section titles and list items are kept, as lines of their own; of lists, `sentences` keeps
-    the items that end as sentences do. date: the dump's date (ISO), which the magic words of the clock give.
-    expand_templates: templates without a rule are expanded with the dump's own definitions. A page may nest
-    `expansion_depth` calls (MediaWiki's limit), write `expansion_characters` characters and take `expansion_steps`
-    steps of work.
-
-    Raises UnusableInputError for a value that is not one of these.
-    """
-
-    headings: Literal["drop", "keep"] = "drop"
-    lists: Literal["sentences", "keep", "drop"] = "sentences"
-    date: str = "2000-01-01"
-    expand_templates: bool = False
-    expansion_depth: int = 100
-    expansion_characters: int = 2_000_000
-    expansion_steps: int = 100_000
-
-    def __post_init__(self) -> None:
-        for name, choices in (("headings", ("drop", "keep")), ("lists", tuple(_LISTS))):
-            value = getattr(self, name)
-            if value not in choices:
-                raise UnusableInputError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
-        try:
-            datetime.date.fromisoformat(self.date)
-        except ValueError:
-            raise UnusableInputError(f"date is {self.date!r}; it must be a day such as 2024-05-01") from None
-        for name in ("expansion_depth", "expansion_characters", "expansion_steps"):
-            if getattr(self, name) < 1:
-                raise UnusableInputError(f"{name} is {getattr(self, name)}; it must be at least 1")
 
 
 def _all_cases(name: str) -> set[str]:

@@ -8,38 +8,15 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from transforms.characters.utf8 import is_utf8
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, Window
 from transforms.storage import files
 
 _BOM = b"\xef\xbb\xbf"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ReadOptions:
-    """How inputs are read that leave a choice.
-
-    text_documents: plain text holds documents separated by blank lines, or one a file.
-    text_column, id_column, title_column: of JSON lines and Parquet.
-    largest_page: bytes; a larger page or document is rejected instead of filling the memory.
-    """
-
-    text_documents: Literal["blank_line", "file"] = "blank_line"
-    text_column: str = "text"
-    id_column: str | None = None
-    title_column: str | None = None
-    largest_page: int = 256 << 20
-
-    def __post_init__(self) -> None:
-        if self.text_documents not in ("blank_line", "file"):
-            raise UnusableInputError(f'text_documents is "blank_line" or "file", not "{self.text_documents}".')
-        if not self.text_column:
-            raise UnusableInputError("text_column is empty: name the column that holds the text.")
-        if self.largest_page < 1:
-            raise UnusableInputError(f"largest_page must be 1 byte or more, not {self.largest_page}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -19,9 +19,10 @@ import numpy.typing as npt
 
 from transforms.characters.utf8 import is_utf8
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.inputs.corpus import ReadOptions, RejectedPage
+from transforms.inputs.corpus import RejectedPage
 from transforms.inputs.formats import BYTE_ORDER_MARK, detect, unusable_if_damaged
 from transforms.inputs.kernels import xml as kernels
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.sources import Source, Window
 from transforms.storage import files

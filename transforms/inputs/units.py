@@ -10,9 +10,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from transforms.inputs import corpus, mediawiki
-from transforms.inputs.corpus import Document, ReadOptions, RejectedPage
+from transforms.inputs.corpus import Document, RejectedPage
 from transforms.inputs.formats import detect
 from transforms.inputs.mediawiki import Page
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, is_splittable
 from transforms.storage import files
 

@@ -8,72 +8,13 @@ import dataclasses
 
 import numpy as np
 
-from transforms.errors import UnusableInputError
 from transforms.kernels import random as random_kernels
 from transforms.masking.kernels import instances as instance_kernels
-from transforms.tokenization import unicode_tables
-from transforms.tokenization.vocabulary import DuplicatePieces, Vocabulary
+from transforms.masking.options import MaskingOptions
+from transforms.tokenization.vocabulary import Vocabulary
 from transforms.tokenization.wordpiece import TokenizedText
 
-MIN_SEQ_LENGTH = 5  # [CLS], a piece, [SEP], a piece, [SEP]
-MAX_SEQ_LENGTH = instance_kernels.POSITION + 1
 _SPARE = 1024
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MaskingOptions:
-    """How examples are made. The names are those of the reference's flags; its defaults, too.
-
-    Attributes:
-      max_seq_length: pieces of an example, 5 to 16,384; shorter ones are padded.
-      max_predictions_per_seq: most masked positions of an example, from 1.
-      masked_lm_prob: share of an example's pieces that is masked, above 0, up to 1.
-      short_seq_prob: share of the documents' passes that aim at a shorter length, 0 to 1.
-      dupe_factor: how often each document is used, from 1.
-      random_seed: any integer.
-      do_lower_case: lower-case the text and strip its accents.
-      do_whole_word_mask: mask all pieces of a word together (google-research/bert).
-      unicode: version of the Unicode tables, see transforms/unicode_tables.py.
-      duplicate_pieces: which id counts where the vocabulary has a piece twice, see transforms/vocabulary.py; the
-        vocabulary must have been loaded with it.
-    """
-
-    max_seq_length: int = 128
-    max_predictions_per_seq: int = 20
-    masked_lm_prob: float = 0.15
-    short_seq_prob: float = 0.1
-    dupe_factor: int = 10
-    random_seed: int = 12345
-    do_lower_case: bool = True
-    do_whole_word_mask: bool = False
-    unicode: str = "11.0.0"
-    duplicate_pieces: DuplicatePieces = "first"
-
-    def __post_init__(self) -> None:
-        if not MIN_SEQ_LENGTH <= self.max_seq_length <= MAX_SEQ_LENGTH:
-            raise UnusableInputError(
-                f"max_seq_length {self.max_seq_length}: an example has {MIN_SEQ_LENGTH} to {MAX_SEQ_LENGTH:,} pieces "
-                "([CLS], a first part, [SEP], a second part, [SEP]); choose a length between them."
-            )
-        if self.max_predictions_per_seq < 1:
-            raise UnusableInputError(
-                f"max_predictions_per_seq {self.max_predictions_per_seq}: without a masked position there is nothing "
-                "to predict; set it to 1 or more."
-            )
-        if not 0 < self.masked_lm_prob <= 1:
-            raise UnusableInputError(f"masked_lm_prob {self.masked_lm_prob}: this share must be above 0 and at most 1.")
-        if not 0 <= self.short_seq_prob <= 1:
-            raise UnusableInputError(f"short_seq_prob {self.short_seq_prob}: this share must be from 0 to 1.")
-        if self.dupe_factor < 1:
-            raise UnusableInputError(
-                f"dupe_factor {self.dupe_factor}: each document must be used at least once; set it to 1 or more."
-            )
-        if self.unicode not in unicode_tables.VERSIONS:
-            raise UnusableInputError(
-                f"unicode {self.unicode}: there are no such tables; there are {' and '.join(unicode_tables.VERSIONS)}."
-            )
-        if self.duplicate_pieces not in ("first", "last"):
-            raise UnusableInputError(f"duplicate_pieces {self.duplicate_pieces}: this is first or last.")
 
 
 @dataclasses.dataclass(frozen=True)

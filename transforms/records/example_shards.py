@@ -7,14 +7,13 @@ makes it, or how often.
 import dataclasses
 import functools
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
 
 from transforms.grouping import GroupAll
-from transforms.masking.instances import MaskingOptions
+from transforms.masking.options import MaskingOptions
 from transforms.records.eval_picking import pick_examples
 from transforms.records.examples import write_examples
 from transforms.shards.text_shards import ShardKind, TextShard
@@ -22,8 +21,6 @@ from transforms.storage import completions, files
 from transforms.tokenization.vocabulary import DuplicatePieces, Vocabulary, load_vocabulary
 
 KIND = "examples"
-
-_NUMBERED = re.compile(r"(part|eval)-(\d+)-of-\d+")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,25 +53,6 @@ class ExampleShard:
 def shard_seed(seed: int, kind: ShardKind, number: int) -> int:
     """The seed of a shard: the first 8 bytes of sha256 of `seed:kind:number`."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{kind}:{number}".encode()).digest()[:8], "big")
-
-
-def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
-    """Describes a text shard on disk: kind and number from a name that the extract stage gives, else by its place."""
-    place, path = numbered
-    name = files.base_name(path)
-    found = _NUMBERED.search(name)
-    kind: ShardKind = "eval" if name.startswith("eval") else "train"
-    return TextShard(
-        path=path,
-        kind=kind,
-        number=int(found.group(2)) if found else 0 if kind == "eval" else place,
-        size=files.size(path),
-        sha256=files.sha256_of(path),
-        documents=0,
-        sentences=0,
-        inputs={},
-        key="",
-    )
 
 
 @functools.lru_cache(maxsize=2)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from transforms.errors import UnusableInputError
-from transforms.masking.instances import Instances, MaskingOptions, make_instances
+from transforms.masking.instances import Instances, make_instances
+from transforms.masking.options import MaskingOptions
 from transforms.records.kernels import serialize as serialize_kernels
 from transforms.records.tfrecord import WrittenFile
 from transforms.storage import files

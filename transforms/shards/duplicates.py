@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
-from transforms.shards.quality import QualityOptions
+from transforms.shards.options import QualityOptions
 
 PERMUTATIONS = 128
 _WORDS = re.compile(r"\w+")

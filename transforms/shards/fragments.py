@@ -16,7 +16,7 @@ import functools
 import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -25,14 +25,16 @@ import numpy.typing as npt
 from transforms.errors import UnusableInputError
 from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from transforms.inputs.corpus import Document, ReadOptions, RejectedPage
+from transforms.extraction.wikitext import WikitextExtractor
+from transforms.inputs.corpus import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, read_header, site_base
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile, UnitBatch, read_unit
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards import duplicates
-from transforms.shards.quality import QualityFilter, QualityOptions
+from transforms.shards.options import ExtractionOptions
+from transforms.shards.quality import QualityFilter
 from transforms.storage import completions, files
 
 KIND = "extract"
@@ -42,25 +44,6 @@ _PARAGRAPHS_AT_ONCE = 1 << 14
 # hash: the document's place in the order of eval membership (0..2^64-1); offset and size: its bytes in the text;
 # sentences: lines in it.
 TABLE = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("size", "<i8"), ("sentences", "<i8")])
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExtractionOptions:
-    """What decides the text of a document."""
-
-    extractor: Literal["maskmill", "wikiextractor"] = "maskmill"
-    language: str = "english"
-    namespaces: tuple[int, ...] = (0,)
-    keep_redirects: bool = False
-    keep_disambiguation: bool = False
-    keep_titles: bool = False
-    headings: Literal["drop", "keep"] = "drop"
-    lists: Literal["sentences", "keep", "drop"] = "sentences"
-    expand_templates: bool = False
-    seed: int = 12345
-    doc_blocks: bool = False  # write WikiExtractor's <doc> blocks, unsplit, for MLPerf's clean-up
-    reading: ReadOptions = dataclasses.field(default_factory=ReadOptions)
-    quality: QualityOptions = dataclasses.field(default_factory=QualityOptions)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,12 +93,7 @@ class DocumentExtractor:
         self._base = site_base(header)
         self._wikitext = WikitextExtractor(
             self._site,
-            WikitextOptions(
-                headings=options.headings,
-                lists=options.lists,
-                date=file.date or "2001-01-15",
-                expand_templates=library is not None,
-            ),
+            dataclasses.replace(options.wikitext, date=file.date or "2001-01-15", expand_templates=library is not None),
             functools.partial(library.find, self._base) if library is not None else None,
         )
         with_compat = options.extractor == "wikiextractor" and file.date
@@ -249,7 +227,7 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
             else:
                 text = document.text
                 sentences = 0 if options.doc_blocks else text.count(b"\n") - 1
-                rows.append((eval_hash(options.seed, document.identity), offset, len(text), sentences))
+                rows.append((eval_hash(options.random_seed, document.identity), offset, len(text), sentences))
                 if paragraphs is not None and document.paragraphs is not None:
                     document.paragraphs["offset"] += offset
                     paragraphs.write(document.paragraphs.tobytes())

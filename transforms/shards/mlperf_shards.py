@@ -19,28 +19,13 @@ from transforms.grouping import GroupAll
 from transforms.inputs.units import InputFile
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards import mlperf_cleanup
-from transforms.shards.fragments import ExtractionOptions, Fragment, read_ranges, read_table
+from transforms.shards.fragments import Fragment, read_ranges, read_table
+from transforms.shards.options import ExtractionOptions, MlperfOptions
 from transforms.shards.text_shards import KIND as TEXT
 from transforms.shards.text_shards import ShardKind, TextShard, article_md5
-from transforms.storage import completions, files
+from transforms.storage import completions, files, progress
 
 KIND = "clean"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MlperfOptions:
-    """The reference chain's parameters."""
-
-    num_eval_articles: int = 10000
-    shard_size_mb: float = 26.92
-    seed: int = 12345
-    language: str = "english"
-
-    def __post_init__(self) -> None:
-        if self.num_eval_articles < 0:
-            raise UnusableInputError(f"--num_eval_articles must be 0 or more, not {self.num_eval_articles}.")
-        if self.shard_size_mb <= 0:
-            raise UnusableInputError(f"--shard_size_mb must be positive, not {self.shard_size_mb}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -158,7 +143,7 @@ def plan_parts(cleaned: Iterable[CleanedFile], options: MlperfOptions, output: s
     ]
     plans.append(PartPlan(name="eval.txt", kind="eval", number=0, cleaned=ordered))
     size = sum(c.raw.size for c in ordered)
-    completions.store(output, "plan", TEXT, {"pieces": len(plans), "bytes": size})
+    progress.announce(output, TEXT, pieces=len(plans), size=size)
     return plans
 
 
@@ -221,6 +206,34 @@ def drop_texts(output: str, cleaned: Iterable[CleanedFile]) -> None:
     """Deletes the cleaned files' texts once their shards are written."""
     paths = [p for c in cleaned for p in (_train_path(output, c.key), _eval_path(output, c.key))]
     files.delete([p for p in paths if files.exists(p)])
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class TakeRawFiles(beam.PTransform):
+    """Takes WikiExtractor files that are the input.
+
+    Input: one list of InputFile. Output: RawFile.
+    """
+
+    def expand(self, inputs: beam.PCollection) -> beam.PCollection:
+        return inputs | "Take" >> beam.FlatMap(raw_files_of_inputs)  # RawFile
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class PackRawFiles(beam.PTransform):
+    """Packs the documents of fragments as WikiExtractor packs its files, once all fragments are known.
+
+    Input: Fragment. Output: RawFile.
+    """
+
+    output: str
+
+    def expand(self, fragments: beam.PCollection) -> beam.PCollection:
+        return (
+            fragments
+            | "Together" >> GroupAll()
+            | "Pack" >> beam.FlatMap(raw_files_of_fragments, self.output)  # RawFile
+        )
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

@@ -7,63 +7,15 @@ build: transforms/duplicates.py, whose options are here too.
 import collections
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Literal
 
-from transforms.errors import UnusableInputError
 from transforms.extraction.languages import find_language
+from transforms.shards.options import QualityOptions
 
 Reason = Literal["too_short", "few_letters", "repeated_lines", "list_pages", "stub_pages"]
 
 _ENDS_OF_SENTENCES = tuple(end.encode() for end in '.!?…。！？؟۔।。．:;"”»)）')
 _LONG_LINE = 120  # characters from which a line without an end is still prose
-
-
-@dataclass(frozen=True, kw_only=True)
-class QualityOptions:
-    """What a document must be like. None, or False, switches a filter off.
-
-    min_characters: the least number of characters of text. min_letter_share: the least share of letters and marks
-    among the characters that are not spaces, 0 to 1. max_repeated_share: the most of its text that may stand in
-    lines that have occurred in the document before, 0 to 1. max_list_share: the most of its lines that may be short
-    and end like no sentence, 0 to 1; a title such as `List of …` counts as a list. drop_stubs: reject pages whose
-    templates call them stubs. drop_duplicates, near_duplicate_threshold, min_duplicate_words: paragraphs with so many
-    words or more are dropped where the same words, or words whose 5-grams have at least that estimated Jaccard
-    similarity, have stood in the build before.
-    """
-
-    min_characters: int | None = None
-    min_letter_share: float | None = None
-    max_repeated_share: float | None = None
-    max_list_share: float | None = None
-    drop_stubs: bool = False
-    drop_duplicates: bool = False
-    near_duplicate_threshold: float | None = None
-    min_duplicate_words: int = 10
-
-    def __post_init__(self) -> None:
-        if self.min_characters is not None and self.min_characters < 1:
-            raise UnusableInputError(f"--min_characters must be 1 or more, not {self.min_characters}.")
-        for name in ("min_letter_share", "max_repeated_share", "max_list_share"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise UnusableInputError(f"--{name} must be between 0 and 1, not {value}.")
-        threshold = self.near_duplicate_threshold
-        if threshold is not None and not 0 < threshold <= 1:
-            raise UnusableInputError(f"--near_duplicate_threshold must be above 0 and at most 1, not {threshold}.")
-        if self.min_duplicate_words < 1:
-            raise UnusableInputError(f"--min_duplicate_words must be 1 or more, not {self.min_duplicate_words}.")
-
-    @property
-    def filters_documents(self) -> bool:
-        """Whether any filter of documents is on."""
-        shares = (self.min_letter_share, self.max_repeated_share, self.max_list_share)
-        return self.drop_stubs or any(limit is not None for limit in (self.min_characters, *shares))
-
-    @property
-    def finds_duplicates(self) -> bool:
-        """Whether duplicate paragraphs are dropped."""
-        return self.drop_duplicates or self.near_duplicate_threshold is not None
 
 
 class QualityFilter:

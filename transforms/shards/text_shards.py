@@ -19,7 +19,6 @@ from transforms.errors import UnusableInputError
 from transforms.grouping import GroupAll
 from transforms.shards import duplicates
 from transforms.shards.fragments import (
-    ExtractionOptions,
     Fragment,
     cut_out,
     merge_ranges,
@@ -27,36 +26,14 @@ from transforms.shards.fragments import (
     read_ranges,
     read_table,
 )
-from transforms.storage import completions, files
+from transforms.shards.options import DEFAULT_SHARD_SIZE_MB, ExtractionOptions, SplitOptions
+from transforms.storage import completions, files, progress
 
 KIND = "text"
 DUPLICATES = "duplicates"
 MEGABYTE = 1 << 20
 
 ShardKind = Literal["train", "eval"]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class SplitOptions:
-    """How documents become shards. With neither count nor fraction no document is held out.
-
-    max_documents: only so many, the first, become anything (a fragment may have more of them than that).
-    """
-
-    shard_size_mb: float = 27.0
-    num_eval_articles: int | None = None
-    eval_fraction: float | None = None
-    max_documents: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.shard_size_mb <= 0:
-            raise UnusableInputError(f"--shard_size_mb must be positive, not {self.shard_size_mb}.")
-        if self.num_eval_articles is not None and self.eval_fraction is not None:
-            raise UnusableInputError("--num_eval_articles and --eval_fraction exclude each other; give one of them.")
-        if self.num_eval_articles is not None and self.num_eval_articles < 0:
-            raise UnusableInputError(f"--num_eval_articles must be 0 or more, not {self.num_eval_articles}.")
-        if self.eval_fraction is not None and not 0 <= self.eval_fraction < 1:
-            raise UnusableInputError(f"--eval_fraction must be at least 0 and below 1, not {self.eval_fraction}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -255,15 +232,19 @@ def plan_text_shards(
         *_plan_kind("train", documents, np.flatnonzero(~held_out), options),
         *_plan_kind("eval", documents, np.flatnonzero(held_out), options),
     ]
-    completions.store(output, "plan", KIND, {"pieces": len(plans), "bytes": int(table["size"].sum())})
+    progress.announce(output, KIND, pieces=len(plans), size=int(table["size"].sum()))
     return plans
+
+
+def _shard_bytes(options: SplitOptions) -> float:
+    return (options.shard_size_mb or DEFAULT_SHARD_SIZE_MB) * MEGABYTE
 
 
 def _plan_kind(
     kind: ShardKind, documents: _Documents, rows: npt.NDArray[np.int64], options: SplitOptions
 ) -> list[ShardPlan]:
     table = documents.table
-    numbers = cut_shards(table["size"][rows].astype(np.int64), options.shard_size_mb * MEGABYTE)
+    numbers = cut_shards(table["size"][rows].astype(np.int64), _shard_bytes(options))
     count = max(1, int(numbers.max()) + 1 if len(numbers) else 0)
     bounds = np.searchsorted(numbers, np.arange(count + 1))
     plans = []

@@ -1,0 +1,32 @@
+"""pick-eval and index: the eval examples, and DALI's index of any TFRecord. Without Beam."""
+
+from collections.abc import Sequence
+
+from pipelines.stage_options import PickEvalOptions
+from transforms.errors import UnusableInputError
+from transforms.records import eval_picking, tfrecord
+from transforms.storage import files
+
+
+def pick(options: PickEvalOptions) -> None:
+    """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
+    inputs = [f.path for f in files.match(options.input_tfrecord)]
+    written = eval_picking.pick_examples(
+        inputs,
+        options.output_tfrecord,
+        options.num_examples_to_pick,
+        max_seq_length=options.max_seq_length,
+        max_predictions_per_seq=options.max_predictions_per_seq,
+        checksum=False,
+    )
+    print(f"{options.num_examples_to_pick:,} examples, {written.size:,} bytes:\n  {written.path}")
+
+
+def index(patterns: Sequence[str], output: str | None) -> None:
+    """Writes an index beside each TFRecord, or under `output` for a single one."""
+    found = files.match(patterns)
+    if output is not None and len(found) > 1:
+        raise UnusableInputError(f"--output names one index, and there are {len(found)} files; leave it out.")
+    for file in found:
+        tfrecord.index_tfrecord(file.path, output or f"{file.path}.idx")
+        print(output or f"{file.path}.idx")

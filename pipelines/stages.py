@@ -1,0 +1,121 @@
+"""The stages of a build, in order. Whoever walks them (the command, a build, the Dataflow template) reads this list.
+
+To add a stage: its options in pipelines/stage_options.py, its module with a `Stage` (pipelines/stage.py), and an entry
+here. Nothing here imports Beam or a kernel.
+"""
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions
+from training.options import TrainOptions
+from transforms.storage import files
+
+if TYPE_CHECKING:
+    from pipelines.stage import Stage
+
+# The file of the picked eval examples, in the eval stage's folder.
+EVAL_NAME = "eval.tfrecord"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildSoFar:
+    """What a build knows when the options of one of its stages are made.
+
+    Attributes:
+      output: the directory of the build.
+      compat: whose data it reproduces.
+      stages: the options of the stages before this one, by name.
+    """
+
+    output: str
+    compat: Compat
+    stages: Mapping[str, Any]
+
+    def folder(self, name: str) -> str:
+        """A directory below the build's output."""
+        return files.join(self.output, name)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StageEntry:
+    """What is known of a stage before it is imported.
+
+    Attributes:
+      name: of its section in a build's file and in its manifest; of its command, where it has one.
+      help: its line in `maskmill --help` and in `--print_config`.
+      options: the class of its options.
+      implementation: `module:Class` of its Stage; None for training, which runs behind the graph.
+      is_command: whether it can be run alone as `maskmill NAME` by what all stages share.
+      is_optional: whether a build does it only where its section is there.
+      decided: the options that a build decides itself, which the section cannot give.
+    """
+
+    name: str
+    help: str
+    options: type
+    implementation: str | None
+    is_command: bool = True
+    is_optional: bool = False
+    decided: Mapping[str, Callable[[BuildSoFar], Any]]
+
+    def load(self) -> "type[Stage[Any]]":
+        """Imports the stage, and Beam with it."""
+        if self.implementation is None:
+            raise ValueError(f"{self.name} is no stage of the graph")
+        module, _, name = self.implementation.partition(":")
+        stage: type[Stage[Any]] = getattr(importlib.import_module(module), name)
+        return stage
+
+
+def _examples_files(build: BuildSoFar) -> tuple[str, ...]:
+    examples: ExamplesOptions = build.stages["examples"]
+    return (files.join(examples.output, "part-*.tfrecord" + (".gz" if examples.packed else "")),)
+
+
+STAGES: tuple[StageEntry, ...] = (
+    StageEntry(
+        name="extract",
+        help="dump or corpus → text shards and eval set",
+        options=ExtractOptions,
+        implementation="pipelines.extract:ExtractStage",
+        decided={"output": lambda build: build.folder("text"), "compat": lambda build: build.compat},
+    ),
+    StageEntry(
+        name="examples",
+        help="text shards → masked TFRecord shards",
+        options=ExamplesOptions,
+        implementation="pipelines.examples:ExamplesStage",
+        decided={
+            "input": lambda build: (build.stages["extract"].output,),
+            "output": lambda build: build.folder("examples"),
+            "compat": lambda build: build.compat,
+        },
+    ),
+    StageEntry(
+        name="eval",
+        help="pick eval examples at even distance",
+        options=EvalOptions,
+        implementation="pipelines.eval_set:EvalStage",
+        is_command=False,  # pick-eval has the reference's flags
+        decided={"output": lambda build: build.folder("eval"), "compat": lambda build: build.compat},
+    ),
+    StageEntry(
+        name="train",
+        help="pre-train or fine-tune an encoder on the examples",
+        options=TrainOptions,
+        implementation=None,
+        is_command=False,  # it runs without Beam
+        is_optional=True,
+        decided={
+            "output_dir": lambda build: build.folder("train"),
+            "input_file": _examples_files,
+            "eval_file": lambda build: (files.join(build.stages["eval"].output, EVAL_NAME),),
+            "vocab_file": lambda build: build.stages["examples"].vocab_file,
+        },
+    ),
+)
+
+GRAPH_STAGES = tuple(entry for entry in STAGES if entry.implementation is not None)

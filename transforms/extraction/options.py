@@ -1,0 +1,42 @@
+"""How pages of wikitext become text."""
+
+import dataclasses
+import datetime
+from typing import Literal
+
+from transforms.errors import UnusableInputError
+from transforms.options import check_choices, option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WikitextOptions:
+    """What of a page is kept.
+
+    date: the dump's date (ISO), which the magic words of the clock give. Where templates are expanded, a page may nest
+    `expansion_depth` calls (MediaWiki's limit), write `expansion_characters` characters and take `expansion_steps`
+    steps of work.
+
+    Raises:
+      UnusableInputError: a value that cannot be meant.
+    """
+
+    headings: Literal["drop", "keep"] = option("drop", help="headings of sections")
+    lists: Literal["sentences", "keep", "drop"] = option("sentences", help="items of lists: those that are sentences")
+    expand_templates: bool = option(
+        False,
+        help="expand templates that have no rule with the dump's own definitions: takes a second pass over the dump",
+    )
+    date: str = "2000-01-01"
+    expansion_depth: int = 100
+    expansion_characters: int = 2_000_000
+    expansion_steps: int = 100_000
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        try:
+            datetime.date.fromisoformat(self.date)
+        except ValueError:
+            raise UnusableInputError(f"date is {self.date!r}; it must be a day such as 2024-05-01") from None
+        for name in ("expansion_depth", "expansion_characters", "expansion_steps"):
+            if getattr(self, name) < 1:
+                raise UnusableInputError(f"{name} is {getattr(self, name)}; it must be at least 1")

@@ -1,0 +1,88 @@
+"""Which inputs there are, and the batches of units that the steps behind this one take."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import apache_beam as beam
+
+from transforms.grouping import GroupAll
+from transforms.inputs.mediawiki import dump_date
+from transforms.inputs.options import ReadOptions
+from transforms.inputs.units import InputFile, UnitBatch, plan_units
+from transforms.storage import files, progress
+
+
+def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile]:
+    """Adds an input's checksum and date to its place in the order of the inputs."""
+    number, file = numbered
+    date = date or dump_date(file.path) or ""
+    return number, InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date)
+
+
+def plan_batches(
+    inputs: Sequence[InputFile], *, input_format: str, reading: ReadOptions, limit: int | None
+) -> list[UnitBatch]:
+    """Cuts the inputs into batches of units, in order.
+
+    With a limit there is one batch a file, which takes its units in order until it has so many documents.
+    """
+    batches: list[UnitBatch] = []
+    for file in inputs:
+        units = plan_units([files.FileInfo(path=file.path, size=file.size)], input_format=input_format, reading=reading)
+        for batch in [tuple(units)] if limit is not None else [(unit,) for unit in units]:
+            batches.append(UnitBatch(number=len(batches), file=file, units=batch, limit=limit))
+    return batches
+
+
+def announce_batches(
+    inputs: Sequence[InputFile],
+    input_format: str,
+    reading: ReadOptions,
+    limit: int | None,
+    output: str,
+    kinds: Sequence[str],
+) -> list[UnitBatch]:
+    """Cuts the inputs as `plan_batches` does, and announces the batches to the steps of these kinds."""
+    batches = plan_batches(inputs, input_format=input_format, reading=reading, limit=limit)
+    for kind in kinds:
+        progress.announce(output, kind, pieces=len(batches), size=sum(file.size for file in inputs))
+    return batches
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class FindInputs(beam.PTransform):
+    """Finds the inputs and adds their checksums.
+
+    Input: one tuple, the patterns of the inputs. Output: one list of InputFile, in the order of the inputs.
+    """
+
+    dump_date: str | None
+
+    def expand(self, patterns: beam.PCollection) -> beam.PCollection:
+        return (
+            patterns
+            | "Match" >> beam.FlatMap(lambda found: enumerate(files.match(found)))
+            | "Spread" >> beam.Reshuffle()
+            | "Digest" >> beam.Map(digest_input, self.dump_date)  # (number, InputFile)
+            | "Together" >> GroupAll()
+            | "InOrder" >> beam.Map(lambda numbered: [file for _, file in sorted(numbered, key=lambda pair: pair[0])])
+        )
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class CutIntoBatches(beam.PTransform):
+    """Cuts the inputs into batches of units, and announces how many there are.
+
+    Input: one list of InputFile. Output: UnitBatch.
+    """
+
+    input_format: str
+    reading: ReadOptions
+    limit: int | None
+    output: str
+    kinds: tuple[str, ...]  # the steps that take a batch each
+
+    def expand(self, inputs: beam.PCollection) -> beam.PCollection:
+        return inputs | "Cut" >> beam.FlatMap(
+            announce_batches, self.input_format, self.reading, self.limit, self.output, self.kinds
+        )  # UnitBatch

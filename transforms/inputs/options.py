@@ -1,0 +1,36 @@
+"""How inputs are read, where that leaves a choice."""
+
+import dataclasses
+from typing import Literal
+
+from transforms.errors import UnusableInputError
+from transforms.options import check_choices, option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """How plain text, JSON lines and Parquet are read.
+
+    title_column: of JSON lines and Parquet. largest_page: bytes; a larger page or document is rejected instead of
+    filling the memory.
+
+    Raises:
+      UnusableInputError: a value that cannot be meant.
+    """
+
+    text_documents: Literal["file", "blank_line"] = option(
+        "blank_line", help="plain text: one document a file, or documents separated by blank lines"
+    )
+    text_column: str = option("text", help="JSON lines and Parquet: the column of the text")
+    id_column: str | None = option(
+        None, help="JSON lines and Parquet: a column of stable ids; null: a hash of the text"
+    )
+    title_column: str | None = None
+    largest_page: int = 256 << 20
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if not self.text_column:
+            raise UnusableInputError("text_column is empty: name the column that holds the text.")
+        if self.largest_page < 1:
+            raise UnusableInputError(f"largest_page must be 1 byte or more, not {self.largest_page}.")

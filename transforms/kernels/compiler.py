@@ -1,0 +1,50 @@
+"""The decorator of kernels, and their warm-up."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numba
+
+from transforms.kernels.cache import KernelCache
+
+_HERE = Path(__file__).resolve().parent
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` with numba on first call: no Python objects, GIL released, machine code kept on disk.
+
+    Division by zero follows NumPy's rules; nothing checks array bounds.
+    """
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher._cache = KernelCache(dispatcher)
+    return dispatcher
+
+
+def kernel_modules() -> list[str]:
+    """The names of all modules that hold kernels: `transforms.kernels.*` and `transforms.STEP.kernels.*`."""
+    folders = [_HERE, *sorted(_HERE.parent.glob("*/kernels"))]
+    return [
+        ".".join((*folder.relative_to(_HERE.parent.parent).parts, module.name))
+        for folder in folders
+        for module in pkgutil.iter_modules([str(folder)])
+        if not module.name.startswith("_")
+    ]
+
+
+def warm(only: Sequence[str] = ()) -> list[str]:
+    """Compiles every kernel (or loads it, where it is cached); returns the modules' names.
+
+    `only` names steps (`extraction`) to warm instead of all.
+    """
+    warmed = []
+    for name in kernel_modules():
+        if only and name.split(".")[1] not in only:
+            continue
+        module = importlib.import_module(name)
+        if hasattr(module, "warm_up"):
+            module.warm_up()
+            warmed.append(name)
+    return warmed

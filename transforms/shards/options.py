@@ -1,0 +1,153 @@
+"""What decides the documents of a build, their text, and how they become shards."""
+
+import dataclasses
+from typing import Literal
+
+from transforms.errors import UnusableInputError
+from transforms.extraction.options import WikitextOptions
+from transforms.inputs.options import ReadOptions
+from transforms.options import nested, option
+
+DEFAULT_SHARD_SIZE_MB = 27.0
+# At the size of the English Wikipedia, 35,000 articles.
+DEFAULT_EVAL_FRACTION = 0.005
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QualityOptions:
+    """What a document must be like. None, or False, switches a filter off.
+
+    min_letter_share: of letters and marks among the characters that are not spaces. max_repeated_share: of the text
+    that may stand in lines that have occurred in the document before. max_list_share: of the lines that may be short
+    and end like no sentence; a title such as `List of …` counts as a list. drop_duplicates, near_duplicate_threshold,
+    min_duplicate_words: paragraphs with so many words or more are dropped where the same words, or words whose 5-grams
+    have at least that estimated Jaccard similarity, have stood in the build before.
+
+    Raises:
+      UnusableInputError: a value that cannot be meant.
+    """
+
+    min_characters: int | None = option(None, help="drop documents of less text than so many characters")
+    min_letter_share: float | None = option(
+        None, help="drop documents with a smaller share of letters among their characters, 0 to 1; prose has 0.9"
+    )
+    max_repeated_share: float | None = option(
+        None, help="drop documents with more of their text in lines that repeat, 0 to 1"
+    )
+    max_list_share: float | None = option(
+        None, help="drop list pages: by title, or with more of their lines short and without a sentence's end, 0 to 1"
+    )
+    drop_stubs: bool = option(False, help="drop pages of a dump that a template calls a stub")
+    drop_duplicates: bool = option(
+        False,
+        help="drop paragraphs that stood in the input before, word for word; one process holds 60 bytes for each "
+        "paragraph of the input",
+    )
+    near_duplicate_threshold: float | None = option(
+        None,
+        help="drop paragraphs as similar as this to one before (Jaccard similarity of word 5-grams, as 0.8); needs the "
+        "extra [quality]; one process holds 130 bytes for each paragraph of the input, 4500 for each that has a like",
+    )
+    min_duplicate_words: int = option(10, help="paragraphs of fewer words are no duplicates")
+
+    def __post_init__(self) -> None:
+        if self.min_characters is not None and self.min_characters < 1:
+            raise UnusableInputError(f"--min_characters must be 1 or more, not {self.min_characters}.")
+        for name in ("min_letter_share", "max_repeated_share", "max_list_share"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise UnusableInputError(f"--{name} must be between 0 and 1, not {value}.")
+        threshold = self.near_duplicate_threshold
+        if threshold is not None and not 0 < threshold <= 1:
+            raise UnusableInputError(f"--near_duplicate_threshold must be above 0 and at most 1, not {threshold}.")
+        if self.min_duplicate_words < 1:
+            raise UnusableInputError(f"--min_duplicate_words must be 1 or more, not {self.min_duplicate_words}.")
+
+    @property
+    def filters_documents(self) -> bool:
+        """Whether any filter of documents is on."""
+        shares = (self.min_letter_share, self.max_repeated_share, self.max_list_share)
+        return self.drop_stubs or any(limit is not None for limit in (self.min_characters, *shares))
+
+    @property
+    def finds_duplicates(self) -> bool:
+        """Whether duplicate paragraphs are dropped."""
+        return self.drop_duplicates or self.near_duplicate_threshold is not None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExtractionOptions:
+    """What decides the text of a document.
+
+    doc_blocks: write WikiExtractor's <doc> blocks, unsplit, for MLPerf's clean-up.
+    """
+
+    extractor: Literal["maskmill", "wikiextractor"] | None = option(
+        None, help="how wikitext becomes text; null: wikiextractor with mlperf, else maskmill"
+    )
+    reading: ReadOptions = nested(ReadOptions)
+    language: str = option("english", help="language of the Punkt parameters that split sentences")
+    namespaces: tuple[int, ...] = option((0,), help="numbers of the wiki's namespaces to take")
+    keep_redirects: bool = option(False, help="keep redirect pages")
+    keep_disambiguation: bool = option(False, help="keep disambiguation pages")
+    keep_titles: bool = option(False, help="begin each document with its title as a sentence")
+    wikitext: WikitextOptions = nested(WikitextOptions)
+    quality: QualityOptions = nested(QualityOptions)
+    random_seed: int = option(12345, help="seed of the eval set")
+    doc_blocks: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SplitOptions:
+    """How documents become shards and the eval set.
+
+    Raises:
+      UnusableInputError: a value that cannot be meant, or both ways of holding documents out.
+    """
+
+    num_eval_articles: int | None = option(None, help="hold out exactly so many articles (mlperf: 10000 unless given)")
+    eval_fraction: float | None = option(
+        None, help="hold out this share of the articles, the same ones at each rebuild"
+    )
+    shard_size_mb: float | None = option(
+        None, help="text of a shard in MB of 1024*1024 bytes; null: 27, with mlperf 26.92 of raw input"
+    )
+    max_documents: int | None = option(None, help="take only the first N documents, for a quick trial")
+
+    @property
+    def decided(self) -> "SplitOptions":
+        """These options with what holds where nothing was given."""
+        given = self.num_eval_articles is not None or self.eval_fraction is not None
+        return dataclasses.replace(
+            self,
+            eval_fraction=self.eval_fraction if given else DEFAULT_EVAL_FRACTION,
+            shard_size_mb=DEFAULT_SHARD_SIZE_MB if self.shard_size_mb is None else self.shard_size_mb,
+        )
+
+    def __post_init__(self) -> None:
+        if self.shard_size_mb is not None and self.shard_size_mb <= 0:
+            raise UnusableInputError(f"--shard_size_mb must be positive, not {self.shard_size_mb}.")
+        if self.num_eval_articles is not None and self.eval_fraction is not None:
+            raise UnusableInputError("--num_eval_articles and --eval_fraction exclude each other; give one of them.")
+        if self.num_eval_articles is not None and self.num_eval_articles < 0:
+            raise UnusableInputError(f"--num_eval_articles must be 0 or more, not {self.num_eval_articles}.")
+        if self.eval_fraction is not None and not 0 <= self.eval_fraction < 1:
+            raise UnusableInputError(f"--eval_fraction must be at least 0 and below 1, not {self.eval_fraction}.")
+        if self.max_documents is not None and self.max_documents < 1:
+            raise UnusableInputError(f"--max_documents must be 1 or more, not {self.max_documents}.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MlperfOptions:
+    """The reference chain's parameters."""
+
+    num_eval_articles: int = 10000
+    shard_size_mb: float = 26.92
+    seed: int = 12345
+    language: str = "english"
+
+    def __post_init__(self) -> None:
+        if self.num_eval_articles < 0:
+            raise UnusableInputError(f"--num_eval_articles must be 0 or more, not {self.num_eval_articles}.")
+        if self.shard_size_mb <= 0:
+            raise UnusableInputError(f"--shard_size_mb must be positive, not {self.shard_size_mb}.")

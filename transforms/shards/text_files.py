@@ -1,0 +1,53 @@
+"""Text shards that lie on disk already: which files patterns name, and what they are."""
+
+import re
+from collections.abc import Sequence
+
+from transforms.errors import UnusableInputError
+from transforms.shards.text_shards import ShardKind, TextShard
+from transforms.storage import files, manifest
+
+_NUMBERED = re.compile(r"(part|eval)-(\d+)-of-\d+")
+
+
+def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
+    """The text shards that patterns name; a directory that extract made stands for its shards.
+
+    Raises:
+      UnusableInputError: there is no such file, or two would give shards of the same name.
+    """
+    expanded: list[str] = []
+    for pattern in patterns:
+        if files.exists(files.join(pattern, manifest.MANIFEST)):
+            shards = manifest.read_manifest(pattern)["shards"]
+            expanded += [files.join(pattern, s["name"]) for s in shards if s["bytes"]]
+        else:
+            expanded.append(pattern)
+    texts = files.match(expanded)
+    paths: dict[str, str] = {}
+    for text in texts:
+        other = paths.setdefault(files.base_name(text.path), text.path)
+        if other != text.path:
+            raise UnusableInputError(
+                f"{text.path} and {other} would become one shard; rename one, or take two outputs."
+            )
+    return texts
+
+
+def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
+    """Describes a text shard on disk: kind and number from a name that the extract stage gives, else by its place."""
+    place, path = numbered
+    name = files.base_name(path)
+    named = _NUMBERED.search(name)
+    kind: ShardKind = "eval" if name.startswith("eval") else "train"
+    return TextShard(
+        path=path,
+        kind=kind,
+        number=int(named.group(2)) if named else 0 if kind == "eval" else place,
+        size=files.size(path),
+        sha256=files.sha256_of(path),
+        documents=0,
+        sentences=0,
+        inputs={},
+        key="",
+    )
