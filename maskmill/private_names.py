@@ -83,7 +83,6 @@ PRIVATE_NAMES = (
     PrivateName(*_KERAS, _ATTENTION, "MultiHeadAttention._dropout", _SIZES),
     PrivateName(*_KERAS, _ATTENTION, "MultiHeadAttention._dropout_layer", _SIZES),
     PrivateName(*_KERAS, _OPTIMIZER, "BaseOptimizer._get_variable_index", "finds moments (training/optimizers.py)"),
-    PrivateName(*_KERAS, _OPTIMIZER, "BaseOptimizer._learning_rate", "reads the schedule (training/steps.py)"),
     PrivateName(
         *_KERAS,
         "keras.src.backend.tensorflow.optimizer",
