@@ -36,7 +36,6 @@ _BEAM = ("apache-beam", "2.77.0")
 _NUMBA = ("numba", "0.68.1")
 _KERAS = ("keras", "3.15.1")
 _KERAS_HUB = ("keras-hub", "0.32.0")
-_TENSORFLOW = ("tensorflow", "2.21.0")
 
 _BEAM_FLAGS = "knows Beam's flags from misspelt ones (pipelines/runner.py)"
 _LOCAL_WORKERS = "starts the local runner's worker processes (pipelines/runner.py, local_worker.py)"
@@ -88,12 +87,6 @@ PRIVATE_NAMES = (
         "keras.src.backend.tensorflow.optimizer",
         "TFOptimizer._all_reduce_sum_gradients",
         "clips gradients after they are added up over devices (training/steps.py)",
-    ),
-    PrivateName(
-        *_TENSORFLOW,
-        "tensorflow.python.distribute.one_device_strategy",
-        "OneDeviceExtended._num_replicas_in_sync",
-        "cuts a batch for the devices (training/steps.py)",
     ),
 )
 
