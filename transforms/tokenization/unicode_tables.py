@@ -43,18 +43,25 @@ ACCENT = 7  # is taken away by accent stripping
 SIGMA = 8  # its lower case depends on what is around it
 COMPLEX = 9  # becomes marks that canonical ordering may move
 
+PAGE_BITS = 7  # of a code point, are its place in a block
+
+# The parts of an entry.
+KIND_MASK = 15
 WHITE = 1 << 4
 CASE_SHIFT = 5
+CASE_MASK = 3
 IGNORED = 1
 CASED = 2
 COUNT_SHIFT = 7
+COUNT_MASK = 3
 BYTES_SHIFT = 9
+BYTES_MASK = 15
 POOL_SHIFT = 13
 
 COMPLEX_BYTES = 6
 
 _MAGIC = b"maskmill unicode 1\n"
-_PAGES = 0x110000 >> 7
+_PAGES = 0x110000 >> PAGE_BITS
 _STRIPPED = {9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000}
 _STRIPPED |= set(range(0x2000, 0x200B))
 _IDEOGRAPHS = (
