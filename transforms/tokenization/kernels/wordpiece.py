@@ -433,7 +433,7 @@ def _append_complex(memory, entry, size, points, run):
 
 @kernel
 def _insert_mark(memory, record, size, run):
-    """Puts a mark, given by its record in `pool`, in canonical order among the `run` marks at the end of word[:size]."""
+    """Puts the mark that a record of `pool` describes in order among the `run` marks at the end of word[:size]."""
     combining = load_u8(record, 0)
     mark_bytes = load_u8(record, 1)
     k = run
