@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from transforms.errors import UnusableInputError
 from transforms.records import tfrecord
 from transforms.records.eval_picking import pick_examples
-from transforms.records.examples import MaskingOptions, write_examples
-from transforms.records.tfrecord import count_records, index_tfrecord, parse_example, read_records
+from transforms.records.examples import write_examples
+from transforms.masking.instances import MaskingOptions
+from transforms.records.tfrecord import count_records, index_tfrecord, read_records
 from transforms.tokenization.vocabulary import load_vocabulary
 
 GOLD = oracle.DATA / "gold" / "pretraining"
