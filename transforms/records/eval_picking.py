@@ -51,8 +51,8 @@ def pick_examples(
     picked = 0
     with files.new_file(output, checksum=checksum, packed=output.endswith(".gz")) as file:
         for path, place, record in _at_even_distance(paths, available, count):
-            example = _checked(record, lengths, path, place)
-            file.write(frame(encode_example(example)))
+            features = _checked(record, lengths, path, place)
+            file.write(frame(encode_example(features)))
             picked += 1
         if picked < count:
             raise RunFailedError(f"{', '.join(paths)}: these files changed while they were read; run it again.")
@@ -84,13 +84,12 @@ def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int |
     return lengths
 
 
-def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -> Message:
-    """The example that a record holds, with features of these lengths."""
+def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -> dict[str, Message]:
+    """The features of the example that a record holds; those in `lengths` have as many values."""
     try:
-        example = parse_example(record)
+        features = parse_example(record)
     except ValueError as error:
         raise UnusableInputError(f"{path}: record {place} is not a tf.train.Example ({error}).") from None
-    features = example.features.feature
     for name, length in lengths.items():
         values = count_values(features[name]) if name in features else None
         if values != length:
@@ -99,4 +98,4 @@ def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -
                 f"{path}: record {place} has {have} in {name}, not {length}; "
                 "give the lengths that the examples were made with."
             )
-    return example
+    return features
