@@ -82,9 +82,10 @@ def parse_example(record: bytes) -> dict[str, Message]:
         example.ParseFromString(record)
     except DecodeError:
         raise ValueError("it cannot be decoded") from None
-    size = example.ByteSize()
-    example.DiscardUnknownFields()
-    if example.ByteSize() != size:
+    known = _Example()
+    known.CopyFrom(example)
+    known.DiscardUnknownFields()
+    if known.ByteSize() != example.ByteSize():
         raise ValueError("it has fields that an Example does not have")
     # Of entries with one name the last one counts, as in any map.
     features = {entry.key: entry.value for entry in example.features.feature}
