@@ -80,9 +80,6 @@ def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
     Args:
       numbered: the file's place among all, and its path. Names that the extract stage gives have the shard's kind and
         number in them; a file of another name is a train shard whose number is its place.
-
-    Raises:
-      UnusableInputError: the file is missing.
     """
     place, path = numbered
     name = files.base_name(path)
