@@ -5,6 +5,7 @@ Vocabularies that were never in a file, too.
 
 import random
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,3 +98,8 @@ def vocabulary_from(content: bytes, duplicates: DuplicatePieces = "first") -> Vo
     """A vocabulary from what its file would hold, read by the oracle."""
     ids = oracle.load_vocabulary(content, duplicates)
     return Vocabulary("made up", "", duplicates, tuple(ids), np.array(list(ids.values()), np.int32))
+
+
+def vocabulary_of_pieces(pieces: Sequence[str]) -> Vocabulary:
+    """A vocabulary of distinct pieces of any characters; a piece's id is its place."""
+    return Vocabulary("made up", "", "first", tuple(pieces), np.arange(len(pieces), dtype=np.int32))

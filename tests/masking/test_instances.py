@@ -3,12 +3,13 @@
 import random
 from typing import Any
 
-import hypothesis
 import numpy as np
 import oracle_pretraining as oracle
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from made_up_texts import Case, case_of, options_of, text_of, vocabulary_from, vocabulary_of
+from properties import SEEDED, tries
 
 from transforms.errors import UnusableInputError
 from transforms.masking import instances as masking
@@ -63,13 +64,8 @@ def check(case: Case) -> None:
     assert as_oracle(instances, text, vocabulary) == expected
 
 
-@hypothesis.settings(
-    max_examples=100,
-    deadline=None,
-    derandomize=True,
-    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # a seed does not shrink
-)
-@hypothesis.given(seed=st.integers(0, 2**62))
+@tries(100, **SEEDED)
+@given(seed=st.integers(0, 2**62))
 def test_any_text_vocabulary_seed_and_options(seed: int) -> None:
     check(case_of(seed))
 

@@ -3,19 +3,17 @@
 import gzip
 import hashlib
 import itertools
-import os
 import random
 import resource
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import hypothesis
 import oracle_pretraining as oracle
 import pytest
 from gold_examples import CASES, DIGESTS, GOLD, VOCABULARY, options_of_case, unpacked
+from hypothesis import given
 from hypothesis import strategies as st
 from made_up_texts import Case, case_of, options_of, vocabulary_of
+from properties import SEEDED, tries
 
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.masking.instances import MaskingOptions
@@ -87,26 +85,15 @@ def check(case: Case, directory: Path) -> None:
     assert counts.documents <= counts.sentences <= counts.tokens
 
 
-def any_seed(examples: int) -> Callable[[Any], Any]:
-    """Runs a test for so many seeds, or for as many as $MASKMILL_EXAMPLES says, then others each time."""
-    given = os.environ.get("MASKMILL_EXAMPLES")
-    settings = hypothesis.settings(
-        max_examples=int(given or examples),
-        deadline=None,
-        derandomize=given is None,
-        suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
-        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # a seed does not shrink
-    )
-    return lambda test: settings(hypothesis.given(seed=st.integers(0, 2**62))(test))
-
-
-@any_seed(60)
+@tries(60, **SEEDED)
+@given(seed=st.integers(0, 2**62))
 def test_any_text_vocabulary_seed_and_options(seed: int, tmp_path: Path) -> None:
     check(case_of(seed), tmp_path)
 
 
 @pytest.mark.slow
-@any_seed(1500)
+@tries(1500, **SEEDED)
+@given(seed=st.integers(0, 2**62))
 def test_many_texts_vocabularies_seeds_and_options(seed: int, tmp_path: Path) -> None:
     check(case_of(seed), tmp_path)
 
