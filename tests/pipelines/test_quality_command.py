@@ -174,7 +174,7 @@ def test_a_lost_shard_is_made_again_without_deciding_again(
     # The signatures are a cache: half a kilobyte for each paragraph is not kept.
     assert not list((output / ".maskmill").rglob("*.paragraphs"))
     (output / "part-00001-of-00004").unlink()
-    monkeypatch.setattr("transforms.duplicates.decide", None)
+    monkeypatch.setattr("transforms.shards.duplicates.decide", None)
     assert extract(folder, output, *flags) == 0
     assert digests(output, manifests=False) == expected
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from transforms.errors import UnusableInputError
 from transforms.shards import duplicates
-from transforms.shards.duplicates import EXACT, NEAR, STAYS, ParagraphSigner
-from transforms.shards.fragments import cut_out
-from transforms.shards.quality import QualityOptions
+from transforms.shards.duplicates import EXACT, NEAR, STAYS
+from transforms.shards.options import QualityOptions
+from transforms.shards.signatures import PERMUTATIONS, ParagraphSigner, paragraphs_type
 
 PROSE = "The quick brown fox jumps over the lazy dog near the old stone bridge every morning."
 OTHER = "A slow green turtle walks under the busy road beside a new wooden fence each night."

@@ -1,4 +1,4 @@
-"""Text shards that lie on disk already: which files patterns name, and what they are."""
+"""Text shards that are on disk already: which files patterns name, and what they are."""
 
 import re
 from collections.abc import Sequence
@@ -7,20 +7,23 @@ from transforms.errors import UnusableInputError
 from transforms.shards.text_shards import ShardKind, TextShard
 from transforms.storage import files, manifest
 
-_NUMBERED = re.compile(r"(part|eval)-(\d+)-of-\d+")
+_NUMBERED_NAME = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
 
 
 def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
-    """The text shards that patterns name; a directory that extract made stands for its shards.
+    """Finds the text shards that patterns name.
+
+    Args:
+      patterns: globs of files, or directories that extract made, which stand for their shards that are not empty.
 
     Raises:
-      UnusableInputError: there is no such file, or two would give shards of the same name.
+      UnusableInputError: there is no such file, or two have the same name, so that their outputs would.
     """
     expanded: list[str] = []
     for pattern in patterns:
         if files.exists(files.join(pattern, manifest.MANIFEST)):
             shards = manifest.read_manifest(pattern)["shards"]
-            expanded += [files.join(pattern, s["name"]) for s in shards if s["bytes"]]
+            expanded += [files.join(pattern, shard["name"]) for shard in shards if shard["bytes"]]
         else:
             expanded.append(pattern)
     texts = files.match(expanded)
@@ -35,15 +38,26 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
 
 
 def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
-    """Describes a text shard on disk: kind and number from a name that the extract stage gives, else by its place."""
+    """Describes a text shard on disk.
+
+    The kind and the number are those in a name that the extract stage gives; other files are training text, numbered by
+    their place. Counts and inputs are not known.
+
+    Args:
+      numbered: the file's place among all, from 0, and its path.
+    """
     place, path = numbered
     name = files.base_name(path)
-    named = _NUMBERED.search(name)
     kind: ShardKind = "eval" if name.startswith("eval") else "train"
+    numbered_name = _NUMBERED_NAME.search(name)
+    if numbered_name:
+        number = int(numbered_name["number"])
+    else:
+        number = 0 if kind == "eval" else place
     return TextShard(
         path=path,
         kind=kind,
-        number=int(named.group(2)) if named else 0 if kind == "eval" else place,
+        number=number,
         size=files.size(path),
         sha256=files.sha256_of(path),
         documents=0,
