@@ -21,8 +21,10 @@ Element = TypeVar("Element")
 
 PLAIN = ExtractionOptions()
 
-# The extraction by the bytes of its units: one unit, and many that cut pages.
+# Bytes of a unit: a small dump becomes one unit, or many that cut pages.
 ONE_UNIT, MANY_UNITS = 1 << 20, 300
+
+DATE = "2010-01-02"  # of the revisions that dump_files writes
 
 
 def article(number: int, *paragraphs: str) -> str:
@@ -30,14 +32,14 @@ def article(number: int, *paragraphs: str) -> str:
     return dump_files.page(number, f"Article {number}", "\n\n".join(paragraphs))
 
 
-def input_file(path: Path, date: str = "2010-01-02") -> InputFile:
+def input_file(path: Path, date: str = DATE) -> InputFile:
     """The description of a file."""
     return InputFile(path=str(path), size=path.stat().st_size, sha256=files.sha256_of(str(path)), date=date)
 
 
-def cut_batches(path: Path, unit_bytes: int = MANY_UNITS) -> list[UnitBatch]:
-    """The batches of a plain file, a unit each; of XML, a unit takes four times so many bytes."""
-    file = input_file(path)
+def cut_batches(path: Path, unit_bytes: int = MANY_UNITS, date: str = DATE) -> list[UnitBatch]:
+    """The batches of a file, a unit each; a unit takes `unit_bytes` of bz2 and four times so many of plain bytes."""
+    file = input_file(path, date)
     units = plan_units([files.FileInfo(path=file.path, size=file.size)], unit_bytes=unit_bytes)
     return [UnitBatch(number=number, file=file, units=(unit,)) for number, unit in enumerate(units)]
 
@@ -50,10 +52,10 @@ def write_dump(folder: Path, pages: Sequence[str]) -> Path:
 
 
 def make_fragments(
-    path: Path, output: Path, options: ExtractionOptions = PLAIN, unit_bytes: int = MANY_UNITS
+    path: Path, output: Path, options: ExtractionOptions = PLAIN, unit_bytes: int = MANY_UNITS, date: str = DATE
 ) -> list[Fragment]:
     """Extracts a file into fragments of a build into `output`."""
-    return [extract_batch(batch, options, str(output)) for batch in cut_batches(path, unit_bytes)]
+    return [extract_batch(batch, options, str(output)) for batch in cut_batches(path, unit_bytes, date)]
 
 
 def shuffled(elements: Sequence[Element], seed: int = 7) -> list[Element]:

@@ -15,9 +15,7 @@ from transforms.shards.text_shards import TextShard, article_md5, write_eval_md5
 
 UNIQUE = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=4))
 SPLIT = SplitOptions(num_eval_articles=5, shard_size_mb=300 / MEGABYTE)
-PAGES = [
-    article(i, f"Town {i} has {i} bridges.", "The same sentence stands here.", "It is old.") for i in range(1, 31)
-]
+PAGES = [article(i, f"Town {i} has {i} bridges.", "The same sentence stands here.", "It is old.") for i in range(1, 31)]
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +44,13 @@ def test_a_shard_is_what_its_plan_says(extraction: ExtractionOptions, dump: Path
         content = Path(shard.path).read_bytes()
         assert shard.path == str(tmp_path / plan.name)
         assert (shard.kind, shard.number, shard.inputs) == (plan.kind, plan.number, plan.inputs)
-        assert (len(content), hashlib.sha256(content).hexdigest()) == (plan.size, shard.sha256) == (
-            shard.size,
-            shard.sha256,
+        assert (
+            (len(content), hashlib.sha256(content).hexdigest())
+            == (plan.size, shard.sha256)
+            == (
+                shard.size,
+                shard.sha256,
+            )
         )
         assert (content.count(b"\n\n"), shard.documents) == (plan.documents, plan.documents)
         assert content.count(b"\n") == shard.sentences + shard.documents

@@ -97,23 +97,18 @@ def test_wikiextractors_files_give_the_references_shards(wiki_files: list[InputF
 
 def test_a_dump_gives_the_references_shards(tmp_path: Path, wiki_files: list[InputFile]) -> None:
     # WikiExtractor ran on that day: it writes the current year where a page asks for it.
-    from transforms.inputs.units import UnitBatch, plan_units
-    from transforms.shards.fragments import extract_batch
-    from transforms.storage import files
-
-    file = input_file(DUMP, date="2026-11-21")
-    units = plan_units([files.FileInfo(path=file.path, size=file.size)], unit_bytes=400_000)
-    batches = [UnitBatch(number=number, file=file, units=(unit,)) for number, unit in enumerate(units)]
-    fragments = [extract_batch(batch, EXTRACTION, str(tmp_path)) for batch in shuffled(batches)]
+    fragments = make_fragments(DUMP, tmp_path, EXTRACTION, unit_bytes=400_000, date="2026-11-21")
     assert len(fragments) > 2
-    raw_files = raw_files_of_fragments(fragments, str(tmp_path))
+    raw_files = raw_files_of_fragments(shuffled(fragments), str(tmp_path))
     for raw, file in zip(raw_files, wiki_files, strict=True):
         content = b"".join(
-            block for fragment, ranges in raw.pieces for block in read_ranges(fragment, ranges, EXTRACTION, str(tmp_path))
+            block
+            for fragment, ranges in raw.pieces
+            for block in read_ranges(fragment, ranges, EXTRACTION, str(tmp_path))
         )
         assert content == Path(file.path).read_bytes()
         assert raw.size == len(content)
-        assert raw.inputs == {str(DUMP): batches[0].file.sha256}
+        assert raw.inputs == {str(DUMP): fragments[0].batch.file.sha256}
     check_against_gold(gather(clean(raw_files, tmp_path), tmp_path), tmp_path)
 
 
@@ -125,9 +120,9 @@ def test_no_document_in_the_fragments_is_one_sentence(tmp_path: Path) -> None:
 
 def test_the_plan_announces_its_shards(small_files: list[InputFile], tmp_path: Path) -> None:
     cleaned = clean(raw_files_of_inputs(small_files), tmp_path, SMALL)
-    size = small_files[0].size
     # Two raw files fill a shard.
-    options = dataclasses.replace(SMALL, shard_size_mb=(2 * size + 20) / (1 << 20))
+    size = max(file.size for file in small_files)
+    options = dataclasses.replace(SMALL, shard_size_mb=2 * size / (1 << 20))
     plans = plan_parts(shuffled(cleaned), options, str(tmp_path))
     assert [(plan.name, plan.kind) for plan in plans] == [
         ("part-00000-of-00500", "train"),

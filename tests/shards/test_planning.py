@@ -134,9 +134,7 @@ def first_only(documents: dict[int, list[str]]) -> dict[int, list[str]]:
 
 
 @pytest.mark.parametrize("unit_bytes", [50, 300, ONE_UNIT])
-def test_the_plan_counts_without_the_paragraphs_that_are_dropped(
-    unit_bytes: int, dump: Path, tmp_path: Path
-) -> None:
+def test_the_plan_counts_without_the_paragraphs_that_are_dropped(unit_bytes: int, dump: Path, tmp_path: Path) -> None:
     fragments = make_fragments(dump, tmp_path, UNIQUE, unit_bytes)
     plans = plan_text_shards(fragments, NO_EVAL, UNIQUE, str(tmp_path))
     texts = [planned_text(plan, UNIQUE, tmp_path) for plan in plans]

@@ -76,7 +76,11 @@ def test_which_filters_are_on(options: QualityOptions, filters_documents: bool, 
 
 def test_defaults_stand_in_for_what_is_not_given() -> None:
     decided = SplitOptions().decided
-    assert (decided.eval_fraction, decided.num_eval_articles, decided.shard_size_mb) == (DEFAULT_EVAL_FRACTION, None, 27)
+    assert (decided.eval_fraction, decided.num_eval_articles, decided.shard_size_mb) == (
+        DEFAULT_EVAL_FRACTION,
+        None,
+        27,
+    )
     counted = SplitOptions(num_eval_articles=5, shard_size_mb=1, max_documents=9).decided
     assert counted == SplitOptions(num_eval_articles=5, shard_size_mb=1, max_documents=9)
     assert SplitOptions(eval_fraction=0.2).decided.eval_fraction == 0.2

@@ -25,7 +25,15 @@ def shard(kind: ShardKind, number: int, output: Path, hashes: list[str]) -> Text
     key = f"{kind}{number}"
     completions.store(str(output), "text", key, {"md5": hashes})
     return TextShard(
-        path=f"{output}/{key}", kind=kind, number=number, size=1, sha256="", documents=1, sentences=1, inputs={}, key=key
+        path=f"{output}/{key}",
+        kind=kind,
+        number=number,
+        size=1,
+        sha256="",
+        documents=1,
+        sentences=1,
+        inputs={},
+        key=key,
     )
 
 
