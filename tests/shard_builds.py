@@ -1,4 +1,4 @@
-"""What the tests of the shards' steps start from: batches and fragments of dumps made up for them, and Beam's runner."""
+"""What the tests of the shards' steps start from: dumps, batches and fragments made up for them, and Beam's runner."""
 
 import functools
 import random
@@ -49,6 +49,17 @@ def write_dump(folder: Path, pages: Sequence[str]) -> Path:
     path = folder / "dump.xml"
     path.write_bytes(dump_files.dump(pages))
     return path
+
+
+def write_wiki_files(folder: Path, count: int) -> list[InputFile]:
+    """Writes WikiExtractor files of five articles each, `wiki_00` and so on."""
+    for file in range(count):
+        blocks = [
+            f'<doc id="{i}" url="u" title="T">\nT\n\nTown {i} has [[a|{i} bridges]]. It is old.\n\n</doc>\n'
+            for i in range(10 * file, 10 * file + 5)
+        ]
+        (folder / f"wiki_{file:02}").write_text("".join(blocks))
+    return [input_file(path, date="") for path in sorted(folder.glob("wiki_??"))]
 
 
 def make_fragments(

@@ -9,7 +9,7 @@ from typing import Any
 import dump_files
 import pytest
 from extract_runs import read_manifest
-from shard_builds import PLAIN, article, cut_batches, input_file, make_fragments, shuffled, write_dump
+from shard_builds import PLAIN, article, cut_batches, input_file, make_fragments, shuffled, write_dump, write_wiki_files
 
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
@@ -169,13 +169,7 @@ def test_templates_are_counted_and_kept(tmp_path: Path) -> None:
 
 
 def test_cleaned_files_are_counted_and_their_texts_dropped(tmp_path: Path) -> None:
-    for number in range(3):
-        blocks = [
-            f'<doc id="{i}" url="u" title="T">\nT\n\nTown {i} has bridges.\n\n</doc>\n'
-            for i in range(10 * number, 10 * number + 5)
-        ]
-        (tmp_path / f"wiki_{number:02}").write_text("".join(blocks))
-    inputs = [input_file(path, date="") for path in sorted(tmp_path.glob("wiki_*"))]
+    inputs = write_wiki_files(tmp_path, 3)
     options, output = MlperfOptions(num_eval_articles=4, shard_size_mb=1), str(tmp_path / "out")
     cleaned = [clean_raw_file(raw, options, PLAIN, output) for raw in raw_files_of_inputs(inputs)]
     shards = [gather_part(plan, options, PLAIN, output) for plan in plan_parts(cleaned, options, output)]

@@ -1,4 +1,4 @@
-"""Pages and documents, one at a time: what they become, and under which name they are counted where they are left out."""
+"""Pages and documents, one at a time: the documents that they become, or the count to which they go."""
 
 import dataclasses
 import hashlib
@@ -31,10 +31,11 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> InputFile:
 
 
 def page(text: bytes = PROSE, **given: Any) -> Page:
-    fields = dict(
-        title=b"River", namespace=0, page_id=12, revision_id=3, is_redirect=False, timestamp=b"", model=b"wikitext"
-    )
-    return Page(**(fields | given), text=text)  # type: ignore[arg-type]
+    river = Page(
+        title=b"River", namespace=0, page_id=12, revision_id=3, is_redirect=False, timestamp=b"", model=b"wikitext",
+        text=text,
+    )  # fmt: skip
+    return dataclasses.replace(river, **given)
 
 
 def with_options(**options: Any) -> ExtractionOptions:

@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 from commands import DUMP
 from conftest import DATA
-from shard_builds import article, equal_sorted, input_file, make_fragments, run_step, shuffled, write_dump
+from shard_builds import (
+    article,
+    equal_sorted,
+    input_file,
+    make_fragments,
+    run_step,
+    shuffled,
+    write_dump,
+    write_wiki_files,
+)
 
 from transforms.errors import UnusableInputError
 from transforms.inputs.units import InputFile
@@ -54,14 +63,7 @@ def wiki_files(tmp_path_factory: pytest.TempPathFactory) -> list[InputFile]:
 @pytest.fixture(scope="module")
 def small_files(tmp_path_factory: pytest.TempPathFactory) -> list[InputFile]:
     """Files of a few articles each."""
-    folder = tmp_path_factory.mktemp("small")
-    for file in range(4):
-        blocks = [
-            f'<doc id="{i}" url="u" title="T">\nT\n\nTown {i} has [[a|{i} bridges]]. It is old.\n\n</doc>\n'
-            for i in range(10 * file, 10 * file + 5)
-        ]
-        (folder / f"wiki_{file:02}").write_text("".join(blocks))
-    return [input_file(path, date="") for path in sorted(folder.iterdir())]
+    return write_wiki_files(tmp_path_factory.mktemp("small"), 4)
 
 
 def clean(raw_files: list[RawFile], output: Path, options: MlperfOptions = OPTIONS) -> list[CleanedFile]:

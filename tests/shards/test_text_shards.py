@@ -2,10 +2,11 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from transforms.shards.text_shards import ShardKind, TextShard, article_md5, shard_name, write_eval_md5
+from transforms.shards.text_shards import ShardKind, TextShard, article_md5, shard_name, write_eval_md5, write_once
 from transforms.storage import completions
 
 
@@ -54,3 +55,23 @@ def test_eval_md5_is_not_written_where_a_record_is_missing(tmp_path: Path) -> No
     with pytest.raises(FileNotFoundError, match=r"eval0\.json"):
         write_eval_md5([lost], str(tmp_path))
     assert not (tmp_path / "eval.md5").exists()
+
+
+def test_a_shard_is_written_once(tmp_path: Path) -> None:
+    writes: list[str] = []
+
+    def write(path: str) -> dict[str, Any]:
+        writes.append(path)
+        Path(path).write_bytes(b"A.\n\n")
+        return {"size": 4, "sha256": hashlib.sha256(b"A.\n\n").hexdigest(), "md5": []}
+
+    path = tmp_path / "eval.txt"
+    first = write_once("eval.txt", ["a"], str(tmp_path), write)
+    assert write_once("eval.txt", ["a"], str(tmp_path), write) == first
+    assert writes == [str(path)]
+    # It is written again where the file is not what the record says, and where it draws from something else.
+    path.write_bytes(b"B.\n\n")
+    assert write_once("eval.txt", ["a"], str(tmp_path), write) == first
+    assert path.read_bytes() == b"A.\n\n"
+    assert write_once("eval.txt", ["b"], str(tmp_path), write)[0] != first[0]
+    assert len(writes) == 3

@@ -8,24 +8,16 @@ import apache_beam as beam
 from transforms.shards.fragments import read_ranges
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.planning import ShardPlan
-from transforms.shards.text_shards import KIND, TextShard, article_md5
-from transforms.storage import completions, files
+from transforms.shards.text_shards import TextShard, article_md5, write_once
+from transforms.storage import files
 
 
 def assemble_text_shard(plan: ShardPlan, extraction: ExtractionOptions, output: str) -> TextShard:
     """Writes a shard from its fragments, unless it is there already with the same content."""
-    path = files.join(output, plan.name)
     pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
-    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["text"], plan.name, pieces)
-    record = completions.once(
-        output,
-        KIND,
-        key,
-        lambda: _write_shard(path, plan, extraction, output),
-        lambda record: [(plan.name, record["size"], record["sha256"])],
-    )
+    key, record = write_once(plan.name, pieces, output, lambda path: _write_shard(path, plan, extraction, output))
     return TextShard(
-        path=path,
+        path=files.join(output, plan.name),
         kind=plan.kind,
         number=plan.number,
         size=record["size"],

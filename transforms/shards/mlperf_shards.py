@@ -26,7 +26,7 @@ from transforms.shards.finished import finished_record
 from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_tables
 from transforms.shards.options import ExtractionOptions, MlperfOptions
 from transforms.shards.text_shards import KIND as TEXT
-from transforms.shards.text_shards import ShardKind, TextShard, article_md5, shard_name
+from transforms.shards.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
 from transforms.storage import completions, files, progress
 
 KIND = "clean"
@@ -196,25 +196,17 @@ def gather_part(plan: PartPlan, options: MlperfOptions, extraction: ExtractionOp
     Raises:
       UnusableInputError: a file has no article left for training.
     """
-    path = files.join(output, plan.name)
     keys = [cleaned.key for cleaned in plan.cleaned]
-    key = completions.fingerprint(TEXT, completions.FORMAT_VERSIONS["text"], plan.name, keys)
-    record = completions.once(
-        output,
-        TEXT,
-        key,
-        lambda: _write_part(path, plan, options, extraction, output),
-        lambda record: [(plan.name, record["size"], record["sha256"])],
-    )
+    key, record = write_once(plan.name, keys, output, lambda path: _write_part(path, plan, options, extraction, output))
     return TextShard(
-        path=path,
+        path=files.join(output, plan.name),
         kind=plan.kind,
         number=plan.number,
         size=record["size"],
         sha256=record["sha256"],
         documents=record["documents"],
         sentences=record["sentences"],
-        inputs={input_path: sha256 for file in plan.cleaned for input_path, sha256 in file.raw.inputs.items()},
+        inputs={path: sha256 for file in plan.cleaned for path, sha256 in file.raw.inputs.items()},
         key=key,
     )
 

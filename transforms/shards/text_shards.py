@@ -6,11 +6,11 @@ done by `mlperf_shards`.
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 from transforms.shards.finished import finished_record
-from transforms.storage import files
+from transforms.storage import completions, files
 
 KIND = "text"
 EVAL_MD5 = "eval.md5"
@@ -42,6 +42,32 @@ def shard_name(kind: ShardKind, number: int, count: int) -> str:
     if kind == "train":
         return f"part-{number:05d}-of-{count:05d}"
     return "eval.txt" if count == 1 else f"eval-{number:05d}-of-{count:05d}.txt"
+
+
+def write_once(
+    name: str, sources: Any, output: str, write: Callable[[str], dict[str, Any]]
+) -> tuple[str, dict[str, Any]]:
+    """Writes a shard, unless it is there already with the same content.
+
+    Args:
+      name: of the shard.
+      sources: what its text depends on, in values that JSON can hold.
+      output: the directory of the shards.
+      write: writes the shard to a path, and returns its completion record: `size` and `sha256` of the file, and `md5`,
+        the hashes of its articles where it belongs to the eval set.
+
+    Returns:
+      The key of the completion record, and the record.
+    """
+    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["text"], name, sources)
+    record = completions.once(
+        output,
+        KIND,
+        key,
+        lambda: write(files.join(output, name)),
+        lambda record: [(name, record["size"], record["sha256"])],
+    )
+    return key, record
 
 
 def article_md5(article: bytes) -> str:
