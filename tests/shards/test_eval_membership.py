@@ -1,5 +1,7 @@
 """Eval membership: the order of the hashes, the share, the count."""
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -25,6 +27,7 @@ def test_a_hash_is_of_the_seed_and_the_id_alone() -> None:
 def test_a_fraction_takes_about_its_share() -> None:
     assert 0.09 < choose_eval(HASHES, SplitOptions(eval_fraction=0.1)).mean() < 0.11
     assert not choose_eval(HASHES, SplitOptions(eval_fraction=0)).any()
+    assert choose_eval(HASHES, SplitOptions(eval_fraction=math.nextafter(1, 0))).all()
 
 
 @given(ANY_HASHES, st.floats(0, 1, exclude_max=True))
@@ -49,8 +52,9 @@ def test_a_count_is_exact_and_takes_the_smallest_hashes(hashes: npt.NDArray[np.u
 
 
 def test_of_equal_hashes_the_earlier_document_is_taken() -> None:
-    hashes = np.array([5, 3, 3, 3], np.uint64)
-    assert choose_eval(hashes, SplitOptions(num_eval_articles=2)).tolist() == [False, True, True, False]
+    hashes = np.array([5, 3] * 500, np.uint64)
+    is_eval = choose_eval(hashes, SplitOptions(num_eval_articles=300))
+    assert np.flatnonzero(is_eval).tolist() == list(range(1, 600, 2))
 
 
 def test_a_larger_corpus_changes_a_few_members_only() -> None:

@@ -26,10 +26,8 @@ def cut_out(ranges: npt.NDArray[np.int64], holes: npt.NDArray[np.int64]) -> npt.
 
     Both are in order and without overlaps. A hole lies within one range, or outside of all and then counts for nothing.
     """
-    if not len(ranges):
-        return ranges
-    range_before = np.searchsorted(ranges[:, 0], holes[:, 0], side="right") - 1
-    is_inside = (range_before >= 0) & (holes[:, 0] < ranges[range_before, 1])
-    starts = np.sort(np.concatenate([ranges[:, 0], holes[is_inside, 1]]))
-    ends = np.sort(np.concatenate([ranges[:, 1], holes[is_inside, 0]]))
+    # What is left starts where a range starts or a hole ends, and ends where a hole starts or a range ends. A hole
+    # outside of all ranges, or at the edge of one, gives a pair that ends no later than it starts.
+    starts = np.sort(np.concatenate([ranges[:, 0], holes[:, 1]]))
+    ends = np.sort(np.concatenate([ranges[:, 1], holes[:, 0]]))
     return np.stack([starts, ends], axis=1)[starts < ends]

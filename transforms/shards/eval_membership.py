@@ -41,9 +41,8 @@ def choose_eval(hashes: npt.NDArray[np.uint64], options: SplitOptions) -> npt.ND
       UnusableInputError: the count is more than there are documents.
     """
     if options.eval_fraction is not None:
-        threshold = np.uint64(min(int(options.eval_fraction * _HASHES), _HASHES - 1))
-        below: npt.NDArray[np.bool_] = hashes < threshold
-        return below
+        is_below: npt.NDArray[np.bool_] = hashes < np.uint64(int(options.eval_fraction * _HASHES))
+        return is_below
     count = options.num_eval_articles or 0
     if count > len(hashes):
         raise UnusableInputError(
