@@ -15,6 +15,8 @@ from extract_runs import extract, extract_with_two_processes, read_manifest
 from pipelines import cli
 from transforms.inputs import units
 
+pytestmark = pytest.mark.long
+
 ALL = (
     "--min_characters=60", "--min_letter_share=0.4", "--max_repeated_share=0.3", "--max_list_share=0.5",
     "--drop_stubs", "--drop_duplicates", "--near_duplicate_threshold=0.8", "--lists=keep",

@@ -7,7 +7,7 @@ from transforms.errors import UnusableInputError
 from transforms.shards.text_shards import ShardKind, TextShard
 from transforms.storage import files, manifest
 
-_NUMBERED_NAME = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
+_NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
 
 
 def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
@@ -38,20 +38,18 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
 
 
 def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
-    """Describes a text shard on disk.
-
-    The kind and the number are those in a name that the extract stage gives; other files are training text, numbered by
-    their place. Counts and inputs are not known.
+    """Describes a text file on disk as a text shard; it is read for its checksum.
 
     Args:
-      numbered: the file's place among all, from 0, and its path.
+      numbered: the file's place among all, and its path. Names that the extract stage gives have the shard's kind and
+        number in them; a file of another name is a train shard whose number is its place.
     """
     place, path = numbered
     name = files.base_name(path)
     kind: ShardKind = "eval" if name.startswith("eval") else "train"
-    numbered_name = _NUMBERED_NAME.search(name)
-    if numbered_name:
-        number = int(numbered_name["number"])
+    in_name = _NUMBERED.search(name)
+    if in_name:
+        number = int(in_name["number"])
     else:
         number = 0 if kind == "eval" else place
     return TextShard(
