@@ -17,9 +17,10 @@ from transforms.inputs.formats import detect_format
 from transforms.inputs.units import plan_units
 from transforms.shards import closing, duplicates, text_shards
 from transforms.shards import fragments as fragment_step
+from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, TakeRawFiles
-from transforms.shards.text_shards import AssembleTextShards, PlanTextShards
+from transforms.shards.planning import PlanTextShards
 from transforms.storage import files
 
 

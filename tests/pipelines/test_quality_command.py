@@ -2,16 +2,15 @@
 
 import bz2
 import hashlib
-import json
 import random
 import sys
 from pathlib import Path
-from typing import Any
 
 import dump_files
 import pytest
 import yaml
-from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests, leftovers, maskmill
+from commands import DUMP, IN_MEMORY, VOCAB, digests
+from extract_runs import extract, extract_with_two_processes, read_manifest
 
 from pipelines import cli
 from transforms.inputs import units
@@ -67,17 +66,9 @@ COUNTS = {
 }  # fmt: skip
 
 
-def extract(folder: Path, output: Path, *flags: str) -> int:
-    return cli.main(["extract", f"--input={folder}/*.xml", f"--output={output}", *IN_MEMORY, *flags])
-
-
-def manifest(output: Path) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads((output / "manifest.json").read_text())
-    return made
-
-
-def some_counts(output: Path) -> dict[str, dict[str, int]]:
-    return {step: counts for step, counts in manifest(output)["counts"].items() if step in COUNTS}
+def filter_counts(output: Path) -> dict[str, dict[str, int]]:
+    """What the manifest counts of the steps in COUNTS."""
+    return {step: counts for step, counts in read_manifest(output)["counts"].items() if step in COUNTS}
 
 
 @pytest.fixture(scope="module")
@@ -89,16 +80,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     output = tmp_path_factory.mktemp("expected") / "text"
     assert extract(folder, output, "--num_eval_articles=6", "--shard_size_mb=0.02", *ALL) == 0
-    assert some_counts(output) == COUNTS
+    assert filter_counts(output) == COUNTS
     return digests(output, manifests=False)
 
 
 def test_what_is_dropped_is_gone_and_the_first_stays(folder: Path, tmp_path: Path) -> None:
     assert extract(folder, tmp_path / "text", "--eval_fraction=0", "--keep_titles", *ALL) == 0
-    assert some_counts(tmp_path / "text") == COUNTS
+    assert filter_counts(tmp_path / "text") == COUNTS
     text = (tmp_path / "text" / "part-00000-of-00001").read_text()
     documents = dict(d.split("\n", 1) for d in text.split("\n\n") if d)
-    assert len(documents) == manifest(tmp_path / "text")["counts"]["train"]["documents"] == 60
+    assert len(documents) == read_manifest(tmp_path / "text")["counts"]["train"]["documents"] == 60
 
     def lines(*paragraphs: str) -> str:
         return "\n".join(p.replace("ends. ", "ends.\n") for p in paragraphs)
@@ -106,13 +97,13 @@ def test_what_is_dropped_is_gone_and_the_first_stays(folder: Path, tmp_path: Pat
     assert documents["Article 7"] == lines(paragraph(21), paragraph(22), "Short.", paragraph(23))
     assert documents["Article 57"] == lines(paragraph(1007), "Short.", paragraph(2007))
     assert not {f"Article {i}" for i in range(100, 106)} & set(documents)
-    assert text.count("\n") == manifest(tmp_path / "text")["counts"]["train"]["sentences"] + 60
+    assert text.count("\n") == read_manifest(tmp_path / "text")["counts"]["train"]["sentences"] + 60
 
 
 def test_the_eval_articles_hashes_are_of_what_is_left(folder: Path, tmp_path: Path) -> None:
     assert extract(folder, tmp_path / "text", "--num_eval_articles=30", *ALL) == 0
     held_out = [a for a in (tmp_path / "text" / "eval.txt").read_bytes().split(b"\n\n") if a]
-    assert len(held_out) == 30 == manifest(tmp_path / "text")["counts"]["eval"]["documents"]
+    assert len(held_out) == 30 == read_manifest(tmp_path / "text")["counts"]["eval"]["documents"]
     hashes = [hashlib.md5(a).hexdigest() for a in held_out]
     assert (tmp_path / "text" / "eval.md5").read_text().split() == hashes
 
@@ -125,23 +116,15 @@ def test_every_cut_into_units_gives_the_same_bytes(
     output = tmp_path / "text"
     assert extract(folder, output, "--num_eval_articles=6", "--shard_size_mb=0.02", *ALL) == 0
     assert digests(output, manifests=False) == expected
-    assert some_counts(output) == COUNTS
+    assert filter_counts(output) == COUNTS
     assert len(list((output / ".maskmill" / "extract").glob("*.json"))) > 5
 
 
 def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
-    # Five files are five units, which two processes take in any order.
-    for i in range(0, len(PAGES), 14):
-        (tmp_path / f"part{i:02}.xml").write_bytes(dump_files.dump(PAGES[i : i + 14]))
     output = tmp_path / "text"
-    done = maskmill(
-        "extract", f"--input={tmp_path}/part*.xml", f"--output={output}", "--num_eval_articles=6",
-        "--shard_size_mb=0.02", "--dump_date=2010-01-02", *ALL, *TWO_PROCESSES,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr.count("Traceback")) == (0, 0), done.stderr
+    extract_with_two_processes(PAGES, 14, tmp_path, output, "--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
     assert digests(output, manifests=False) == expected
-    assert some_counts(output) == COUNTS
-    assert leftovers(output) == []
+    assert filter_counts(output) == COUNTS
 
 
 def test_a_builds_file_has_the_same_options(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
@@ -155,7 +138,7 @@ def test_a_builds_file_has_the_same_options(folder: Path, expected: dict[str, st
     (tmp_path / "build.yaml").write_text(yaml.safe_dump(build))
     assert cli.main(["build", str(tmp_path / "build.yaml"), *IN_MEMORY]) == 0
     assert digests(tmp_path / "out" / "text", manifests=False) == expected
-    assert manifest(tmp_path / "out" / "text")["parameters"]["near_duplicate_threshold"] == 0.8
+    assert read_manifest(tmp_path / "out" / "text")["parameters"]["near_duplicate_threshold"] == 0.8
 
 
 def test_filters_that_drop_nothing_change_nothing(tmp_path: Path) -> None:
@@ -176,7 +159,7 @@ def test_a_lost_shard_is_made_again_without_deciding_again(
     # The signatures are a cache: half a kilobyte for each paragraph is not kept.
     assert not list((output / ".maskmill").rglob("*.paragraphs"))
     (output / "part-00001-of-00004").unlink()
-    monkeypatch.setattr("transforms.duplicates.decide", None)
+    monkeypatch.setattr("transforms.shards.duplicates.decide", None)
     assert extract(folder, output, *flags) == 0
     assert digests(output, manifests=False) == expected
 

@@ -16,6 +16,7 @@ from transforms.errors import UnusableInputError
 from transforms.sentences import punkt
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards import mlperf_cleanup as chain
+from transforms.shards.text_shards import article_md5
 
 GOLD = Path(__file__).parent.parent / "data" / "gold"
 RAW = [GOLD / "wikiextractor" / f"wiki_0{i}.gz" for i in range(3)]
@@ -37,7 +38,7 @@ def digests(name: str) -> dict[str, str]:
 def test_whole_chain_gives_every_intermediate_and_final_file_of_the_reference() -> None:
     splitter = SentenceSplitter(rules="nltk-3.4")
     raw = [gzip.decompress(path.read_bytes()) for path in RAW]
-    found = {}
+    intermediate = {}
     separated = []
     for number, content in enumerate(raw):
         name = f"wiki_0{number}"
@@ -47,15 +48,17 @@ def test_whole_chain_gives_every_intermediate_and_final_file_of_the_reference() 
         split = chain.separate_eval(sentences, file_number=number, num_files=3, num_eval_articles=7)
         separated.append(split)
         for suffix, text in ((".1", untagged), (".2", cleaned), (".3", sentences), (".4", split.train)):
-            found[name + suffix] = md5(text)
-    assert found == digests("intermediate.md5")
+            intermediate[name + suffix] = md5(text)
+    assert intermediate == digests("intermediate.md5")
 
     results = {}
-    eval_txt, eval_md5 = chain.eval_set([article for split in separated for article in split.eval_articles])
+    eval_articles = [article for split in separated for article in split.eval_articles]
+    eval_txt = chain.join_articles(eval_articles)
+    eval_md5 = "".join(f"{article_md5(article)}\n" for article in eval_articles).encode()
     assert eval_txt == gzip.decompress((GOLD / "cleanup" / "eval.txt.gz").read_bytes())
     results["eval.txt"], results["eval.md5"] = md5(eval_txt), md5(eval_md5)
     for number, members in enumerate(chain.pack_shards([len(content) for content in raw], 1.5)):
-        part = chain.gather([separated[member].train for member in members])
+        part = b"".join(chain.gather(separated[member].train) for member in members)
         results[f"part-{number:05d}-of-00500"] = md5(part)
     assert results == digests("results.md5")
 
@@ -149,8 +152,8 @@ def test_sentences_come_as_in_do_sentence_segmentation(text: str) -> None:
         if len(line) == 1:
             expected.append("\n")
         expected += [f"{sentence.strip()}\n" for sentence in ORACLE.tokenize(line)]
-    found = chain.split_sentences(text.encode(), SentenceSplitter(rules="nltk-3.4"))
-    assert found == "".join([*expected, "\n"]).encode()
+    sentences = chain.split_sentences(text.encode(), SentenceSplitter(rules="nltk-3.4"))
+    assert sentences == "".join([*expected, "\n"]).encode()
 
 
 @hypothesis.given(
@@ -177,15 +180,15 @@ def test_eval_articles_are_drawn_as_in_seperate_test_set(
         new = int(rng.random() * num_articles)
         if new not in drawn:
             drawn.append(new)
-    found = chain.separate_eval(text, file_number=number, num_files=num_files, num_eval_articles=wanted, seed=seed)
-    assert found.eval_articles == [articles[i].encode() for i in sorted(drawn)]
-    assert found.train == b"".join(articles[i].encode() + b"\n\n" for i in range(num_articles) if i not in drawn)
+    split = chain.separate_eval(text, file_number=number, num_files=num_files, num_eval_articles=wanted, seed=seed)
+    assert split.eval_articles == [articles[i].encode() for i in sorted(drawn)]
+    assert split.train == b"".join(articles[i].encode() + b"\n\n" for i in range(num_articles) if i not in drawn)
 
 
 def test_hashes_of_eval_articles_leave_out_white_space_at_their_end() -> None:
-    text, digests_ = chain.eval_set([b"a\n\xc2\xa0", b""])
-    assert text == b"a\n\xc2\xa0\n\n\n\n"
-    assert digests_.decode().split() == [md5(b"a"), md5(b"")]
+    articles = [b"a\n\xc2\xa0", b""]
+    assert chain.join_articles(articles) == b"a\n\xc2\xa0\n\n\n\n"
+    assert [article_md5(article) for article in articles] == [md5(b"a"), md5(b"")]
 
 
 MB = 1024 * 1024
@@ -221,13 +224,13 @@ def test_parts_are_gathered_as_in_do_gather(trains: list[str]) -> None:
                 content = content[:-1]
             expected += content
     except IndexError:
-        with pytest.raises(UnusableInputError, match="no article left"):
-            chain.gather([train.encode() for train in trains])
+        with pytest.raises(UnusableInputError, match="wiki_07 has no article left"):
+            [chain.gather(train.encode(), "wiki_07") for train in trains]
         return
-    assert chain.gather([train.encode() for train in trains]) == expected.encode()
+    assert b"".join(chain.gather(train.encode()) for train in trains) == expected.encode()
 
 
-@pytest.mark.parametrize("step", [chain.remove_doc_tags, lambda text: chain.gather([text])])
-def test_text_that_is_not_utf8_is_refused(step: Callable[[bytes], bytes]) -> None:
-    with pytest.raises(UnusableInputError, match="not valid UTF-8 at byte 2"):
-        step(b"ab\xff")
+@pytest.mark.parametrize("step", [chain.remove_doc_tags, chain.gather])
+def test_text_that_is_not_utf8_is_refused(step: Callable[[bytes, str], bytes]) -> None:
+    with pytest.raises(UnusableInputError, match="wiki_07 is not valid UTF-8 at byte 2"):
+        step(b"ab\xff", "wiki_07")

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transforms.errors import UnusableInputError
 from transforms.shards import quality
-from transforms.shards.quality import QualityFilter, QualityOptions
+from transforms.shards.options import QualityOptions
+from transforms.shards.quality import QualityFilter
 
 PROSE = "The quick brown fox jumps over the lazy dog near the old stone bridge every morning."
 
@@ -77,22 +77,6 @@ def test_stubs_of_another_language() -> None:
         QualityFilter(QualityOptions(drop_stubs=True), "ltg").reject(b"", b"x", "{{nadabeigts rakstīņs}}".encode())
         == "stub_pages"
     )
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"min_characters": 0}, "--min_characters must be 1 or more, not 0."),
-        ({"min_letter_share": 1.5}, "--min_letter_share must be between 0 and 1, not 1.5."),
-        ({"max_repeated_share": -0.1}, "--max_repeated_share must be between 0 and 1"),
-        ({"max_list_share": 2}, "--max_list_share must be between 0 and 1"),
-        ({"near_duplicate_threshold": 0}, "--near_duplicate_threshold must be above 0 and at most 1"),
-        ({"min_duplicate_words": 0}, "--min_duplicate_words must be 1 or more"),
-    ],
-)
-def test_options_are_checked(wrong: dict[str, float], message: str) -> None:
-    with pytest.raises(UnusableInputError, match=message):
-        QualityOptions(**wrong)  # type: ignore[arg-type]
 
 
 @settings(deadline=None, derandomize=True)

@@ -1,10 +1,15 @@
 """Whether bytes are UTF-8."""
 
 
-def is_utf8(text: bytes) -> bool:
-    """Whether it is valid UTF-8."""
+def invalid_utf8_at(text: bytes) -> int | None:
+    """The place of the first byte that is not valid UTF-8, or None where all are."""
     try:
         text.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+def is_utf8(text: bytes) -> bool:
+    """Whether it is valid UTF-8."""
+    return invalid_utf8_at(text) is None

@@ -5,7 +5,7 @@ from typing import Any
 
 from transforms.records import example_shards
 from transforms.records.example_shards import ExampleShard, ExamplesSetup, PickedExamples
-from transforms.shards.text_shards import sum_counts
+from transforms.shards.counts import sum_counts
 from transforms.storage import files, manifest
 
 # The names that the example shards of any build have; files that fit and are not of this build are swept.

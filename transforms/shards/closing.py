@@ -6,8 +6,9 @@ from typing import Any
 
 from transforms.extraction import template_library
 from transforms.inputs.units import InputFile
+from transforms.shards import duplicates, mlperf_shards, text_shards
 from transforms.shards import fragments as fragment_step
-from transforms.shards import mlperf_shards, text_shards
+from transforms.shards.counts import sum_counts
 from transforms.shards.fragments import Fragment
 from transforms.shards.mlperf_shards import CleanedFile
 from transforms.shards.options import ExtractionOptions
@@ -28,7 +29,7 @@ def close_text_shards(
     parameters: Mapping[str, Any],
     output: str,
 ) -> None:
-    """Writes eval.md5 and the manifest, deletes what older builds left over, and the texts of fragments.
+    """Writes eval.md5 and the manifest, then deletes the texts of fragments and what older builds left over.
 
     Args:
       elements: everything that the steps gave, in any order.
@@ -37,44 +38,55 @@ def close_text_shards(
       parameters: all options of the stage, for the manifest.
       output: the directory of the shards.
     """
-    shards = sorted((e for e in elements if isinstance(e, TextShard)), key=lambda s: (s.kind != "train", s.number))
-    fragments = sorted((e for e in elements if isinstance(e, Fragment)), key=lambda f: f.batch.number)
-    cleaned = sorted((e for e in elements if isinstance(e, CleanedFile)), key=lambda c: c.raw.number)
+    shards = sorted(
+        (element for element in elements if isinstance(element, TextShard)),
+        key=lambda shard: (shard.kind != "train", shard.number),
+    )
+    fragments = fragment_step.in_order(element for element in elements if isinstance(element, Fragment))
+    cleaned = sorted(
+        (element for element in elements if isinstance(element, CleanedFile)), key=lambda file: file.raw.number
+    )
     text_shards.write_eval_md5(shards, output)
-    counts: Counts = {"extract": text_shards.sum_counts(f.counts for f in fragments)}
+    counts: Counts = {"extract": sum_counts(fragment.counts for fragment in fragments)}
     records: Records = {
-        fragment_step.KIND: [f.key for f in fragments],
-        mlperf_shards.KIND: [c.key for c in cleaned],
-        text_shards.KIND: [s.key for s in shards],
+        fragment_step.KIND: [fragment.key for fragment in fragments],
+        mlperf_shards.KIND: [file.key for file in cleaned],
+        text_shards.KIND: [shard.key for shard in shards],
     }
     if extraction.wikitext.expand_templates:
-        _count_templates(fragments, counts, records, output)
-    _count_documents(shards, fragments, extraction, max_documents, counts, records, output)
-    counts["clean"] = text_shards.sum_counts(c.counts for c in cleaned)
+        _add_templates(fragments, counts, records, output)
+    documents = _limit_documents(sum(fragment.documents for fragment in fragments), max_documents, counts)
+    if extraction.quality.finds_duplicates:
+        emptied = documents - sum(shard.documents for shard in shards)
+        dropped = duplicates.duplicate_counts(fragments, extraction, output)
+        counts["paragraphs"] = dropped | {"emptied_documents": emptied}
+        records[duplicates.KIND] = [duplicates.decision_key(fragments, extraction)]
+    counts["clean"] = sum_counts(file.counts for file in cleaned)
     for kind in ("train", "eval"):
-        counts[kind] = _kind_counts([s for s in shards if s.kind == kind])
+        counts[kind] = _kind_counts([shard for shard in shards if shard.kind == kind])
     manifest.write_manifest(
         output,
         stage="extract",
         parameters=parameters,
-        inputs=[{"path": f.path, "bytes": f.size, "sha256": f.sha256} for f in _inputs(fragments, cleaned)],
-        shards=[_shard_entry(s) for s in shards],
+        inputs=[{"path": file.path, "bytes": file.size, "sha256": file.sha256} for file in _inputs(fragments, cleaned)],
+        shards=[_shard_entry(shard) for shard in shards],
         counts={step: values for step, values in counts.items() if values},
-        rejected=[r for f in fragments for r in fragment_step.read_rejected(output, f)],
+        rejected=[row for fragment in fragments for row in fragment_step.read_rejected(fragment, output)],
     )
-    manifest.sweep(output, keep=[files.base_name(s.path) for s in shards], patterns=OUTPUT_PATTERNS, records=records)
-    fragment_step.drop_texts(output, fragments)
-    mlperf_shards.drop_texts(output, cleaned)
+    keep = [files.base_name(shard.path) for shard in shards]
+    manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records)
+    fragment_step.drop_texts(fragments, output)
+    mlperf_shards.drop_texts(cleaned, output)
 
 
 def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> list[InputFile]:
-    by_path = {f.batch.file.path: f.batch.file for f in fragments}
-    by_path |= {c.raw.file.path: c.raw.file for c in cleaned if c.raw.file is not None}
+    by_path = {fragment.batch.file.path: fragment.batch.file for fragment in fragments}
+    by_path |= {file.raw.file.path: file.raw.file for file in cleaned if file.raw.file is not None}
     return list(by_path.values())
 
 
-def _count_templates(fragments: Sequence[Fragment], counts: Counts, records: Records, output: str) -> None:
-    """Counts the definitions that templates were expanded with, and the pages on which a limit was met."""
+def _add_templates(fragments: Sequence[Fragment], counts: Counts, records: Records, output: str) -> None:
+    """Adds how many definitions templates were expanded with, and on how many pages a limit was met."""
     key = fragments[0].batch.templates
     library = template_library.read_library(output, key)
     limited = counts["extract"].pop("partly_expanded_pages")
@@ -82,25 +94,12 @@ def _count_templates(fragments: Sequence[Fragment], counts: Counts, records: Rec
     records |= {template_library.LIBRARY: [key], template_library.PIECES: library["pieces"]}
 
 
-def _count_documents(
-    shards: Sequence[TextShard],
-    fragments: Sequence[Fragment],
-    extraction: ExtractionOptions,
-    max_documents: int | None,
-    counts: Counts,
-    records: Records,
-    output: str,
-) -> None:
-    """Counts the documents that were extracted and stand in no shard, and why."""
-    extracted = sum(f.documents for f in fragments)
-    if max_documents is not None and extracted > max_documents:
-        counts["extract"]["over_max_documents"] = extracted - max_documents
-        extracted = max_documents
-    if extraction.quality.finds_duplicates:
-        dropped = text_shards.duplicate_counts(fragments, extraction, output)
-        emptied = extracted - sum(s.documents for s in shards)
-        counts["paragraphs"] = dropped | {"emptied_documents": emptied}
-        records[text_shards.DUPLICATES] = [text_shards.duplicates_key(fragments, extraction)]
+def _limit_documents(extracted: int, max_documents: int | None, counts: Counts) -> int:
+    """Counts the documents that were extracted although they are too many, and returns how many were taken."""
+    if max_documents is None or extracted <= max_documents:
+        return extracted
+    counts["extract"]["over_max_documents"] = extracted - max_documents
+    return max_documents
 
 
 def _kind_counts(shards: Sequence[TextShard]) -> dict[str, int]:

@@ -6,24 +6,26 @@ in the order of its `process_wiki.sh`:
     raw `wiki_nn` → `remove_doc_tags` (.1) → `clean_markup` (.2) → `split_sentences` (.3)
                   → `separate_eval` (.4, and the articles drawn for evaluation) → `pack_shards`, `gather` (parts)
 
-Where the reference itself crashes or never ends, these raise `UnusableInputError`. All text is UTF-8.
+Where the reference crashes or never ends, these functions raise `UnusableInputError`. All text is UTF-8.
 """
 
-import hashlib
 import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from transforms.characters.utf8 import invalid_utf8_at
 from transforms.errors import UnusableInputError
 from transforms.sentences.punkt import SentenceSplitter
 
 _BYTES_PER_MB = 1024 * 1024
-_SEED_STEP = 13  # seperate_test_set.py: one seed a file
+_SEED_STEP = 13  # seperate_test_set.py: between the seeds of two files
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LARGEST_CHARACTER = 4  # bytes, in UTF-8
 
 
 class SeparatedFile(NamedTuple):
-    """One file after the split: `train` is its `.4` file, `eval_articles` what was drawn from it, in file order."""
+    """One file after the split: `train` is its `.4` file, `eval_articles` are drawn from it, in the file's order."""
 
     train: bytes
     eval_articles: list[bytes]
@@ -36,24 +38,24 @@ def _universal_newlines(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def _require_utf8(text: bytes, what: str) -> None:
-    try:
-        text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UnusableInputError(
-            f"{what} is not valid UTF-8 at byte {error.start}: convert it to UTF-8 first."
-        ) from error
+def _require_utf8(text: bytes, name: str) -> None:
+    invalid_at = invalid_utf8_at(text)
+    if invalid_at is not None:
+        raise UnusableInputError(f"{name} is not valid UTF-8 at byte {invalid_at}: convert it to UTF-8 first.")
 
 
-def remove_doc_tags(raw: bytes) -> bytes:
+def remove_doc_tags(raw: bytes, name: str = "a WikiExtractor file") -> bytes:
     """Removes `<doc …>` tags, titles and empty lines from one WikiExtractor file (cleanup_file.py, `.1`).
 
-    A line that holds `<doc` becomes an empty line and takes the line after it (the title) with it; a line that holds
-    `</doc>` goes. Raises UnusableInputError when `raw` is not UTF-8.
+    A line that holds `<doc` becomes an empty line, and the line after it (the title) is dropped; a line that holds
+    `</doc>` is dropped.
+
+    Raises:
+      UnusableInputError: `raw` is not UTF-8; the message calls the file `name`.
     """
-    _require_utf8(raw, "a WikiExtractor file")
+    _require_utf8(raw, name)
     lines = _universal_newlines(raw).split(b"\n")
-    last = lines.pop()  # what follows the last newline: a line without one, or nothing
+    last = lines.pop()  # a line without a newline at its end, or nothing
     kept: list[bytes] = []
     drop_next = False
     for line in lines:
@@ -75,9 +77,9 @@ def remove_doc_tags(raw: bytes) -> bytes:
     return text + last
 
 
-# clean.sh, in its order. sed works on one line at a time, so that every class also excludes the newline here.
-# The classes exclude the first byte of what must follow them (or a bracket that starts a new attempt), which keeps
-# these regular expressions linear; the patterns where that does not hold are the functions further down.
+# clean.sh, in its order. sed works on one line at a time, so every class here excludes the newline, too.
+# Each class excludes the first byte of what must follow it (or a bracket that starts a new attempt), which keeps these
+# regular expressions linear in the line. The rules where that does not hold are functions further down.
 _CATEGORY = re.compile(rb"\[\[Category:[^\]\[\n]*\]\]")
 _DOC_LINE = re.compile(rb"<doc [^>\n]*>")
 _BRACKETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = tuple(
@@ -97,14 +99,14 @@ _BRACKETS: tuple[tuple[re.Pattern[bytes], bytes], ...] = tuple(
 
 
 def _between_angles(prefix: bytes, suffix: bytes, keep: bool) -> Callable[[bytes], bytes]:
-    """`s/PREFIX\\([^<]*\\)SUFFIX/…/g`, where SUFFIX starts with `<`: keeps what is between, or nothing."""
+    """`s/PREFIX\\([^<]*\\)SUFFIX/…/g`, where SUFFIX starts with `<`: keeps what stands between them, or nothing."""
     pattern = re.compile(re.escape(prefix) + rb"([^<\n]*)" + re.escape(suffix))
     replacement = rb"\1" if keep else b""
     return lambda line: pattern.sub(replacement, line)
 
 
 def _up_to_first(prefix: bytes, stops: bytes, suffix: bytes) -> Callable[[bytes], bytes]:
-    """`s/PREFIX\\([^STOPS]*\\)SUFFIX//g`, where SUFFIX starts with a byte of STOPS: it must be at the first of them."""
+    """`s/PREFIX\\([^STOPS]*\\)SUFFIX//g`, where SUFFIX starts with a byte of STOPS and must be at the first of them."""
     stop = re.compile(b"[" + re.escape(stops) + b"]")
 
     def remove(line: bytes) -> bytes:
@@ -112,11 +114,11 @@ def _up_to_first(prefix: bytes, stops: bytes, suffix: bytes) -> Callable[[bytes]
         end = -1
         while start >= 0:
             body = start + len(prefix)
-            if end < body:  # one search for each stop, however many prefixes come before it
-                found = stop.search(line, body)
-                if found is None:
+            if end < body:  # each stop is searched for once, however many prefixes come before it
+                next_stop = stop.search(line, body)
+                if next_stop is None:
                     break
-                end = found.start()
+                end = next_stop.start()
             if line.startswith(suffix, end):
                 kept.append(line[copied:start])
                 copied = body = end + len(suffix)
@@ -141,7 +143,7 @@ def _up_to_last_before_backslash(prefix: bytes) -> Callable[[bytes], bytes]:
             if last >= 0:
                 kept.append(line[copied:start])
                 copied = last + 2
-            # Nothing else can match before the backslash: its last `/>` is taken, or it has none.
+            # Nothing else can match before the backslash: the last `/>` is used up, or there is none.
             start = line.find(prefix, stop)
         kept.append(line[copied:])
         return b"".join(kept)
@@ -202,12 +204,12 @@ def _clean_line(line: bytes) -> bytes:
 def clean_markup(text: bytes) -> bytes:
     """Removes left-over markup line by line and drops lines that name a category (clean.sh, `.2`).
 
-    `text` must be UTF-8. A NUL byte is kept as any other byte; there the reference's grep takes the file for binary
-    and cuts it off at a place that depends on how the pipe was filled.
+    `text` must be UTF-8. A NUL byte is kept like any other byte; the reference's grep takes such a file for binary and
+    cuts it off, at a place that depends on how the pipe was filled.
     """
     lines = text.split(b"\n")
     if not lines[-1]:
-        lines.pop()  # grep ends the last line with a newline, whether it had one or not
+        lines.pop()  # grep writes a newline after the last line, whether it had one or not
     cleaned = []
     for line in lines:
         if b"[" in line or b"<" in line or b"alt=" in line:
@@ -222,8 +224,10 @@ def split_sentences(text: bytes, splitter: SentenceSplitter) -> bytes:
     """Puts one sentence on a line and a blank line between articles (do_sentence_segmentation.py, `.3`).
 
     A line of one character gives a blank line (and, at the end of a file without newline, its sentence too); the
-    file ends with one more blank line. Exact with `SentenceSplitter(rules="nltk-3.4")`.
-    Raises UnusableInputError when `text` is not UTF-8.
+    file ends with one more blank line. It is exact with `SentenceSplitter(rules="nltk-3.4")`.
+
+    Raises:
+      UnusableInputError: `text` is not UTF-8.
     """
     return splitter.split_lines_keeping_blank(_universal_newlines(text)) + b"\n"
 
@@ -233,9 +237,11 @@ def separate_eval(
 ) -> SeparatedFile:
     """Draws this file's share of the evaluation articles (seperate_test_set.py, `.4`).
 
-    File `i` of `F` (from 0, in sorted order) gives `int((i+1)*N/F) - int(i*N/F)` articles, drawn with seed
+    File `i` of `F` (from 0, in sorted order) gives `int((i+1)*N/F) - int(i*N/F)` of the `N` articles, drawn with seed
     `seed + 13*i`. Articles are the pieces between blank lines, the empty piece after the last one included.
-    Raises UnusableInputError when the file holds fewer articles than must be drawn: the reference never ends there.
+
+    Raises:
+      UnusableInputError: the file holds fewer articles than must be drawn; the reference never ends there.
     """
     num_drawn = int((file_number + 1) * num_eval_articles * 1.0 / num_files) - int(
         file_number * num_eval_articles * 1.0 / num_files
@@ -251,25 +257,27 @@ def separate_eval(
     while len(drawn) < num_drawn:
         drawn.add(int(rng.random() * len(articles)))
     return SeparatedFile(
-        train=b"".join([a + b"\n\n" for i, a in enumerate(articles) if i not in drawn]),
-        eval_articles=[a for i, a in enumerate(articles) if i in drawn],
+        train=join_articles([article for i, article in enumerate(articles) if i not in drawn]),
+        eval_articles=[article for i, article in enumerate(articles) if i in drawn],
     )
 
 
-def eval_set(articles: Iterable[bytes]) -> tuple[bytes, bytes]:
-    """The contents of `eval.txt` and `eval.md5` for the articles drawn, in file order (seperate_test_set.py)."""
-    articles = list(articles)
-    text = b"".join([article + b"\n\n" for article in articles])
-    digests = [hashlib.md5(a.decode("utf-8").rstrip().encode("utf-8")).hexdigest() for a in articles]
-    return text, "".join([digest + "\n" for digest in digests]).encode("ascii")
+def join_articles(articles: Iterable[bytes]) -> bytes:
+    """Articles in one file, a blank line after each, as in `.4` files and `eval.txt` (seperate_test_set.py)."""
+    return b"".join([article + b"\n\n" for article in articles])
 
 
 def pack_shards(raw_sizes: Sequence[int], block_size_mb: float) -> list[list[int]]:
-    """Which files go to which part: the indexes of the files of `part-00000`, `part-00001`, … (do_gather.py).
+    """Which files go into which part: the indexes of the files of `part-00000`, `part-00001`, … (do_gather.py).
 
-    `raw_sizes` are the bytes of the raw `wiki_nn` files in sorted order, `block_size_mb` is in MiB. A file larger
-    than a block gets a part of its own, except the first one: there the reference crashes, and this raises
-    UnusableInputError.
+    A file larger than a part has one of its own.
+
+    Args:
+      raw_sizes: bytes of the raw `wiki_nn` files, in sorted order.
+      block_size_mb: MiB of raw files that a part takes at most.
+
+    Raises:
+      UnusableInputError: the first file is larger than a part; the reference crashes there.
     """
     parts: list[list[int]] = []
     total = 0
@@ -289,20 +297,20 @@ def pack_shards(raw_sizes: Sequence[int], block_size_mb: float) -> list[list[int
     return parts
 
 
-def gather(trains: Sequence[bytes]) -> bytes:
-    """The content of one part from the `.4` files packed into it (do_gather.py).
+def gather(train: bytes, name: str = "a file to gather") -> bytes:
+    """What a `.4` file gives to its part, which is all its files one after another (do_gather.py).
 
-    Of each file a byte order mark is dropped, and one of two closing newlines.
-    Raises UnusableInputError for a file of fewer than two characters: the reference fails there.
+    A byte order mark is dropped, and one of two newlines at the end.
+
+    Raises:
+      UnusableInputError: the file is not UTF-8, or has fewer than two characters (the reference fails there); the
+        message calls it `name`.
     """
-    pieces = []
-    for number, train in enumerate(trains):
-        _require_utf8(train, "a file to gather")
-        content = _universal_newlines(train.removeprefix(b"\xef\xbb\xbf"))
-        if len(content) < 8 and len(content.decode("utf-8")) < 2:
-            raise UnusableInputError(
-                f"File {number} of this part has no article left for training (the reference fails here): ask for "
-                "fewer evaluation articles, or leave this file out."
-            )
-        pieces.append(content[:-1] if content.endswith(b"\n\n") else content)
-    return b"".join(pieces)
+    _require_utf8(train, name)
+    content = _universal_newlines(train.removeprefix(_BYTE_ORDER_MARK))
+    if len(content) < 2 * _LARGEST_CHARACTER and len(content.decode("utf-8")) < 2:
+        raise UnusableInputError(
+            f"{name} has no article left for training (the reference fails here): ask for fewer evaluation articles, "
+            "or leave this file out."
+        )
+    return content[:-1] if content.endswith(b"\n\n") else content

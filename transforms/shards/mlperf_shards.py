@@ -3,6 +3,9 @@
 The plain functions are in `mlperf_cleanup`; here each runs as a step on one file or one shard. A raw file is a
 `wiki_nn` on disk, or the run of `<doc>` blocks in fragments that WikiExtractor would have put into one.
 Reference: mlcommons/training, retired_benchmarks/bert/cleanup_scripts/process_wiki.sh.
+
+Layout of a cleaned file `<key>` in the work directory: `<key>.train`, its training text, and `<key>.eval`, its eval
+articles. Both are caches: where they are gone, they are made again from the raw file.
 """
 
 import dataclasses
@@ -19,18 +22,26 @@ from transforms.grouping import GroupAll
 from transforms.inputs.units import InputFile
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards import mlperf_cleanup
-from transforms.shards.fragments import Fragment, read_ranges, read_table
+from transforms.shards.finished import finished_record
+from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_tables
 from transforms.shards.options import ExtractionOptions, MlperfOptions
 from transforms.shards.text_shards import KIND as TEXT
-from transforms.shards.text_shards import ShardKind, TextShard, article_md5
+from transforms.shards.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
 from transforms.storage import completions, files, progress
 
 KIND = "clean"
 
+# The reference names its shards as if there were 500, however many there are.
+_SHARDS_IN_NAME = 500
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RawFile:
-    """A WikiExtractor file: on disk where `pieces` is empty, else byte ranges of fragments."""
+    """A WikiExtractor file: on disk where `file` is given, else byte ranges of fragments.
+
+    number: its place among all `num_files`, from 0. size: in bytes. pieces: fragments, each with its ranges [k, 2],
+    start and end.
+    """
 
     number: int
     num_files: int
@@ -39,16 +50,24 @@ class RawFile:
     pieces: tuple[tuple[Fragment, npt.NDArray[np.int64]], ...] = ()
 
     @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.file.path if self.file is not None else f"WikiExtractor file {self.number} of this input"
+
+    @property
     def inputs(self) -> dict[str, str]:
         """The input files, each with its sha256."""
         if self.file is not None:
             return {self.file.path: self.file.sha256}
-        return {f.batch.file.path: f.batch.file.sha256 for f, _ in self.pieces}
+        return {fragment.batch.file.path: fragment.batch.file.sha256 for fragment, _ in self.pieces}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CleanedFile:
-    """The description of a cleaned file: its training text lies in the work directory."""
+    """The description of a cleaned file.
+
+    key: the name of its files. counts: `documents` in the raw file, and how many of them are `eval_articles`.
+    """
 
     raw: RawFile
     key: str
@@ -57,7 +76,7 @@ class CleanedFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PartPlan:
-    """What goes into a shard: cleaned files, in order."""
+    """What goes into a shard: the training text of cleaned files, or their eval articles, in order."""
 
     name: str
     kind: ShardKind
@@ -67,34 +86,45 @@ class PartPlan:
 
 def raw_files_of_inputs(inputs: Sequence[InputFile]) -> list[RawFile]:
     """WikiExtractor files on disk, in sorted order of their paths as the reference takes them."""
-    ordered = sorted(inputs, key=lambda f: f.path)
-    return [RawFile(number=i, num_files=len(ordered), size=f.size, file=f) for i, f in enumerate(ordered)]
+    ordered = sorted(inputs, key=lambda file: file.path)
+    return [
+        RawFile(number=number, num_files=len(ordered), size=file.size, file=file) for number, file in enumerate(ordered)
+    ]
 
 
 def raw_files_of_fragments(fragments: Iterable[Fragment], output: str) -> list[RawFile]:
-    """Packs the `<doc>` blocks of fragments into files as WikiExtractor packs its documents."""
-    ordered = sorted(fragments, key=lambda f: f.batch.number)
-    tables = [read_table(output, f) for f in ordered]
-    table = np.concatenate(tables)
-    owner = np.repeat(np.arange(len(ordered)), [len(t) for t in tables])
+    """Packs the `<doc>` blocks of fragments into files as WikiExtractor packs its documents.
+
+    Raises:
+      UnusableInputError: the fragments hold no document.
+    """
+    ordered = in_order(fragments)
+    table, owner = read_tables(ordered, output)
     if not len(table):
         raise UnusableInputError("No article is left of the input after the filters; check the input.")
     packed = pack_files(table["size"].tolist())
     raw_files = []
-    for number, rows in enumerate(packed):
-        pieces = []
-        for fragment in np.unique(owner[rows]).tolist():
-            mine = table[[r for r in rows if owner[r] == fragment]]
-            # A file takes neighbouring documents, so each fragment gives it one range.
-            pieces.append((ordered[fragment], np.array([[mine["offset"][0], mine["offset"][-1] + mine["size"][-1]]])))
-        size = int(table["size"][rows].sum())
-        raw_files.append(RawFile(number=number, num_files=len(packed), size=size, pieces=tuple(pieces)))
+    for number, documents in enumerate(packed):
+        rows = np.array(documents, np.int64)
+        ranges = ranges_by_fragment(table, owner, rows)
+        raw_files.append(
+            RawFile(
+                number=number,
+                num_files=len(packed),
+                size=int(table["size"][rows].sum()),
+                pieces=tuple((ordered[fragment], ranges[fragment]) for fragment in ranges),
+            )
+        )
     return raw_files
 
 
 def clean_raw_file(raw: RawFile, options: MlperfOptions, extraction: ExtractionOptions, output: str) -> CleanedFile:
-    """Cleans a raw file, splits its sentences and draws its eval articles, unless that is done already."""
-    source: Any = raw.file.sha256 if raw.file else [(f.key, ranges) for f, ranges in raw.pieces]
+    """Cleans a raw file, splits its sentences and draws its eval articles, unless that is done already.
+
+    Raises:
+      UnusableInputError: the file is not UTF-8, or holds fewer articles than must be drawn from it.
+    """
+    source: Any = raw.file.sha256 if raw.file else [(fragment.key, ranges) for fragment, ranges in raw.pieces]
     place = (raw.number, raw.num_files)
     parameters = (options.num_eval_articles, options.seed, options.language)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["clean"], source, place, parameters)
@@ -105,11 +135,9 @@ def clean_raw_file(raw: RawFile, options: MlperfOptions, extraction: ExtractionO
 def _write_cleaned(
     raw: RawFile, options: MlperfOptions, extraction: ExtractionOptions, output: str, key: str
 ) -> dict[str, Any]:
-    if raw.file is not None:
-        content = files.read_bytes(raw.file.path)
-    else:
-        content = b"".join(b for f, ranges in raw.pieces for b in read_ranges(f, ranges, extraction, output))
-    text = mlperf_cleanup.clean_markup(mlperf_cleanup.remove_doc_tags(content))
+    """Writes the files of a cleaned file, and returns its completion record."""
+    content = _read_raw(raw, extraction, output)
+    text = mlperf_cleanup.clean_markup(mlperf_cleanup.remove_doc_tags(content, raw.name))
     text = mlperf_cleanup.split_sentences(text, SentenceSplitter(options.language, rules="nltk-3.4"))
     separated = mlperf_cleanup.separate_eval(
         text,
@@ -119,9 +147,17 @@ def _write_cleaned(
         seed=options.seed,
     )
     files.write_bytes(_train_path(output, key), separated.train)
-    files.write_bytes(_eval_path(output, key), mlperf_cleanup.eval_set(separated.eval_articles)[0])
+    files.write_bytes(_eval_path(output, key), mlperf_cleanup.join_articles(separated.eval_articles))
     counts = {"eval_articles": len(separated.eval_articles), "documents": content.count(b"<doc ")}
-    return {"counts": counts, "md5": [article_md5(a) for a in separated.eval_articles]}
+    return {"counts": counts, "md5": [article_md5(article) for article in separated.eval_articles]}
+
+
+def _read_raw(raw: RawFile, extraction: ExtractionOptions, output: str) -> bytes:
+    if raw.file is not None:
+        return files.read_bytes(raw.file.path)
+    return b"".join(
+        block for fragment, ranges in raw.pieces for block in read_ranges(fragment, ranges, extraction, output)
+    )
 
 
 def _train_path(output: str, key: str) -> str:
@@ -133,40 +169,44 @@ def _eval_path(output: str, key: str) -> str:
 
 
 def plan_parts(cleaned: Iterable[CleanedFile], options: MlperfOptions, output: str) -> list[PartPlan]:
-    """Packs the files into shards by their raw sizes; the last plan is the eval set."""
-    ordered = tuple(sorted(cleaned, key=lambda c: c.raw.number))
-    packed = mlperf_cleanup.pack_shards([c.raw.size for c in ordered], options.shard_size_mb)
+    """Packs the files into shards by their raw sizes; the last plan is the eval set.
+
+    Raises:
+      UnusableInputError: the first file is larger than a shard.
+    """
+    ordered = tuple(sorted(cleaned, key=lambda file: file.raw.number))
+    packed = mlperf_cleanup.pack_shards([file.raw.size for file in ordered], options.shard_size_mb)
     plans = [
-        # The reference names its shards of 500 whatever their number is.
-        PartPlan(name=f"part-{i:05d}-of-00500", kind="train", number=i, cleaned=tuple(ordered[n] for n in numbers))
-        for i, numbers in enumerate(packed)
+        PartPlan(
+            name=shard_name("train", number, _SHARDS_IN_NAME),
+            kind="train",
+            number=number,
+            cleaned=tuple(ordered[member] for member in members),
+        )
+        for number, members in enumerate(packed)
     ]
-    plans.append(PartPlan(name="eval.txt", kind="eval", number=0, cleaned=ordered))
-    size = sum(c.raw.size for c in ordered)
-    progress.announce(output, TEXT, pieces=len(plans), size=size)
+    plans.append(PartPlan(name=shard_name("eval", 0, 1), kind="eval", number=0, cleaned=ordered))
+    progress.announce(output, TEXT, pieces=len(plans), size=sum(file.raw.size for file in ordered))
     return plans
 
 
 def gather_part(plan: PartPlan, options: MlperfOptions, extraction: ExtractionOptions, output: str) -> TextShard:
-    """Writes a shard from its cleaned files, unless it is there already with the same content."""
-    path = files.join(output, plan.name)
-    key = completions.fingerprint(TEXT, completions.FORMAT_VERSIONS["text"], plan.name, [c.key for c in plan.cleaned])
-    record = completions.once(
-        output,
-        TEXT,
-        key,
-        lambda: _write_part(path, plan, options, extraction, output),
-        lambda record: [(plan.name, record["size"], record["sha256"])],
-    )
+    """Writes a shard from its cleaned files, unless it is there already with the same content.
+
+    Raises:
+      UnusableInputError: a file has no article left for training.
+    """
+    keys = [cleaned.key for cleaned in plan.cleaned]
+    key, record = write_once(plan.name, keys, output, lambda path: _write_part(path, plan, options, extraction, output))
     return TextShard(
-        path=path,
+        path=files.join(output, plan.name),
         kind=plan.kind,
         number=plan.number,
         size=record["size"],
         sha256=record["sha256"],
         documents=record["documents"],
         sentences=record["sentences"],
-        inputs={p: s for c in plan.cleaned for p, s in c.raw.inputs.items()},
+        inputs={path: sha256 for file in plan.cleaned for path, sha256 in file.raw.inputs.items()},
         key=key,
     )
 
@@ -174,38 +214,38 @@ def gather_part(plan: PartPlan, options: MlperfOptions, extraction: ExtractionOp
 def _write_part(
     path: str, plan: PartPlan, options: MlperfOptions, extraction: ExtractionOptions, output: str
 ) -> dict[str, Any]:
+    """Writes the file of a shard, and returns its completion record."""
     path_of = _train_path if plan.kind == "train" else _eval_path
     sentences = 0
     with files.new_file(path) as file:
         for cleaned in plan.cleaned:
-            piece = path_of(output, cleaned.key)
-            if not files.exists(piece):
+            cached = path_of(output, cleaned.key)
+            if not files.exists(cached):
                 _write_cleaned(cleaned.raw, options, extraction, output, cleaned.key)
-            content = files.read_bytes(piece)
+            text = files.read_bytes(cached)
             if plan.kind == "train":
-                content = mlperf_cleanup.gather([content])
-            file.write(content)
-            sentences += sum(1 for line in content.split(b"\n") if line)
-    held_out = sum(c.counts["eval_articles"] for c in plan.cleaned)
-    documents = held_out if plan.kind == "eval" else sum(c.counts["documents"] for c in plan.cleaned) - held_out
-    md5: list[str] = []
+                text = mlperf_cleanup.gather(text, cleaned.raw.name)
+            file.write(text)
+            sentences += sum(1 for line in text.split(b"\n") if line)
+    eval_articles = sum(cleaned.counts["eval_articles"] for cleaned in plan.cleaned)
+    documents = sum(cleaned.counts["documents"] for cleaned in plan.cleaned)
+    hashes: list[str] = []
     if plan.kind == "eval":
         for cleaned in plan.cleaned:
-            record = completions.load(output, KIND, cleaned.key)
-            md5 += record["md5"] if record else []
+            hashes += finished_record(output, KIND, cleaned.key)["md5"]
     return {
         "size": file.size,
         "sha256": file.sha256,
-        "documents": documents,
+        "documents": eval_articles if plan.kind == "eval" else documents - eval_articles,
         "sentences": sentences,
-        "md5": md5,
+        "md5": hashes,
     }
 
 
-def drop_texts(output: str, cleaned: Iterable[CleanedFile]) -> None:
+def drop_texts(cleaned: Iterable[CleanedFile], output: str) -> None:
     """Deletes the cleaned files' texts once their shards are written."""
-    paths = [p for c in cleaned for p in (_train_path(output, c.key), _eval_path(output, c.key))]
-    files.delete([p for p in paths if files.exists(p)])
+    paths = [path_of(output, file.key) for file in cleaned for path_of in (_train_path, _eval_path)]
+    files.delete([path for path in paths if files.exists(path)])
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -259,7 +299,7 @@ class CleanRawFiles(beam.PTransform):
 class GatherParts(beam.PTransform):
     """Packs cleaned files into shards and writes them.
 
-    Input: CleanedFile. Output: TextShard.
+    Input: CleanedFile. Output: TextShard, the description of the file written.
     """
 
     options: MlperfOptions

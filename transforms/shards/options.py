@@ -15,16 +15,16 @@ DEFAULT_EVAL_FRACTION = 0.005
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QualityOptions:
-    """What a document must be like. None, or False, switches a filter off.
+    """Which documents and paragraphs are left out. None, or False, switches a filter off.
 
-    min_letter_share: of letters and marks among the characters that are not spaces. max_repeated_share: of the text
-    that may stand in lines that have occurred in the document before. max_list_share: of the lines that may be short
-    and end like no sentence; a title such as `List of …` counts as a list. drop_duplicates, near_duplicate_threshold,
-    min_duplicate_words: paragraphs with so many words or more are dropped where the same words, or words whose 5-grams
-    have at least that estimated Jaccard similarity, have stood in the build before.
+    min_letter_share: the least share of letters and marks among the characters that are not spaces. max_repeated_share:
+    the greatest share of the text in lines that have occurred in the document before. max_list_share: the greatest
+    share of short lines that no sentence ends; a title such as `List of …` makes a list, too. drop_duplicates,
+    near_duplicate_threshold, min_duplicate_words: a paragraph of so many words or more is dropped if the same words, or
+    words whose 5-grams have at least that estimated Jaccard similarity, have occurred in the build before.
 
     Raises:
-      UnusableInputError: a value that cannot be meant.
+      UnusableInputError: a value is out of its range.
     """
 
     min_characters: int | None = option(None, help="drop documents of less text than so many characters")
@@ -79,7 +79,7 @@ class QualityOptions:
 class ExtractionOptions:
     """What decides the text of a document.
 
-    doc_blocks: write WikiExtractor's <doc> blocks, unsplit, for MLPerf's clean-up.
+    doc_blocks: write WikiExtractor's <doc> blocks, their sentences not split, for MLPerf's clean-up.
     """
 
     extractor: Literal["maskmill", "wikiextractor"] | None = option(
@@ -102,7 +102,7 @@ class SplitOptions:
     """How documents become shards and the eval set.
 
     Raises:
-      UnusableInputError: a value that cannot be meant, or both ways of holding documents out.
+      UnusableInputError: a value is out of its range, or both ways of holding documents out are given.
     """
 
     num_eval_articles: int | None = option(None, help="hold out exactly so many articles (mlperf: 10000 unless given)")
@@ -116,11 +116,11 @@ class SplitOptions:
 
     @property
     def decided(self) -> "SplitOptions":
-        """These options with what holds where nothing was given."""
-        given = self.num_eval_articles is not None or self.eval_fraction is not None
+        """These options with the defaults in place of what was not given."""
+        holds_out = self.num_eval_articles is not None or self.eval_fraction is not None
         return dataclasses.replace(
             self,
-            eval_fraction=self.eval_fraction if given else DEFAULT_EVAL_FRACTION,
+            eval_fraction=self.eval_fraction if holds_out else DEFAULT_EVAL_FRACTION,
             shard_size_mb=DEFAULT_SHARD_SIZE_MB if self.shard_size_mb is None else self.shard_size_mb,
         )
 
@@ -139,7 +139,14 @@ class SplitOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MlperfOptions:
-    """The reference chain's parameters."""
+    """The parameters of MLPerf's chain, at the values of its process_wiki.sh.
+
+    num_eval_articles: how many articles are held out. shard_size_mb: MiB of raw WikiExtractor files in a shard. seed:
+    of the eval set. language: of the Punkt parameters that split sentences.
+
+    Raises:
+      UnusableInputError: a value is out of its range.
+    """
 
     num_eval_articles: int = 10000
     shard_size_mb: float = 26.92

@@ -1,7 +1,7 @@
 """Quality filters: which documents are left out of a build. All are off by default.
 
-A filter is a pure function of one document (`QualityFilter.reject`). Duplicate paragraphs are a decision over a whole
-build: transforms/duplicates.py, whose options are here too.
+A filter is a pure function of one document (`QualityFilter.reject`). What stands in the build more than once is dropped
+by paragraph, in `duplicates`.
 """
 
 import collections
@@ -15,11 +15,16 @@ from transforms.shards.options import QualityOptions
 Reason = Literal["too_short", "few_letters", "repeated_lines", "list_pages", "stub_pages"]
 
 _ENDS_OF_SENTENCES = tuple(end.encode() for end in '.!?…。！？؟۔।。．:;"”»)）')
-_LONG_LINE = 120  # characters from which a line without an end is still prose
+_LONG_LINE = 120  # characters: a line of so many is prose even if no sentence ends with it
 
 
 class QualityFilter:
-    """Decides on documents one at a time. `language` is the code whose words are looked for, besides English."""
+    """Decides on documents one at a time.
+
+    Args:
+      options: which filters are on.
+      language: the wiki's language code; its words for lists and stubs count beside the English ones.
+    """
 
     def __init__(self, options: QualityOptions, language: str = "en") -> None:
         self.options = options
@@ -31,9 +36,12 @@ class QualityFilter:
         self._stub = re.compile(r"\{\{\s*(?:[^{}|\[\]\n]*[ _-])?(?:" + names + r")\s*[|}]", re.IGNORECASE)
 
     def reject(self, title: bytes, text: bytes, wikitext: bytes = b"") -> Reason | None:
-        """Why a document is left out, or None if it stays.
+        """Returns why a document is left out, or None if it stays.
 
-        text: its plain text, UTF-8, one paragraph or sentence a line. wikitext: its page, for `drop_stubs`.
+        Args:
+          title: of the document, UTF-8.
+          text: its plain text, UTF-8, one paragraph or sentence a line.
+          wikitext: the text of its page, UTF-8, for `drop_stubs`.
         """
         options = self.options
         if options.min_characters is not None and len(text.decode("utf-8", "replace")) < options.min_characters:
@@ -62,7 +70,7 @@ def letter_share(text: bytes) -> float:
 
 
 def repeated_share(text: bytes) -> float:
-    """The share of a text's bytes that stand in lines which have occurred in it before; 0 for an empty text."""
+    """The share of a text's bytes in lines that have occurred in it before; 0 for an empty text."""
     seen: set[bytes] = set()
     repeated = total = 0
     for line in text.split(b"\n"):
@@ -75,7 +83,7 @@ def repeated_share(text: bytes) -> float:
 
 
 def list_share(text: bytes) -> float:
-    """The share of a text's lines that read as items of a list: short, without a sentence's end; 0 for no lines."""
+    """The share of a text's lines that read as items of a list: short, no sentence's end; 0 for a text of no lines."""
     lines = [line.strip() for line in text.split(b"\n") if line.strip()]
     if not lines:
         return 0.0

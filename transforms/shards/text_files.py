@@ -1,4 +1,4 @@
-"""Text shards that lie on disk already: which files patterns name, and what they are."""
+"""Text shards that are on disk already: which files patterns name, and what they are."""
 
 import re
 from collections.abc import Sequence
@@ -11,16 +11,19 @@ _NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
 
 
 def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
-    """The text shards that patterns name; a directory that extract made stands for its shards.
+    """Finds the text shards that patterns name.
+
+    Args:
+      patterns: globs of files, or directories that extract made, which stand for their shards that are not empty.
 
     Raises:
-      UnusableInputError: there is no such file, or two would give shards of the same name.
+      UnusableInputError: there is no such file, or two have the same name, so that their outputs would.
     """
     expanded: list[str] = []
     for pattern in patterns:
         if files.exists(files.join(pattern, manifest.MANIFEST)):
             shards = manifest.read_manifest(pattern)["shards"]
-            expanded += [files.join(pattern, s["name"]) for s in shards if s["bytes"]]
+            expanded += [files.join(pattern, shard["name"]) for shard in shards if shard["bytes"]]
         else:
             expanded.append(pattern)
     texts = files.match(expanded)

@@ -1,0 +1,191 @@
+"""Pages and documents, one at a time: the documents that they become, or the count to which they go."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shard_builds import PLAIN, input_file, write_dump
+
+from transforms.errors import UnusableInputError
+from transforms.inputs.corpus import Document, RejectedPage
+from transforms.inputs.mediawiki import Page
+from transforms.inputs.units import InputFile
+from transforms.shards.document_extractor import (
+    DocumentExtractor,
+    ExtractedDocument,
+    RejectedDocument,
+    document_extractor,
+    extract_or_reject,
+)
+from transforms.shards.options import ExtractionOptions, QualityOptions
+
+PROSE = b"The river runs to the sea. It is long and wide.\n\nA bridge of stone stands near its mouth today."
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> InputFile:
+    """A dump of no pages: an extractor reads the site from its head."""
+    return input_file(write_dump(tmp_path_factory.mktemp("dump"), []))
+
+
+def page(text: bytes = PROSE, **given: Any) -> Page:
+    river = Page(
+        title=b"River", namespace=0, page_id=12, revision_id=3, is_redirect=False, timestamp=b"", model=b"wikitext",
+        text=text,
+    )  # fmt: skip
+    return dataclasses.replace(river, **given)
+
+
+def with_options(**options: Any) -> ExtractionOptions:
+    return dataclasses.replace(PLAIN, **options)
+
+
+def extracted(document: object) -> ExtractedDocument:
+    assert isinstance(document, ExtractedDocument)
+    return document
+
+
+def test_a_page_becomes_its_sentences_and_a_blank_line(file: InputFile) -> None:
+    document = extracted(DocumentExtractor(PLAIN, file).extract(page()))
+    assert document.identity == "12"
+    assert document.text == (
+        b"The river runs to the sea.\nIt is long and wide.\nA bridge of stone stands near its mouth today.\n\n"
+    )
+    assert document.paragraphs is None
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        ({"namespace": 1}, "other_namespaces"),
+        ({"is_redirect": True}, "redirects"),
+        ({"text": b"#REDIRECT [[Sea]]"}, "redirects"),
+        ({"model": b"css"}, "other_content_models"),
+        ({"text": b"'''River''' may refer to:\n* [[A]]\n* [[B]]\n{{disambiguation}}"}, "disambiguation_pages"),
+        ({"text": b"{{infobox}}"}, "empty"),
+        ({"text": b""}, "empty"),
+    ],
+)
+def test_a_page_that_is_left_out_is_counted_by_name(given: dict[str, Any], count: str, file: InputFile) -> None:
+    assert DocumentExtractor(PLAIN, file).extract(page(**given)) == count
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        ({"namespaces": (0, 1)}, {"namespace": 1}),
+        ({"keep_redirects": True}, {"is_redirect": True}),
+        ({"keep_disambiguation": True}, {"text": PROSE + b"\n{{disambiguation}}"}),
+    ],
+)
+def test_options_keep_what_is_left_out_otherwise(
+    options: dict[str, Any], given: dict[str, Any], file: InputFile
+) -> None:
+    document = extracted(DocumentExtractor(with_options(**options), file).extract(page(**given)))
+    assert document.text.startswith(b"The river runs to the sea.\n")
+
+
+def test_titles_are_the_first_sentence_where_they_are_kept(file: InputFile) -> None:
+    extractor = DocumentExtractor(with_options(keep_titles=True), file)
+    assert extracted(extractor.extract(page())).text.startswith(b"River\nThe river runs to the sea.\n")
+    # A title alone is no document, and a document without a title has none.
+    assert extractor.extract(page(text=b"")) == "empty"
+    untitled = Document(document_id="", title=b"", text=b"A text.")
+    assert extracted(extractor.extract(untitled)).text == b"A text.\n\n"
+
+
+def test_a_document_is_identified_by_its_id_or_its_text(file: InputFile) -> None:
+    extractor = DocumentExtractor(PLAIN, dataclasses.replace(file, date=""))
+    named = Document(document_id="a-7", title=b"", text=b"A text.")
+    assert extracted(extractor.extract(named)).identity == "a-7"
+    nameless = Document(document_id="", title=b"", text=b"A text.")
+    assert extracted(extractor.extract(nameless)).identity == hashlib.sha256(b"A text.").hexdigest()
+
+
+def test_the_quality_filters_reason_is_the_count(file: InputFile) -> None:
+    extractor = DocumentExtractor(with_options(quality=QualityOptions(min_characters=40, drop_stubs=True)), file)
+    assert extractor.extract(page(text=b"Too short a text.")) == "too_short"
+    assert extractor.extract(page(text=PROSE + b"\n{{geo-stub}}")) == "stub_pages"
+    assert extractor.extract(page(text=b" \n")) == "empty"
+    extracted(extractor.extract(page()))
+
+
+@pytest.mark.parametrize("keep_titles", [False, True])
+def test_paragraphs_are_signed_where_they_stand(keep_titles: bool, file: InputFile) -> None:
+    quality = QualityOptions(drop_duplicates=True, min_duplicate_words=5)
+    text = PROSE + b"\n\nA short one.\n\n" + PROSE.split(b"\n\n")[0]
+    document = extracted(
+        DocumentExtractor(with_options(quality=quality, keep_titles=keep_titles), file).extract(page(text=text))
+    )
+    rows = document.paragraphs
+    assert rows is not None
+    first = b"The river runs to the sea.\nIt is long and wide.\n"
+    second = b"A bridge of stone stands near its mouth today.\n"
+    starts, sizes = rows["offset"].tolist(), rows["size"].tolist()
+    assert [document.text[start : start + size] for start, size in zip(starts, sizes, strict=True)] == [
+        first,
+        second,
+        first,
+    ]
+    assert rows["sentences"].tolist() == [2, 1, 2]
+    assert rows["body"].tolist() == [6, 6, 6]  # lines of the document; the title is none
+    assert rows["exact"][0] == rows["exact"][2] != rows["exact"][1]
+
+
+def test_signing_paragraphs_changes_no_text(file: InputFile) -> None:
+    quality = QualityOptions(drop_duplicates=True)
+    signing = DocumentExtractor(with_options(quality=quality), file)
+    assert extracted(signing.extract(page())).text == extracted(DocumentExtractor(PLAIN, file).extract(page())).text
+
+
+def test_wikiextractors_text_and_its_doc_blocks(file: InputFile) -> None:
+    text = b"'''Rivers''' run.\n==History==\n* old\nThey are old."
+    options = with_options(extractor="wikiextractor")
+    # WikiExtractor leaves out headings of sections without text and items of lists.
+    assert extracted(DocumentExtractor(options, file).extract(page(text=text))).text.startswith(b"Rivers run.\n")
+    blocks = DocumentExtractor(dataclasses.replace(options, doc_blocks=True), file)
+    block = extracted(blocks.extract(page(text=text)))
+    assert block.text.startswith(
+        b'<doc id="12" url="https://test.wikipedia.org/wiki?curid=12" title="River">\nRiver\n\nRivers run.'
+    )
+    assert block.text.endswith(b"\n</doc>\n")
+    # It knows redirects by the dump's <redirect/> alone.
+    assert blocks.extract(page(is_redirect=True)) == "redirects"
+    extracted(blocks.extract(page(text=b"#REDIRECT [[Sea]]")))
+
+
+def test_mlperfs_chain_takes_no_other_documents(file: InputFile) -> None:
+    extractor = DocumentExtractor(with_options(extractor="wikiextractor", doc_blocks=True), file)
+    document = Document(document_id="1", title=b"", text=b"A text.")
+    with pytest.raises(UnusableInputError, match="MLPerf's clean-up takes a dump or WikiExtractor's files"):
+        extractor.extract(document)
+    # It ends the run, and is no bad page.
+    with pytest.raises(UnusableInputError):
+        extract_or_reject(extractor, document)
+
+
+def test_a_page_that_cannot_be_processed_is_rejected_with_the_reason(file: InputFile) -> None:
+    extractor = DocumentExtractor(PLAIN, file)
+    assert extract_or_reject(extractor, RejectedPage(title="T", reason="not UTF-8")) == RejectedDocument(
+        title="T", reason="not UTF-8"
+    )
+    rejected = extract_or_reject(extractor, page(text=None, title=b"Bad \xff"))
+    assert isinstance(rejected, RejectedDocument)
+    assert rejected.title == "Bad \ufffd"
+    assert rejected.reason.startswith("extraction failed: TypeError: ")
+
+
+def test_an_extractor_is_kept_for_its_file_and_options(file: InputFile) -> None:
+    extractor = document_extractor(PLAIN, file, "", "")
+    assert document_extractor(with_options(), file, "", "") is extractor
+    assert document_extractor(with_options(keep_titles=True), file, "", "") is not extractor
+    assert document_extractor(PLAIN, dataclasses.replace(file, date="2011-01-01"), "", "") is not extractor
+
+
+def test_pages_without_a_date_take_the_day_on_which_wikipedia_began(tmp_path: Path, file: InputFile) -> None:
+    clock = page(text=b"It is {{CURRENTYEAR}} here.")
+    assert extracted(DocumentExtractor(PLAIN, file).extract(clock)).text == b"It is 2010 here.\n\n"
+    dateless = dataclasses.replace(file, date="")
+    assert extracted(DocumentExtractor(PLAIN, dateless).extract(clock)).text == b"It is 2001 here.\n\n"

@@ -1,0 +1,62 @@
+"""Text shards on disk: which files patterns name, and what their names say."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from transforms.errors import UnusableInputError
+from transforms.shards.text_files import describe_text_shard, find_texts
+
+
+def write(path: Path, text: str = "A sentence.\n\n") -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+def test_patterns_name_files(tmp_path: Path) -> None:
+    paths = [write(tmp_path / name) for name in ("a.txt", "b.txt", "c.json")]
+    assert [text.path for text in find_texts([f"{tmp_path}/*.txt"])] == paths[:2]
+    assert [text.path for text in find_texts([paths[2], paths[0]])] == [paths[2], paths[0]]
+
+
+def test_a_directory_of_extract_stands_for_its_shards_that_hold_text(tmp_path: Path) -> None:
+    shards = [("part-00000-of-00002", "A.\n\n"), ("part-00001-of-00002", "B.\n\n"), ("eval.txt", "")]
+    paths = [write(tmp_path / name, text) for name, text in shards]
+    write(tmp_path / "part-00000-of-00009")  # of an older build
+    entries = [{"name": name, "bytes": len(text)} for name, text in shards]
+    (tmp_path / "manifest.json").write_text(json.dumps({"shards": entries}))
+    assert [text.path for text in find_texts([str(tmp_path)])] == paths[:2]
+
+
+def test_a_pattern_that_names_nothing_is_unusable(tmp_path: Path) -> None:
+    with pytest.raises(UnusableInputError, match="no file"):
+        find_texts([f"{tmp_path}/*.txt"])
+
+
+def test_two_files_of_one_name_are_unusable(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "x.txt")
+    write(tmp_path / "b" / "x.txt")
+    with pytest.raises(UnusableInputError, match=r"b/x\.txt and .*a/x\.txt would become one shard; rename one"):
+        find_texts([f"{tmp_path}/?/x.txt"])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "number"),
+    [
+        ("part-00003-of-00010", "train", 3),
+        ("eval.txt", "eval", 0),
+        ("eval-00002-of-00004.txt", "eval", 2),
+        ("novels.txt", "train", 7),
+        ("evaluation.txt", "eval", 0),
+        ("part-3", "train", 7),
+    ],
+)
+def test_a_name_of_extract_says_kind_and_number(name: str, kind: str, number: int, tmp_path: Path) -> None:
+    path = write(tmp_path / name, "Ä.\n\n")
+    shard = describe_text_shard((7, path))
+    assert (shard.path, shard.kind, shard.number) == (path, kind, number)
+    assert (shard.size, shard.sha256) == (5, hashlib.sha256("Ä.\n\n".encode()).hexdigest())
+    assert (shard.documents, shard.sentences, shard.inputs, shard.key) == (0, 0, {}, "")

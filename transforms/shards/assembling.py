@@ -1,0 +1,60 @@
+"""The plan of a text shard → the shard: byte ranges of fragments, copied one after another."""
+
+import dataclasses
+from typing import Any
+
+import apache_beam as beam
+
+from transforms.shards.fragments import read_ranges
+from transforms.shards.options import ExtractionOptions
+from transforms.shards.planning import ShardPlan
+from transforms.shards.text_shards import TextShard, article_md5, write_once
+from transforms.storage import files
+
+
+def assemble_text_shard(plan: ShardPlan, extraction: ExtractionOptions, output: str) -> TextShard:
+    """Writes a shard from its fragments, unless it is there already with the same content."""
+    pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
+    key, record = write_once(plan.name, pieces, output, lambda path: _write_shard(path, plan, extraction, output))
+    return TextShard(
+        path=files.join(output, plan.name),
+        kind=plan.kind,
+        number=plan.number,
+        size=record["size"],
+        sha256=record["sha256"],
+        documents=plan.documents,
+        sentences=plan.sentences,
+        inputs=plan.inputs,
+        key=key,
+    )
+
+
+def _write_shard(path: str, plan: ShardPlan, extraction: ExtractionOptions, output: str) -> dict[str, Any]:
+    """Writes the file of a shard, and returns its completion record."""
+    eval_blocks: list[bytes] = []
+    with files.new_file(path) as file:
+        for fragment, ranges in plan.pieces:
+            for block in read_ranges(fragment, ranges, extraction, output):
+                file.write(block)
+                if plan.kind == "eval":
+                    eval_blocks.append(block)
+    articles = [article for article in b"".join(eval_blocks).split(b"\n\n") if article]
+    return {"size": file.size, "sha256": file.sha256, "md5": [article_md5(article) for article in articles]}
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class AssembleTextShards(beam.PTransform):
+    """Writes planned shards.
+
+    Input: ShardPlan. Output: TextShard, the description of the file written.
+    """
+
+    extraction: ExtractionOptions
+    output: str
+
+    def expand(self, plans: beam.PCollection) -> beam.PCollection:
+        return (
+            plans
+            | "Spread" >> beam.Reshuffle()
+            | "Assemble" >> beam.Map(assemble_text_shard, self.extraction, self.output)  # TextShard
+        )

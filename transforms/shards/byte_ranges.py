@@ -1,0 +1,33 @@
+"""Byte ranges of a file, as int64 arrays [n, 2] of start and end: each range holds the bytes from start up to end."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def ranges_of(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The byte ranges [n, 2] of the rows of a table that has the fields `offset` and `size`."""
+    starts = rows["offset"].astype(np.int64)
+    return np.stack([starts, starts + rows["size"]], axis=1)
+
+
+def merge_ranges(ranges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Joins ranges [n, 2], which are in order and do not overlap, where one starts at the end of another, [k, 2]."""
+    starts, ends = ranges[:, 0], ranges[:, 1]
+    is_first = np.ones(len(ranges), bool)
+    is_first[1:] = starts[1:] != ends[:-1]
+    is_last = np.roll(is_first, -1)
+    return np.stack([starts[is_first], ends[is_last]], axis=1)
+
+
+def cut_out(ranges: npt.NDArray[np.int64], holes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """What is left, [k, 2], of ranges [n, 2] without the holes [h, 2] that lie in them.
+
+    Both are in order and without overlaps. A hole lies within one range, or outside of all and then counts for nothing.
+    """
+    # What is left starts where a range starts or a hole ends, and ends where a hole starts or a range ends. A hole
+    # outside of all ranges, or at the edge of one, gives a pair that ends no later than it starts.
+    starts = np.sort(np.concatenate([ranges[:, 0], holes[:, 1]]))
+    ends = np.sort(np.concatenate([ranges[:, 1], holes[:, 0]]))
+    return np.stack([starts, ends], axis=1)[starts < ends]

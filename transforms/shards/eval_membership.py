@@ -1,0 +1,53 @@
+"""Eval membership: which documents are held out for evaluation.
+
+The hash of a document's id and the seed puts all documents of all corpora into one order, and the first of that order
+are held out. So a document stays in or out when the dump is built again, and neither the container of the input, nor
+its cut into units, nor the number of workers has a say in it.
+"""
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import UnusableInputError
+from transforms.shards.options import SplitOptions
+
+_HASH_BYTES = 8
+_HASHES = 2 ** (8 * _HASH_BYTES)
+
+
+def eval_hash(seed: int, identity: str) -> int:
+    """A document's place in the order of eval membership: uniform in 0..2^64-1, from the seed and its id alone."""
+    digest = hashlib.sha256(f"{seed}:eval:{identity}".encode()).digest()
+    return int.from_bytes(digest[:_HASH_BYTES], "big")
+
+
+def choose_eval(hashes: npt.NDArray[np.uint64], options: SplitOptions) -> npt.NDArray[np.bool_]:
+    """Marks the documents of the eval set.
+
+    With a fraction, a document is in when its hash is below a threshold, whatever else the corpus holds: membership
+    never changes when the data is rebuilt. With a count, the documents of the smallest hashes are in, the earlier one
+    where two are equal.
+
+    Args:
+      hashes: `eval_hash` of each document, [documents].
+      options: the fraction or the count.
+
+    Returns:
+      True for each document of the eval set, [documents].
+
+    Raises:
+      UnusableInputError: the count is more than there are documents.
+    """
+    if options.eval_fraction is not None:
+        is_below: npt.NDArray[np.bool_] = hashes < np.uint64(int(options.eval_fraction * _HASHES))
+        return is_below
+    count = options.num_eval_articles or 0
+    if count > len(hashes):
+        raise UnusableInputError(
+            f"--num_eval_articles {count} is more than the {len(hashes)} articles there are; ask for fewer."
+        )
+    is_eval = np.zeros(len(hashes), bool)
+    is_eval[np.argsort(hashes, kind="stable")[:count]] = True
+    return is_eval

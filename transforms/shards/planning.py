@@ -1,0 +1,212 @@
+"""Fragments → the plan of all text shards and the eval set, from the documents' tables alone.
+
+Shard boundaries count text bytes and eval membership depends on a document's id, so neither the container of the
+input nor the way it was cut into units changes a byte of a shard. Where duplicate paragraphs are dropped, the plan
+decides on them first, and then counts without them.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import UnusableInputError
+from transforms.grouping import GroupAll
+from transforms.shards.byte_ranges import cut_out, ranges_of
+from transforms.shards.counts import sum_counts
+from transforms.shards.duplicates import DROPPED, find_duplicates
+from transforms.shards.eval_membership import choose_eval
+from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_tables
+from transforms.shards.options import DEFAULT_SHARD_SIZE_MB, ExtractionOptions, SplitOptions
+from transforms.shards.text_shards import KIND, ShardKind, shard_name
+from transforms.storage import progress
+
+MEGABYTE = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ShardPlan:
+    """What goes into a shard: byte ranges of fragments, in order.
+
+    pieces: fragments, each with its ranges [k, 2], start and end. size: their bytes.
+    """
+
+    name: str
+    kind: ShardKind
+    number: int
+    documents: int
+    sentences: int
+    size: int
+    pieces: tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The input files that the shard draws from, each with its sha256."""
+        return {fragment.batch.file.path: fragment.batch.file.sha256 for fragment, _ in self.pieces}
+
+
+def cut_shards(sizes: npt.NDArray[np.int64], shard_bytes: float) -> npt.NDArray[np.int64]:
+    """Gives each document the number of its shard, for even shards of at most about `shard_bytes`.
+
+    A document belongs to the shard in whose share of the text it starts; shards in which none starts do not count.
+
+    Args:
+      sizes: bytes of each document, [documents].
+      shard_bytes: how much text a shard takes at most, but for the rest of its last document.
+
+    Returns:
+      The numbers, [documents]: they start at 0 and never fall nor leave one out.
+    """
+    if not len(sizes):
+        return np.zeros(0, np.int64)
+    total = int(sizes.sum())
+    shares = max(1, math.ceil(total / shard_bytes))
+    starts = np.cumsum(sizes) - sizes
+    # starts * shares stays below 2^63 up to 9 * 10^18 bytes * shards: 16 TB of text in 500,000 shards.
+    numbers = (starts * shares) // max(1, total)
+    without_gaps: npt.NDArray[np.int64] = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return without_gaps
+
+
+@dataclasses.dataclass(frozen=True)
+class _Documents:
+    """The documents of all fragments that go into shards, in order.
+
+    fragments: the descriptions. owner: the place of each document's fragment among them, [documents]. extents: the
+    documents' rows of TABLE as extracted. table: the same rows, their sizes and sentences without the paragraphs that
+    are dropped. dropped: these paragraphs, rows of DROPPED.
+    """
+
+    fragments: Sequence[Fragment]
+    owner: npt.NDArray[np.int64]
+    extents: npt.NDArray[Any]
+    table: npt.NDArray[Any]
+    dropped: npt.NDArray[Any]
+
+    def pieces(self, rows: npt.NDArray[np.int64]) -> tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]:
+        """What is left of the documents of these rows: byte ranges of fragments."""
+        pieces = []
+        for number, ranges in ranges_by_fragment(self.extents, self.owner, rows).items():
+            start, end = np.searchsorted(self.dropped["fragment"], [number, number + 1])
+            holes = ranges_of(self.dropped[start:end])
+            pieces.append((self.fragments[number], cut_out(ranges, holes)))
+        return tuple(pieces)
+
+
+def _read_documents(
+    ordered: Sequence[Fragment], options: SplitOptions, extraction: ExtractionOptions, output: str
+) -> _Documents:
+    table, owner = read_tables(ordered, output)
+    if not extraction.quality.finds_duplicates:
+        table = table[: options.max_documents]
+        return _Documents(ordered, owner[: options.max_documents], table, table, np.zeros(0, DROPPED))
+    dropped = find_duplicates(ordered, extraction, output)
+    document = _documents_of(dropped, ordered, table, owner)
+    reduced = table.copy()
+    np.subtract.at(reduced["size"], document, dropped["size"])
+    np.subtract.at(reduced["sentences"], document, dropped["sentences"])
+    dropped_sentences = table["sentences"] - reduced["sentences"]
+    is_left = np.ones(len(table), bool)
+    # `body` leaves the title out: a title alone is no document.
+    is_left[document] = dropped_sentences[document] < dropped["body"]
+    if options.max_documents is not None:
+        is_left[options.max_documents :] = False
+    return _Documents(ordered, owner[is_left], table[is_left], reduced[is_left], dropped)
+
+
+def _documents_of(
+    dropped: npt.NDArray[Any], ordered: Sequence[Fragment], table: npt.NDArray[Any], owner: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The row of the document in which each dropped paragraph lies, [dropped]."""
+    # Offsets are counted through the texts of all fragments, as if these were one.
+    fragment_starts = np.cumsum([0, *(fragment.size for fragment in ordered)])
+    document_starts = fragment_starts[owner] + table["offset"]
+    paragraph_starts = fragment_starts[dropped["fragment"]] + dropped["offset"]
+    rows: npt.NDArray[np.int64] = np.searchsorted(document_starts, paragraph_starts, side="right") - 1
+    return rows
+
+
+def plan_text_shards(
+    fragments: Iterable[Fragment], options: SplitOptions, extraction: ExtractionOptions, output: str
+) -> list[ShardPlan]:
+    """Plans all shards from the fragments' tables, in whatever order the fragments come: training text, then eval.
+
+    Raises:
+      UnusableInputError: no document is left for training, or fewer than the eval set needs.
+    """
+    ordered = in_order(fragments)
+    documents = _read_documents(ordered, options, extraction, output)
+    table = documents.table
+    if not len(table):
+        raise UnusableInputError(
+            f"No article is left of {_inputs_text(ordered)} after the filters ({_counts_text(ordered)}); check the "
+            "input and --namespaces."
+        )
+    is_eval = choose_eval(table["hash"], options)
+    if is_eval.all():
+        raise UnusableInputError(f"All {len(table)} articles fall into the eval set; hold out fewer.")
+    plans = [
+        *_plan_kind("train", documents, np.flatnonzero(~is_eval), options),
+        *_plan_kind("eval", documents, np.flatnonzero(is_eval), options),
+    ]
+    progress.announce(output, KIND, pieces=len(plans), size=int(table["size"].sum()))
+    return plans
+
+
+def _plan_kind(
+    kind: ShardKind, documents: _Documents, rows: npt.NDArray[np.int64], options: SplitOptions
+) -> list[ShardPlan]:
+    """Plans the shards of a kind from the rows of its documents; there is one shard even if it has none."""
+    table = documents.table
+    shard_bytes = (options.shard_size_mb or DEFAULT_SHARD_SIZE_MB) * MEGABYTE
+    numbers = cut_shards(table["size"][rows].astype(np.int64), shard_bytes)
+    count = int(numbers.max()) + 1 if len(numbers) else 1
+    bounds = np.searchsorted(numbers, np.arange(count + 1))
+    plans = []
+    for number in range(count):
+        shard_rows = rows[bounds[number] : bounds[number + 1]]
+        plans.append(
+            ShardPlan(
+                name=shard_name(kind, number, count),
+                kind=kind,
+                number=number,
+                documents=len(shard_rows),
+                sentences=int(table["sentences"][shard_rows].sum()),
+                size=int(table["size"][shard_rows].sum()),
+                pieces=documents.pieces(shard_rows),
+            )
+        )
+    return plans
+
+
+def _inputs_text(fragments: Sequence[Fragment]) -> str:
+    paths = sorted({fragment.batch.file.path for fragment in fragments})
+    return paths[0] if len(paths) == 1 else f"{len(paths)} files"
+
+
+def _counts_text(fragments: Sequence[Fragment]) -> str:
+    counts = sum_counts(fragment.counts for fragment in fragments)
+    return ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in counts.items())
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class PlanTextShards(beam.PTransform):
+    """Plans the shards once all fragments are known.
+
+    Input: Fragment. Output: ShardPlan.
+    """
+
+    split: SplitOptions
+    extraction: ExtractionOptions
+    output: str
+
+    def expand(self, fragments: beam.PCollection) -> beam.PCollection:
+        return (
+            fragments
+            | "Together" >> GroupAll()
+            | "Plan" >> beam.FlatMap(plan_text_shards, self.split, self.extraction, self.output)  # ShardPlan
+        )
