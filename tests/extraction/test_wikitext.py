@@ -17,7 +17,8 @@ from transforms.extraction.kernels.structure import (
     structure,
 )
 from transforms.extraction.kernels.tables import PADDING, RULE_SLACK
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.extraction.options import WikitextOptions
+from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.site import Site
 
 
@@ -199,9 +200,9 @@ def test_extract(english: WikitextExtractor, wikitext: str, text: str) -> None:
 
 
 def test_options_keep_headings_and_drop_lists() -> None:
-    extractor = WikitextExtractor(Site(), WikitextOptions(headings="keep", lists="drop", appendices="keep"))
+    extractor = WikitextExtractor(Site(), WikitextOptions(headings="keep", lists="drop"))
     page = "== ''A'' [[b]] ==\n* c\n: d\n# e\n=== References ===\nf\n== References ==\n* g\nh"
-    assert text_of(extractor, page) == "A b\nd\nReferences\nf\nReferences\nh"
+    assert text_of(extractor, page) == "A b\nd\nReferences\nf"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +233,6 @@ def test_sentences_of_lists_stay(item: str) -> None:
     [
         ({"headings": "maybe"}, "headings is 'maybe'; it must be one of drop, keep"),
         ({"lists": ""}, "lists is ''"),
-        ({"appendices": "no"}, "appendices is 'no'"),
         ({"date": "yesterday"}, "date is 'yesterday'; it must be a day such as"),
         ({"expansion_depth": 0}, "expansion_depth is 0; it must be at least 1"),
         ({"expansion_characters": -1}, "expansion_characters is -1"),
@@ -432,7 +432,7 @@ def test_any_bytes_are_taken(page: bytes) -> None:
 
 EXTRACTORS = {
     "en": WikitextExtractor(Site(), WikitextOptions(headings="keep")),
-    "zh": WikitextExtractor(Site(language="zh"), WikitextOptions(appendices="keep")),
+    "zh": WikitextExtractor(Site(language="zh"), WikitextOptions(lists="keep")),
 }
 
 

@@ -55,7 +55,6 @@ from transforms.extraction.kernels.tables import (
     LISTS_SENTENCES,
     NAMESPACE_FILE,
     RULE_SLACK,
-    SETTING_KEEP_APPENDICES,
     SETTING_KEEP_HEADINGS,
     SETTING_LISTS,
     TAG_INLINE,
@@ -198,8 +197,7 @@ def enter_section(page, o, tables):  # type: ignore[no-untyped-def]
     level = state[STATE_LEVEL]
     if level <= state[STATE_SKIP_LEVEL]:
         state[STATE_SKIP_LEVEL] = 0
-    keeps_all = tables.settings[SETTING_KEEP_APPENDICES] != 0
-    if state[STATE_SKIP_LEVEL] == 0 and level <= DEEPEST_APPENDIX and not keeps_all:
+    if state[STATE_SKIP_LEVEL] == 0 and level <= DEEPEST_APPENDIX:
         start, end = trim(page.out, state[STATE_LINE_START], o)
         if find(tables, np.int64(DOMAIN_SECTION), page.out, start, end) >= 0:
             state[STATE_SKIP_LEVEL] = level

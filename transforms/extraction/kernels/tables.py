@@ -76,16 +76,15 @@ LISTS_SENTENCES = 2
 
 SETTING_KEEP_HEADINGS = 0
 SETTING_LISTS = 1  # LISTS_*
-SETTING_KEEP_APPENDICES = 2
-SETTING_YEAR = 3  # the dump's date
-SETTING_MONTH = 4
-SETTING_DAY = 5
-SETTING_GROUP_OFFSET = 6  # the thousands separator in the pool
-SETTING_GROUP_LENGTH = 7
-SETTING_GROUP_FROM = 8  # digits from which numbers are grouped
-SETTING_DECIMAL_OFFSET = 9  # the decimal separator in the pool
-SETTING_DECIMAL_LENGTH = 10
-SETTINGS = 11
+SETTING_YEAR = 2  # the dump's date
+SETTING_MONTH = 3
+SETTING_DAY = 4
+SETTING_GROUP_OFFSET = 5  # the thousands separator in the pool
+SETTING_GROUP_LENGTH = 6
+SETTING_GROUP_FROM = 7  # digits from which numbers are grouped
+SETTING_DECIMAL_OFFSET = 8  # the decimal separator in the pool
+SETTING_DECIMAL_LENGTH = 9
+SETTINGS = 10
 
 # Programs of rules. A selector names an argument: see rules.find_argument. A jump is a place in Tables.code, taken
 # where a test fails.
