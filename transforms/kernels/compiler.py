@@ -18,7 +18,21 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     Division by zero follows NumPy's rules; nothing checks array bounds.
     """
-    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    return _compiled(function, _nrt=True)
+
+
+def lean_kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` as `kernel` does, but without counting references to arrays, so that it cannot make any.
+
+    It is for functions that take many arrays apart, such as named tuples of them: each field that is looked at would be
+    counted up and down, at several times the cost of the look. (`_nrt` is numba's name for that; 0.61 to 0.68 have it.)
+    """
+    return _compiled(function, _nrt=False)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    njit: Any = numba.njit
+    dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
     dispatcher._cache = KernelCache(dispatcher)
     return dispatcher
 
