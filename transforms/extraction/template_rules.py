@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transforms.errors import UnusableInputError
-from transforms.extraction.kernels import wikitext as kernels
+from transforms.extraction.kernels import tables as kernels
 
 _FORMATS = {
     "number": kernels.FORMAT_NUMBER,
@@ -70,7 +70,7 @@ def _fold(text: bytes) -> bytes:
 
 @dataclass
 class WordTable:
-    """Collects the strings, names and programs that become the arrays of kernels.wikitext.Tables."""
+    """Collects the strings, names and programs that become the arrays of kernels.tables.Tables."""
 
     pool: bytearray = field(default_factory=bytearray)
     code: list[int] = field(default_factory=lambda: [0])
@@ -86,7 +86,7 @@ class WordTable:
         return self._offsets[text]
 
     def selector(self, argument: str) -> int:
-        """The number by which programs name an argument; see kernels.wikitext.find_argument."""
+        """The number by which programs name an argument; see kernels.rules.find_argument."""
         if argument.isascii() and argument.isdigit() and argument != "0":
             return int(argument)
         name = argument.encode()
@@ -111,18 +111,18 @@ class WordTable:
         encoded = text.encode()
         self.add(domain, name, self.intern(encoded), len(encoded))
 
-    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32]]:
-        """(words, pool, code) as kernels.wikitext.Tables has them."""
+    def arrays(self) -> tuple[NDArray[np.void], NDArray[np.uint8], NDArray[np.int32]]:
+        """(words, pool, code) as kernels.tables.Tables has them."""
         capacity = 16
         while capacity < 2 * len(self.entries):
             capacity *= 2
-        words = np.zeros((capacity, 6), np.int32)
+        words = np.zeros(capacity, kernels.WORD)
         offsets = {key: self.intern(key) for _, key in self.entries}
         for (domain, key), (value, second) in self.entries.items():
             source = np.frombuffer(key or b"\0", np.uint8)
             code = int(kernels.hash_bytes(FOLD, domain, source, 0, len(key)))
             row = code & (capacity - 1)
-            while words[row, 1] != 0:
+            while words["domain"][row] != 0:
                 row = (row + 1) & (capacity - 1)
             words[row] = (code, domain, offsets[key], len(key), value, second)
         return words, np.frombuffer(bytes(self.pool) or b"\0", np.uint8).copy(), np.array(self.code, np.int32)

@@ -1,6 +1,6 @@
 """Wikitext to plain text: the text of a site's pages.
 
-The work is done by compiled kernels (transforms.kernels.wikitext); this module builds their tables from what the
+The work is done by compiled kernels (transforms.extraction.kernels); this module builds their tables from what the
 dump says of its site (`Site`), from what is known of its language (languages.py) and from the rules for templates
 (template_rules.py).
 """
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from transforms.errors import UnusableInputError
 from transforms.extraction import languages, template_rules
-from transforms.extraction.kernels import wikitext as kernels
+from transforms.extraction.kernels import tables as kernels
+from transforms.extraction.kernels.wikitext import extract, is_disambiguation
 from transforms.extraction.languages import Language
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_expansion import ExpansionLimits, TemplateExpander
@@ -26,7 +27,7 @@ from transforms.inputs.site import Site
 _KEPT_BYTES = 1 << 20  # of the page buffer; a larger one is given back after the page that needed it
 _REDIRECT_BYTES = 400  # of a page's start in which a redirect is looked for
 _SHORTEST_REDIRECT_WORD = 4  # characters of a word that redirects without being known
-_CASED_CODES = 0x600  # code points whose letters rules change the case of: Latin, Greek, Cyrillic, Armenian
+
 
 # Numbers of namespaces, on every wiki.
 _FILE = 6
@@ -150,10 +151,10 @@ def _byte_classes(stops: bytes, variants: bool) -> NDArray[np.uint8]:
 
 
 def _case_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """The upper and the lower case of the first code points, uint16 [_CASED_CODES] each."""
-    upper = np.arange(_CASED_CODES, dtype=np.uint16)
+    """The upper and the lower case of the first code points, uint16 [kernels.CASED] each."""
+    upper = np.arange(kernels.CASED, dtype=np.uint16)
     lower = upper.copy()
-    for code in range(_CASED_CODES):
+    for code in range(kernels.CASED):
         for cases, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
             # Mappings that change the length in UTF-8 or in characters are left out.
             if len(form) == 1 and len(form.encode()) == len(chr(code).encode()):
@@ -166,7 +167,6 @@ def _settings(
 ) -> NDArray[np.int64]:
     """The numbers that tell the kernels of the options and the language, int64 [kernels.SETTINGS]."""
     settings = np.zeros(kernels.SETTINGS, np.int64)
-    settings[kernels.SETTING_VARIANTS] = bool(language.variants)
     settings[kernels.SETTING_KEEP_HEADINGS] = options.headings == "keep"
     settings[kernels.SETTING_LISTS] = _LISTS[options.lists]
     settings[kernels.SETTING_YEAR : kernels.SETTING_DAY + 1] = (date.year, date.month, date.day)
@@ -176,8 +176,6 @@ def _settings(
     ):
         settings[setting] = words.intern(separator)
         settings[setting + 1] = len(separator)
-    for i, keyword in enumerate((b"display", b"none", b"class")):
-        settings[kernels.SETTING_KEYWORDS + i] = words.intern(keyword)
     settings[kernels.SETTING_GROUP_FROM] = language.group_from
     return settings
 
@@ -279,7 +277,7 @@ class WikitextExtractor:
         if title.endswith(self._title_ends):
             return True
         n = self._load(text)  # first: it may put a larger buffer in the place of self._text
-        return bool(kernels.is_disambiguation(self._text, n, self._tables))
+        return bool(is_disambiguation(self._text, n, self._tables))
 
     def extract(self, title: bytes, text: bytes) -> bytes:
         """The plain text of a page, UTF-8: one paragraph a line, no blank lines, no newline at the end.
@@ -294,5 +292,5 @@ class WikitextExtractor:
         if not room <= len(self._out) <= max(room, 2 * _KEPT_BYTES):
             self._out = np.empty(max(room, 2 * _KEPT_BYTES), np.uint8)
         name = np.frombuffer(title or b" ", np.uint8).copy()
-        length = kernels.extract(self._text, n, name, self._tables, self._out)
+        length = extract(self._text, n, name, self._tables, self._out)
         return self._out[:length].tobytes()

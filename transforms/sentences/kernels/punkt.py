@@ -251,7 +251,7 @@ def _is_word(model, number, scratch, count):  # type: ignore[no-untyped-def]
     first = model[LETTERS_AT] + model[model[STARTS_AT] + number]
     if model[LETTERS_AT] + model[model[STARTS_AT] + number + 1] - first != count:
         return False
-    for i in range(count):  # noqa: SIM110 (numba has no `all` of a generator)
+    for i in range(count):
         if model[first + i] != scratch[i]:
             return False
     return True
