@@ -79,8 +79,8 @@ _T_COLLOCATES = 64
 # Only tokens with one of these are looked at by the second pass.
 _T_UNSURE = _T_ABBREVIATION | _T_ELLIPSIS | _T_NUMBER | _T_INITIAL | _T_COLLOCATES
 
-_HASH_START = np.uint64(14695981039346656037)  # FNV-1a, over code points
-_HASH_FACTOR = np.uint64(1099511628211)
+HASH_START = np.uint64(14695981039346656037)  # FNV-1a, over code points
+HASH_FACTOR = np.uint64(1099511628211)
 
 _FULL_STOP, _QUESTION, _EXCLAMATION = ord("."), ord("?"), ord("!")
 _COMMA, _HYPHEN, _NEWLINE = ord(","), ord("-"), ord("\n")
@@ -264,7 +264,7 @@ def _lower_and_hash(model, data, start, end, scratch):  # type: ignore[no-untype
     Stops early, with a number above `model[LONGEST_WORD]`, when there are more than a word has.
     """
     count = 0
-    hashed = _HASH_START
+    hashed = HASH_START
     at = start
     while at < end:
         if count > model[LONGEST_WORD]:
@@ -279,14 +279,14 @@ def _lower_and_hash(model, data, start, end, scratch):  # type: ignore[no-untype
                 code = _FINAL_SIGMA if _sigma_is_final(model, data, start, end, at) else _SMALL_SIGMA
             elif code == _DOTTED_I:
                 scratch[count] = ord("i")
-                hashed = (hashed ^ np.uint64(scratch[count])) * _HASH_FACTOR
+                hashed = (hashed ^ np.uint64(scratch[count])) * HASH_FACTOR
                 count += 1
                 code = _DOT_ABOVE
             else:
                 code += entry(model, code) >> DELTA_SHIFT
             at += size
         scratch[count] = code
-        hashed = (hashed ^ np.uint64(scratch[count])) * _HASH_FACTOR
+        hashed = (hashed ^ np.uint64(scratch[count])) * HASH_FACTOR
         count += 1
     return count, hashed
 
