@@ -4,24 +4,18 @@ import numpy as np
 
 from transforms.characters.kernels.characters import ASCII, SPACE, character, stripped_end, stripped_start
 from transforms.extraction.kernels.wikiextractor_bytes import (
-    BLANK,
-    CLOSE_BRACKET,
-    COLON,
-    DELETE,
     GREATER_MARK,
     LESS_MARK,
     NOTHING_TO_DO,
-    OPEN_BRACKET,
-    PIPE,
     QUOTE_MARK,
-    SLASH,
-    STOP,
-    TAB,
     copy,
     match,
     packed,
+    skip_space,
 )
 from transforms.kernels import kernel
+from transforms.kernels.ascii import CLOSE_BRACKET, COLON, DELETE, OPEN_BRACKET, PERIOD, PIPE, SLASH, TAB
+from transforms.kernels.ascii import SPACE as BLANK
 
 
 @kernel
@@ -209,7 +203,7 @@ _IMAGE_SCHEMES, _IMAGE_SCHEME_STARTS = packed((b"http://", b"https://"))
 def _is_image_address(model, data, start, end):  # type: ignore[no-untyped-def]
     """Whether a label is the address of an image, which is dropped."""
     slash = _find_last(data, SLASH, start, end)
-    dot = _find_last(data, STOP, start, end)
+    dot = _find_last(data, PERIOD, start, end)
     if slash < start or dot < slash + 2:
         return False
     good = False
@@ -240,12 +234,7 @@ def _label_start(model, data, at):  # type: ignore[no-untyped-def]
     while is_address:
         at += length
         is_address, length = _is_address_character(model, data, at, data.size)
-    while at < data.size:
-        properties, length = character(model, data, at)
-        if not properties & SPACE:
-            break
-        at += length
-    return at
+    return skip_space(model, data, at)
 
 
 @kernel

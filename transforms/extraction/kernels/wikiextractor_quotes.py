@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from transforms.extraction.kernels.wikiextractor_bytes import APOSTROPHE, NEWLINE, NOTHING_TO_DO, QUOTE_MARK, copy
+from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, QUOTE_MARK, copy
 from transforms.kernels import kernel
+from transforms.kernels.ascii import APOSTROPHE, NEWLINE
 
 # Apostrophes in a row.
 _ITALIC, _BOLD, _BOLD_ITALIC = 2, 3, 5
