@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transforms.characters.kernels.characters import SPACE, character
-from transforms.kernels import kernel
+from transforms.kernels import lean_kernel
 from transforms.kernels.ascii import LOWER_CASE, UPPER_A, UPPER_Z
 
 NOTHING_TO_DO = -1
@@ -35,13 +35,13 @@ def packed(names: Iterable[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]
     return np.frombuffer(b"".join(names), np.uint8).copy(), starts
 
 
-@kernel
+@lean_kernel
 def lower(byte):  # type: ignore[no-untyped-def]
     """A byte, in lower case if it is an ASCII letter."""
     return byte | LOWER_CASE if UPPER_A <= byte <= UPPER_Z else byte
 
 
-@kernel
+@lean_kernel
 def copy(data, start, end, out, written):  # type: ignore[no-untyped-def]
     """Copies bytes `start:end` behind what is written to `out`; returns how many bytes are written then."""
     for at in range(start, end):
@@ -50,7 +50,7 @@ def copy(data, start, end, out, written):  # type: ignore[no-untyped-def]
     return written
 
 
-@kernel
+@lean_kernel
 def letter_at(data, at):  # type: ignore[no-untyped-def]
     """The character at byte `at` as Python's patterns compare it in either case, and its size; 0 for others."""
     byte = data[at]
@@ -66,7 +66,7 @@ def letter_at(data, at):  # type: ignore[no-untyped-def]
     return 0, 1
 
 
-@kernel
+@lean_kernel
 def match(data, at, names, starts, number):  # type: ignore[no-untyped-def]
     """Where the packed name of this number ends that starts at byte `at`, in whatever case; -1 if it is not there."""
     for i in range(starts[number], starts[number + 1]):
@@ -79,7 +79,7 @@ def match(data, at, names, starts, number):  # type: ignore[no-untyped-def]
     return at
 
 
-@kernel
+@lean_kernel
 def skip_space(model, data, at):  # type: ignore[no-untyped-def]
     """Where the white space ends that starts at byte `at`."""
     while at < data.size:

@@ -4,7 +4,7 @@ import numpy as np
 
 from transforms.characters.kernels.characters import ALPHA, ASCII, DIGIT, character, character_before
 from transforms.extraction.kernels.wikiextractor_bytes import copy
-from transforms.kernels import kernel
+from transforms.kernels import kernel, lean_kernel
 from transforms.kernels.ascii import (
     ASTERISK,
     CLOSE_BRACE,
@@ -93,7 +93,7 @@ def tidy_lines(model, data, out):  # type: ignore[no-untyped-def]
     return _tidy_commas(out, written)
 
 
-@kernel
+@lean_kernel
 def _tidy_commas(text, size):  # type: ignore[no-untyped-def]
     written = 0
     commas = 0
@@ -113,7 +113,7 @@ def _tidy_commas(text, size):  # type: ignore[no-untyped-def]
     return written
 
 
-@kernel
+@lean_kernel
 def _is_left_over(data, start, end):  # type: ignore[no-untyped-def]
     """Whether a line is what a table, a note in brackets, or dropped text leaves behind."""
     if data[start] in (OPEN_BRACE, PIPE) or data[end - 1] == CLOSE_BRACE:
@@ -125,7 +125,7 @@ def _is_left_over(data, start, end):  # type: ignore[no-untyped-def]
     return start == end
 
 
-@kernel
+@lean_kernel
 def _is_heading(data, start, end):  # type: ignore[no-untyped-def]
     if end - start < 4 or data[start] != EQUALS or data[start + 1] != EQUALS:
         return False
@@ -139,7 +139,7 @@ def _is_heading(data, start, end):  # type: ignore[no-untyped-def]
 _LINE_EMPTY, _LINE_HEADING, _LINE_PLUS, _LINE_INDENTED, _LINE_LIST, _LINE_LEFT_OVER, _LINE_BLANK, _LINE_TEXT = range(8)
 
 
-@kernel
+@lean_kernel
 def _line_kind(data, start, end):  # type: ignore[no-untyped-def]
     """Which of the _LINE_… kinds bytes `start:end`, a line without its newline, are."""
     if start == end:
@@ -158,7 +158,7 @@ def _line_kind(data, start, end):  # type: ignore[no-untyped-def]
     return _LINE_BLANK if first == BLANK else _LINE_TEXT
 
 
-@kernel
+@lean_kernel
 def _write_plus_line(data, start, end, out, written):  # type: ignore[no-untyped-def]
     """Writes a line that starts with `++`, without its first and last two characters, as a sentence."""
     start += 2

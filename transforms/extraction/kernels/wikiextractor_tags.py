@@ -5,7 +5,7 @@ import numpy as np
 from transforms.characters.kernels.characters import ALPHA, ASCII, DIGIT, SPACE, character, character_before
 from transforms.extraction.kernels.wikiextractor_braces import END, START, drop_spans, nested_spans
 from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, copy, letter_at, match, packed, skip_space
-from transforms.kernels import kernel
+from transforms.kernels import kernel, lean_kernel
 from transforms.kernels.ascii import EXCLAMATION, GREATER_THAN, HYPHEN, LESS_THAN, LOWER_A, SLASH
 
 _WORD = ALPHA | DIGIT  # \w
@@ -34,7 +34,7 @@ for _number, _name in enumerate(_NAMES):
     _NUM_BY_LETTER[_letter] += 1
 
 
-@kernel
+@lean_kernel
 def _name_at(model, data, at):  # type: ignore[no-untyped-def]
     """The number of the element whose name is the word at byte `at`, and where the name ends; -1 for no such."""
     if at >= data.size:
@@ -51,7 +51,7 @@ def _name_at(model, data, at):  # type: ignore[no-untyped-def]
     return -1, at
 
 
-@kernel
+@lean_kernel
 def _seek(data, byte, found, at):  # type: ignore[no-untyped-def]
     """The first such byte from `at` on (the text's end if none), `found` being what an earlier search gave."""
     if found < at:
@@ -69,7 +69,7 @@ _SOLIDUS = 3  # the `/` before it, with nothing but white space in between, or -
 _NUM_SEARCHES = 4
 
 
-@kernel
+@lean_kernel
 def _comment_end(data, start, searches):  # type: ignore[no-untyped-def]
     """Where the comment ends whose `<` is byte `start`, or -1 if it is none."""
     size = data.size
@@ -85,7 +85,7 @@ def _comment_end(data, start, searches):  # type: ignore[no-untyped-def]
     return at + 3 if at + 2 < size else -1
 
 
-@kernel
+@lean_kernel
 def _solidus_before(model, data, greater, searches):  # type: ignore[no-untyped-def]
     """The `/` before the `>` at byte `greater`, with nothing but white space in between, or -1."""
     if searches[_SOLIDUS_OF] != greater:
@@ -100,7 +100,7 @@ def _solidus_before(model, data, greater, searches):  # type: ignore[no-untyped-
     return searches[_SOLIDUS]
 
 
-@kernel
+@lean_kernel
 def _closing_tag_end(model, data, start):  # type: ignore[no-untyped-def]
     """Where the closing tag of a formatting element ends whose `</` is at byte `start`, or -1 if it is none."""
     number, end = _name_at(model, data, skip_space(model, data, start + 2))
@@ -109,7 +109,7 @@ def _closing_tag_end(model, data, start):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@lean_kernel
 def _opening_tag_end(model, data, start, ends, searches):  # type: ignore[no-untyped-def]
     """Where the tag ends, to be dropped, whose `<` is byte `start`, or -1.
 
