@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.inputs.corpus import Document, ReadOptions, RejectedPage
+from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
 from transforms.storage import files
 

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.inputs.corpus import ReadOptions, RejectedPage
+from transforms.inputs.documents import RejectedPage
+from transforms.inputs.options import ReadOptions
 from transforms.inputs.formats import detect_format
 from transforms.inputs.mediawiki import Page, dump_date, read_header, site_base
 from transforms.inputs.site import Site

@@ -68,7 +68,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_sweep_takes_only_what_nobody_writes(tmp_path: Path) -> None:
     killed = (
-        "import os, sys; from transforms import files\n"
+        "import os, sys; from transforms.storage import files\n"
         "context = files.new_file(sys.argv[1]); file = context.__enter__(); file.write(b'half'); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", killed, str(tmp_path / "dead")], check=False).returncode == 9

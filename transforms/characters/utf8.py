@@ -1,8 +1,8 @@
-"""Whether bytes are UTF-8."""
+"""Validity of UTF-8."""
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether it is valid UTF-8."""
+    """Whether `text` is valid UTF-8 (RFC 3629)."""
     try:
         text.decode("utf-8")
     except UnicodeDecodeError:

@@ -87,7 +87,7 @@ def _row_group_starts(metadata: Any) -> list[int]:
 
 
 def _row_group_start(group: Any) -> int:
-    offsets = []
+    offsets: list[int] = []
     for number in range(group.num_columns):
         column = group.column(number)
         offsets.append(column.data_page_offset)
