@@ -1,4 +1,4 @@
-"""The properties of characters by which sentences are split: a table for each set of rules, pinned to a Unicode version."""
+"""The properties of characters for sentence splitting: a table for each set of rules, pinned to a Unicode version."""
 
 import functools
 from pathlib import Path
@@ -48,7 +48,7 @@ _PROPERTY_BITS = dict(
 
 @functools.cache
 def character_tables(rules: CharacterRules) -> NDArray[np.int32]:
-    """The character tables of a set of rules: one int32 array, whose layout characters/kernels/characters.py describes."""
+    """The character tables of a set of rules: one int32 array, laid out as kernels/characters.py says."""
     entries = np.zeros(runs.NUM_CODE_POINTS, np.int32)
     for run in runs.read_runs((_DATA / f"{rules}.tsv").read_text(encoding="utf-8")):
         bits = sum(_PROPERTY_BITS[letter] for letter in run.letters)

@@ -162,7 +162,7 @@ def sha256_of(path: str) -> str:
 
 
 def stored_checksum(path: str) -> str | None:
-    """Cloud Storage's own checksum (crc32c) of an object, which takes no reading; None elsewhere or for a missing object.
+    """The crc32c that Cloud Storage keeps of an object, without reading it; None elsewhere and for a missing object.
 
     An upload counts as finished only when this is the checksum of the bytes that were sent.
     """

@@ -20,10 +20,10 @@ _PACKAGES = ("maskmill", "apache-beam", "numba", "numpy", "nltk")
 
 
 def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> None:
-    """Claims an output directory for a stage with these parameters, unless an earlier run has claimed it for the same.
+    """Claims an output directory for a stage with these parameters, unless an earlier run has.
 
     Raises:
-      UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or to other
+      UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
         parameters.
     """
     if files.is_local(output) and os.path.isdir(output) and not os.access(output, os.W_OK | os.X_OK):
