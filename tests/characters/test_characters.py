@@ -86,6 +86,18 @@ def test_code_points_and_places_are_those_of_the_text(text: str) -> None:
     assert before == places[::-1]
 
 
+@settings(max_examples=200, deadline=None)
+@given(texts)
+@example(EDGES)
+def test_code_points_are_written_as_python_encodes_them(text: str) -> None:
+    out = np.zeros(4 * len(text), np.uint8)
+    size = 0
+    for character in text:
+        size = kernels.put_code_point(out, size, ord(character))
+    assert out[:size].tobytes() == text.encode()
+    assert not out[size:].any()
+
+
 @pytest.mark.parametrize("rules", RULES)
 def test_the_tables_have_the_properties_of_python(rules: CharacterRules) -> None:
     tables = character_tables(rules)

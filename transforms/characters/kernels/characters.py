@@ -1,4 +1,4 @@
-"""Kernels for the characters of UTF-8 bytes: validity, code points, properties.
+"""Kernels for the characters of UTF-8 bytes: validity, code points and back, properties.
 
 Layout. The tables are one int32 array. The PAGE entries of a code point's page start at `tables[PAGES + (code >> 8)]`;
 page 0 starts at ASCII. An entry is `delta << DELTA_SHIFT | properties`: the distance to the lower-case letter, and the
@@ -96,6 +96,28 @@ def code_at(data, at):  # type: ignore[no-untyped-def]
     if lead < _LEAD_4:
         return (lead & 0x0F) << 12 | second << 6 | third, 3
     return (lead & 0x07) << 18 | second << 12 | third << 6 | np.int64(data[at + 3]) & _BITS, 4
+
+
+@kernel
+def put_code_point(out, size, code):  # type: ignore[no-untyped-def]
+    """Writes a code point as UTF-8 behind out[:size] and returns the new size."""
+    if code < _ASCII_END:
+        out[size] = code
+        return size + 1
+    if code < 0x800:
+        out[size] = 0xC0 | (code >> 6)
+        out[size + 1] = _CONTINUES | (code & _BITS)
+        return size + 2
+    if code < 0x10000:
+        out[size] = 0xE0 | (code >> 12)
+        out[size + 1] = _CONTINUES | ((code >> 6) & _BITS)
+        out[size + 2] = _CONTINUES | (code & _BITS)
+        return size + 3
+    out[size] = 0xF0 | (code >> 18)
+    out[size + 1] = _CONTINUES | ((code >> 12) & _BITS)
+    out[size + 2] = _CONTINUES | ((code >> 6) & _BITS)
+    out[size + 3] = _CONTINUES | (code & _BITS)
+    return size + 4
 
 
 @kernel

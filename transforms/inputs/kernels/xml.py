@@ -18,6 +18,7 @@ eight bytes. `marks`, int64[N_MARKS], describes a page by indexes into `data` an
 import numpy as np
 import numpy.typing as npt
 
+from transforms.characters.kernels.characters import put_code_point
 from transforms.kernels import kernel
 
 Bytes = npt.NDArray[np.uint8]
@@ -331,7 +332,7 @@ def unescape(data: Bytes, words: Words, begin: int, end: int, out: Bytes) -> int
         value, length = _reference(data, i + 1, end)
         if length == 0:
             return -1
-        size = _put(out, size, value)
+        size = put_code_point(out, size, value)
         i += 1 + length
 
 
@@ -405,28 +406,6 @@ def _number(data: Bytes, start: int, end: int) -> tuple[np.int64, int]:
     if i == first or i >= end or value == 0 or _FIRST_SURROGATE <= value <= _LAST_SURROGATE:
         return np.int64(0), 0
     return value, i + 1 - start
-
-
-@kernel
-def _put(out: Bytes, size: int, value: int) -> int:
-    """Writes a code point as UTF-8 behind out[:size] and returns the new size."""
-    if value < 0x80:
-        out[size] = value
-        return size + 1
-    if value < 0x800:
-        out[size] = 0xC0 | (value >> 6)
-        out[size + 1] = 0x80 | (value & 63)
-        return size + 2
-    if value < 0x10000:
-        out[size] = 0xE0 | (value >> 12)
-        out[size + 1] = 0x80 | ((value >> 6) & 63)
-        out[size + 2] = 0x80 | (value & 63)
-        return size + 3
-    out[size] = 0xF0 | (value >> 18)
-    out[size + 1] = 0x80 | ((value >> 12) & 63)
-    out[size + 2] = 0x80 | ((value >> 6) & 63)
-    out[size + 3] = 0x80 | (value & 63)
-    return size + 4
 
 
 def views_of(data: bytes) -> tuple[Bytes, Words]:
