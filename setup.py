@@ -1,10 +1,13 @@
 """Packaging. Dataflow's --setup_file needs this to be a real setup.py."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
+# Read, not imported: a build of the package starts without its dependencies, and without this folder on the path.
+VERSION = re.findall(r'^__version__ = "(.+)"$', (HERE / "maskmill" / "__init__.py").read_text("utf-8"), re.MULTILINE)[0]
 
 TENSORFLOW = [
     "tensorflow>=2.19,<3",
@@ -21,9 +24,11 @@ DEV = [
     "cryptography>=42",
     "gcp-storage-emulator>=2026.7",
     "hypothesis>=6.100",
+    "import-linter>=2",
     "mypy>=1.11",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "pytest>=8",
+    "pytest-xdist>=3",
     "ruff>=0.6",
     "types-PyYAML",
     "types-psutil",
@@ -31,15 +36,14 @@ DEV = [
 
 setup(
     name="maskmill",
-    version="0.1.0",
+    version=VERSION,
     description="Wikipedia dumps and text corpora to masked-language-model pre-training data, on Apache Beam",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     license_files=["LICENSE", "NOTICE"],
     python_requires=">=3.11,<3.14",
-    packages=find_packages(include=["pipelines*", "transforms*", "training*"]),
-    py_modules=["maskmill"],
+    packages=find_packages(include=["maskmill*", "pipelines*", "transforms*", "training*"]),
     package_data={"": ["data/*", "data/*/*", "data/*/*/*"]},
     install_requires=[
         "apache-beam[gcp]>=2.65,<3",
@@ -58,7 +62,7 @@ setup(
         "dev": DEV,
         "all": TENSORFLOW + DEV,
     },
-    entry_points={"console_scripts": ["maskmill = maskmill:main"]},
+    entry_points={"console_scripts": ["maskmill = maskmill.command:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Science/Research",

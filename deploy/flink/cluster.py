@@ -300,7 +300,7 @@ class Cluster:
         (configuration / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in values.items()))
         (configuration / "log4j.properties").write_text(LOG4J)
         worker = self.directory / "worker"
-        harness = shlex.join([sys.executable, str(HERE / "worker.py")])
+        harness = shlex.join([sys.executable, "-P", str(HERE / "worker.py")])
         log = shlex.quote(str(self.directory / "log" / "workers.log"))
         worker.write_text(f'#!/bin/sh\nexec {harness} "$@" >>{log} 2>&1\n')
         worker.chmod(0o755)

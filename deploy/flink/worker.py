@@ -18,7 +18,7 @@ from google.protobuf import json_format, text_format
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 # A Python without it fails here and at once, not after minutes of waiting for a client that cannot answer.
-import transforms  # noqa: F401
+from maskmill.command import foreign_package
 
 
 def provision(worker_id: str, endpoint: str) -> beam_provision_api_pb2.ProvisionInfo:
@@ -40,6 +40,8 @@ class _WorkerId(grpc.UnaryUnaryClientInterceptor):
 
 def main() -> None:
     """Reads the contract's flags and runs the harness to its end."""
+    if (sentence := foreign_package()) is not None:
+        sys.exit(f"maskmill: {sentence}")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--id", required=True)
     parser.add_argument("--provision_endpoint", required=True)

@@ -20,6 +20,8 @@ import pytest
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import completions, files
 
+pytestmark = pytest.mark.long
+
 BUCKET = "maskmill-bucket"
 LARGE = 40 << 20  # more than two of the 16 MiB pieces that an upload is sent in
 

@@ -1,116 +1,245 @@
-"""Where machine code is kept: warm second processes, other CPUs, read-only installs without a home."""
+"""Where machine code is kept: warm second processes, other CPUs, installs without a home, several versions."""
 
+import logging
 import os
-import shutil
+import pickle
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
+from transforms.kernels import cache, kernel
+from transforms.kernels.memory import load_u8
 
-# Compiles one small kernel, or loads it, and says where machine code came from and whether any was made.
-USE = """
-import sys
-{before}
-from transforms.kernels.crc32c import masked_crc32c, warm_up
-warm_up()
-stats = masked_crc32c.stats
-print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
-"""
+DAY = 24 * 60 * 60.0
 
 
-def use(cwd: Path, environment: dict[str, str], before: str = "") -> tuple[int, int]:
-    """Runs the kernel in a process of its own; returns how often its code was loaded, and compiled."""
-    base = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_")) and k not in ("HOME", "TMPDIR")}
-    done = subprocess.run(
-        [sys.executable, "-c", USE.format(before=before)],
-        env=base | environment,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr
-    hits, misses = done.stdout.split()
-    return int(hits), int(misses)
+def first_byte(array: Any) -> Any:
+    return load_u8(array, 0) + 1
+
+
+Use = Callable[..., tuple[int, int]]
 
 
 @pytest.fixture
-def install(tmp_path: Path) -> Path:
-    """A copy of the package, never compiled."""
-    target = tmp_path / "install"
-    shutil.copytree(ROOT / "transforms", target / "transforms", ignore=shutil.ignore_patterns("__pycache__", "data"))
-    return target
+def use(monkeypatch: pytest.MonkeyPatch) -> Use:
+    """Calls a kernel that this process has not compiled yet; returns how often its code was loaded, and compiled."""
+
+    def call(*directories: Path) -> tuple[int, int]:
+        monkeypatch.setattr(cache, "cache_directories", lambda: directories)
+        compiled = kernel(first_byte)
+        assert compiled(np.full(1, 7, np.uint8)) == 8
+        return sum(compiled.stats.cache_hits.values()), sum(compiled.stats.cache_misses.values())
+
+    return call
 
 
-def code_in(directory: Path) -> set[Path]:
-    return set(directory.rglob("*.nbc"))
+def code_in(directory: Path) -> list[Path]:
+    """The files of machine code in a directory."""
+    return sorted(directory.glob("*.machine-code"))
 
 
-def test_a_second_process_loads_what_the_first_compiled(install: Path) -> None:
-    assert use(install, {"HOME": "/dev/null"}) == (0, 1)
-    kept = code_in(install)
-    assert kept
-    assert use(install, {"HOME": "/dev/null"}) == (1, 0)
-    assert code_in(install) == kept
+# ---- which directory
 
 
-def test_a_directory_that_is_named_is_used_alone(install: Path, tmp_path: Path) -> None:
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "named"), "HOME": "/dev/null"}
-    assert use(install, environment) == (0, 1)
-    assert use(install, environment) == (1, 0)
-    assert code_in(tmp_path / "named")
-    assert not code_in(install)
+def test_a_directory_that_is_named_is_used_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert cache.cache_directories.__wrapped__() == (tmp_path / "maskmill",)
 
 
-def test_a_read_only_install_without_a_home_uses_the_temporary_directory(install: Path, tmp_path: Path) -> None:
-    # Tests may run as root, whom no permission stops: a file stands where directories would be made.
-    (install / "transforms" / "kernels" / "__pycache__").write_text("")
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    environment = {"HOME": "/dev/null", "TMPDIR": str(temporary)}
-    assert use(install, environment) == (0, 1)
-    (kept,) = temporary.iterdir()
-    assert kept.stat().st_mode & 0o077 == 0
-    assert use(install, environment) == (1, 0)
-    # In a shared temporary directory, code that others may have put there is not run.
-    kept.chmod(0o777)
-    assert use(install, environment) == (0, 1)
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HOME"])
+def test_the_users_cache_directory_comes_before_the_temporary_one(
+    variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    home, temporary = cache.cache_directories.__wrapped__()
+    assert home == (tmp_path if variable == "XDG_CACHE_HOME" else tmp_path / ".cache") / "maskmill" / "kernels"
+    assert temporary.parent == Path(tempfile.gettempdir())
+    # Not below this checkout, nor named after it: every install of a user shares it.
+    assert ROOT.name not in temporary.name
 
 
-def test_nowhere_to_keep_code_is_no_error(install: Path) -> None:
+def test_code_is_written_to_the_first_directory_that_takes_it(use: Use, tmp_path: Path) -> None:
+    # Tests may run as root, whom no permission stops: a file stands where a directory would be made.
+    (tmp_path / "read-only").write_text("")
+    directories = (tmp_path / "read-only" / "kernels", tmp_path / "second", tmp_path / "third")
+    assert use(*directories) == (0, 1)
+    assert len(code_in(tmp_path / "second")) == 1
+    assert not (tmp_path / "third").exists()
+    assert use(*directories) == (1, 0)
+    assert use(tmp_path / "third", tmp_path / "second") == (1, 0)
+
+
+def test_nowhere_to_keep_code_is_no_error(use: Use, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
-        assert use(install, {"NUMBA_CACHE_DIR": "/dev/null"}) == (0, 1)
+        assert use(Path("/dev/null/kernels")) == (0, 1)
+    assert {(r.levelno, r.getMessage()) for r in caplog.records} == {
+        (logging.WARNING, "No directory can keep compiled kernels: each process compiles anew. Set NUMBA_CACHE_DIR.")
+    }
 
 
-def test_a_damaged_cache_is_made_anew(install: Path) -> None:
-    use(install, {})
-    for index in install.rglob("*masked_crc32c*.nbi"):
-        index.write_bytes(b"")
-    assert use(install, {}) == (0, 1)
-    assert use(install, {}) == (1, 0)
+def test_code_that_others_may_have_put_into_a_temporary_directory_is_not_run(
+    use: Use, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    directory = tmp_path / "kernels"
+    assert use(directory) == (0, 1)
+    assert directory.stat().st_mode & 0o077 == 0
+    assert use(directory) == (1, 0)
+    directory.chmod(0o777)
+    assert use(directory) == (0, 1)
+    directory.chmod(0o700)
+    directory.rename(tmp_path / "elsewhere")
+    directory.symlink_to(tmp_path / "elsewhere")
+    assert use(directory) == (0, 1)
 
 
-def test_a_change_in_what_a_kernel_calls_compiles_it_again(install: Path) -> None:
-    use(install, {})
-    with open(install / "transforms" / "kernels" / "memory.py", "a") as source:
-        source.write("\n# changed\n")
-    assert use(install, {}) == (0, 1)
-    assert use(install, {}) == (1, 0)
+# ---- which file
 
 
-def test_code_for_a_pinned_cpu_is_warm_on_another_cpu(install: Path) -> None:
-    pinned = {"NUMBA_CPU_NAME": "x86-64-v2" if os.uname().machine == "x86_64" else "generic", "NUMBA_CPU_FEATURES": ""}
+@pytest.mark.parametrize("content", ["empty", "zeros", "half", "other version"])
+def test_a_file_that_cannot_be_used_is_made_anew(content: str, use: Use, tmp_path: Path) -> None:
+    use(tmp_path)
+    (file,) = code_in(tmp_path)
+    whole = file.read_bytes()
+    # What is left in a pickle of a class whose module has moved.
+    gone = pickle.dumps(Path, protocol=0).replace(b"pathlib", b"transforms.kernels.gone")
+    replaced = {
+        "empty": b"",
+        "zeros": bytes(len(whole)),
+        "half": whole[: len(whole) // 2],
+        "other version": sha256(gone).digest() + gone,
+    }
+    file.write_bytes(replaced[content])
+    assert use(tmp_path) == (0, 1)
+    assert use(tmp_path) == (1, 0)
+    assert code_in(tmp_path) == [file]
+
+
+def test_types_of_arguments_have_files_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cache, "cache_directories", lambda: (tmp_path,))
+    for hits in (0, 2):
+        compiled = kernel(first_byte)
+        assert [compiled(np.full(1, 7, dtype)) for dtype in (np.uint8, np.uint32)] == [8, 8]
+        assert sum(compiled.stats.cache_hits.values()) == hits
+    assert len(code_in(tmp_path)) == 2
+
+
+def test_files_that_nobody_uses_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cache, "cache_directories", lambda: (tmp_path, tmp_path / "missing"))
+    ages = {"old.machine-code": 61, "new.machine-code": 59, "old.machine-code.1.incomplete": 61, "other.nbc": 1000}
+    now = time.time()
+    for name, days in ages.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (now - days * DAY, now - days * DAY))
+    assert cache.remove_unused(now - cache.KEPT_DAYS * DAY) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"new.machine-code", "other.nbc"}
+
+
+def test_a_file_in_use_is_marked_once_a_day(use: Use, tmp_path: Path) -> None:
+    use(tmp_path)
+    (file,) = code_in(tmp_path)
+    for age, is_marked in ((0.9 * DAY, False), (1.1 * DAY, True)):
+        written = time.time() - age
+        os.utime(file, (written, written))
+        assert use(tmp_path) == (1, 0)
+        assert (file.stat().st_mtime > written + 1) == is_marked
+
+
+# ---- several processes, installs and versions
+
+MODULE = """
+import values
+from transforms.kernels import kernel, memory
+
+@kernel
+def entry(array):
+    return memory.load_u8(array, 0) + values.LIMIT
+"""
+
+PROGRAM = """
+import numpy as np
+{before}
+import kernels_of_test
+stats = kernels_of_test.entry.stats
+print(kernels_of_test.entry(np.ones(1, np.uint8)), sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+
+
+def version(folder: Path, limit: int, comment: str = "") -> Path:
+    """A folder with a kernel that reaches a constant and an intrinsic through modules' names."""
+    folder.mkdir(exist_ok=True)
+    (folder / "values.py").write_text(f"LIMIT = {limit}\n")
+    (folder / "kernels_of_test.py").write_text(comment + MODULE)
+    return folder
+
+
+def run(folder: Path, directory: Path, before: str = "", **environment: str) -> tuple[int, ...]:
+    """Runs the kernel in a process of its own; returns its result and how often code was loaded, and compiled."""
+    base = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    given = {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "NUMBA_CACHE_DIR": str(directory)}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM.format(before=before)],
+        env=base | given | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return tuple(map(int, done.stdout.split()))
+
+
+def test_versions_share_a_directory(tmp_path: Path) -> None:
+    first, directory = version(tmp_path / "first", 3), tmp_path / "named"
+    assert run(first, directory) == (4, 0, 1)
+    # Another install of the same code compiles nothing, a comment here or there apart.
+    assert run(version(tmp_path / "second", 3, "# A comment.\n"), directory) == (4, 1, 0)
+    # Another version has a file of its own, though all that changed is a module's constant.
+    assert run(version(tmp_path / "second", 30), directory) == (31, 0, 1)
+    assert run(first, directory) == (4, 1, 0)
+    assert len(code_in(directory / "maskmill")) == 2
+    # Nothing is written beside the sources.
+    assert {path.suffix for path in first.rglob("*.*")} <= {".py", ".pyc"}
+
+
+def test_code_for_a_pinned_cpu_is_warm_on_another_cpu(tmp_path: Path) -> None:
+    folder, directory = version(tmp_path / "install", 3), tmp_path / "named"
+    cpu = "x86-64-v2" if os.uname().machine == "x86_64" else "generic"
+    pinned = {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": ""}
     other_cpu = (
         "import llvmlite.binding as llvm\n"
         "llvm.get_host_cpu_name = lambda: 'haswell'\n"
         "llvm.get_host_cpu_features = lambda: llvm.FeatureMap({'sse4.2': True, 'avx2': True})\n"
     )
-    assert use(install, pinned) == (0, 1)
-    assert use(install, pinned, other_cpu) == (1, 0)
-    # Without pinning the other CPU compiles again.
-    assert use(install, {}) == (0, 1)
+    assert run(folder, directory, **pinned) == (4, 0, 1)
+    assert run(folder, directory, other_cpu, **pinned) == (4, 1, 0)
+    # Without pinning it compiles again.
     if os.uname().machine == "x86_64":
-        assert use(install, {}, other_cpu) == (0, 1)
+        assert run(folder, directory, other_cpu) == (4, 0, 1)
+
+
+def test_warming_up_removes_what_nobody_uses(tmp_path: Path) -> None:
+    old = tmp_path / "maskmill" / "old.machine-code"
+    old.parent.mkdir()
+    old.touch()
+    os.utime(old, (0, 0))
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "transforms.kernels", "kernels"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    warmed, removed = done.stdout.splitlines()
+    assert warmed.startswith("transforms.kernels.crc32c, transforms.kernels.random: warm after ")
+    assert warmed.endswith(f"looked for in {tmp_path / 'maskmill'}")
+    assert removed == "removed 1 files that were not used for 60 days"
+    assert not old.exists()
+    # Each kernel that was compiled on the way is kept.
+    assert any(path.name.startswith("transforms.kernels.crc32c.masked_crc32c-") for path in code_in(old.parent))

@@ -14,8 +14,10 @@ import pytest
 import yaml
 from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 
-from pipelines import build_options, cli
+from pipelines import build_options, cli, local_worker
 from transforms.errors import UnusableInputError
+
+pytestmark = pytest.mark.long
 
 SECTIONS = {
     "extract": {"input": str(DUMP), "num_eval_articles": 7, "shard_size_mb": 0.5},
@@ -239,7 +241,7 @@ def test_a_full_disk_fails_with_one_sentence(workers: tuple[str, ...], tmp_path:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    return [p for p in psutil.Process(process.pid).children() if "pipelines.local_worker" in " ".join(p.cmdline())]
+    return [p for p in psutil.Process(process.pid).children() if local_worker.is_worker(p.cmdline())]
 
 
 def test_a_killed_worker_is_one_sentence_and_a_killed_build_leaves_no_worker(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -34,17 +33,3 @@ def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]
 def test_no_command_shows_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 2
     assert "usage: maskmill COMMAND" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("package", ["pipelines", "transforms", "training"])
-def test_foreign_packages_of_the_same_name_are_named(package: str, tmp_path: Path) -> None:
-    (tmp_path / package).mkdir()
-    (tmp_path / package / "__init__.py").write_text("")
-    program = "import sys; sys.path.insert(0, sys.argv[1]); sys.path.append(sys.argv[2]); import maskmill\n"
-    program += "sys.argv[1:] = ['--help']; sys.exit(maskmill.main())"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(tmp_path), str(ROOT)], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert f"another package named '{package}'" in done.stderr

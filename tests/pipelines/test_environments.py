@@ -19,6 +19,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.transforms.environments import python_sdk_dependencies
 
 from pipelines import environments, runner
+from pipelines.runner import Workload
 from transforms.errors import UnusableInputError
 
 
@@ -41,7 +42,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def options(*flags: str, paths: tuple[str, ...] = ()) -> PipelineOptions:
     """Beam's options as a command makes them."""
-    return runner.pipeline_options(flags, input_bytes=1, paths=paths)
+    return runner.pipeline_options(flags, Workload(input_bytes=1, pieces=None, paths=paths))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,9 @@ def test_a_local_run_starts_the_processes_that_are_of_use(
     megabytes: int, pieces: int | None, workers: int, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
-    direct = runner.pipeline_options((), input_bytes=megabytes << 20, pieces=pieces).view_as(DirectOptions)
+    direct = runner.pipeline_options((), Workload(input_bytes=megabytes << 20, pieces=pieces, paths=())).view_as(
+        DirectOptions
+    )
     assert (direct.direct_num_workers, direct.direct_running_mode) == (workers, mode)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.storage import files
-from transforms.storage.limits import one_shard_at_a_time
+from transforms.storage.limits import one_shard_at_a_time, refuse_nesting
 
 WORK_DIRECTORY = ".maskmill"
 
@@ -118,12 +118,18 @@ def once(
 ) -> dict[str, Any]:
     """The record of a piece that is finished, or that is made now, with no other one in this process.
 
+    Pieces do not nest: `make` may not call `once`.
+
     Args:
       output, kind, key: where the record lies.
       make: makes the piece's files and returns its record.
       written: gives, for a record, the name, size and sha256 of each file below `output` that the piece consists of.
         A record counts only while all of these files are intact.
+
+    Raises:
+      RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
     """
+    refuse_nesting()
     record = load(output, kind, key)
     if record is not None:
         stored = record.get("stored", {})

@@ -1,0 +1,47 @@
+"""What the `maskmill` command starts: it checks that Python finds maskmill's own packages, then hands over to them.
+
+The packages' names (pipelines, transforms, training) are common ones. Somebody else's package of the same name, earlier
+on the path, would be imported instead and fail somewhere in the middle of a run.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from maskmill import __version__
+
+# The folder that holds maskmill's packages: a checkout, or site-packages.
+HOME = Path(__file__).resolve().parent.parent
+
+# Each package, with a file below it that nobody else's has.
+_PACKAGES = {
+    "pipelines": "local_worker.py",
+    "transforms": "storage/completions.py",
+    "training": "launchers.py",
+}
+
+
+def foreign_package() -> str | None:
+    """One sentence about a package that Python would import instead of maskmill's own; None where there is none."""
+    for package, own_file in _PACKAGES.items():
+        spec = importlib.util.find_spec(package)
+        folder = Path(spec.origin).resolve().parent if spec is not None and spec.origin else None
+        if folder != HOME / package or not (folder / own_file).exists():
+            return (
+                f"Python finds another package named {package!r} ({folder or 'none'} instead of {HOME / package}); "
+                "take it off the path, or install maskmill in an environment of its own."
+            )
+    return None
+
+
+def main() -> int:
+    """Runs the command line of this process and returns its exit code."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"maskmill {__version__}")
+        return 0
+    if (sentence := foreign_package()) is not None:
+        print(f"maskmill: {sentence}", file=sys.stderr)
+        return 2
+    from pipelines import cli
+
+    return cli.main()

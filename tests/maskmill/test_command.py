@@ -1,0 +1,71 @@
+"""The start of the command: its version, and somebody else's packages of the same names on the path."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+import maskmill
+
+
+def run(*arguments: object, cwd: Path, path: str = str(ROOT)) -> subprocess.CompletedProcess[str]:
+    """Runs Python in `cwd`, with `path` as PYTHONPATH and without the working directory on the module path."""
+    return subprocess.run(
+        [sys.executable, "-P", *map(str, arguments)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def foreign_package(folder: Path, name: str) -> None:
+    """Puts an empty package of that name into a folder."""
+    (folder / name).mkdir()
+    (folder / name / "__init__.py").write_text("")
+
+
+def test_the_version_is_printed(tmp_path: Path) -> None:
+    done = run("-m", "maskmill", "--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"maskmill {maskmill.__version__}\n", "")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", maskmill.__version__)
+
+
+def test_the_package_is_built_with_the_same_version() -> None:
+    done = subprocess.run([sys.executable, "setup.py", "--version"], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == f"{maskmill.__version__}\n", done.stderr
+
+
+def test_the_package_imports_nothing_else(tmp_path: Path) -> None:
+    program = (
+        "import sys; import maskmill.command\n"
+        "loaded = {'apache_beam', 'tensorflow', 'numba', 'numpy', 'pipelines', 'transforms', 'training'}\n"
+        "print(sorted(loaded & set(sys.modules)))"
+    )
+    done = run("-c", program, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize("package", ["pipelines", "transforms", "training"])
+def test_a_foreign_package_earlier_on_the_path_is_named(package: str, tmp_path: Path) -> None:
+    foreign_package(tmp_path, package)
+    done = run("-m", "maskmill", "--help", cwd=tmp_path, path=f"{tmp_path}{os.pathsep}{ROOT}")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        f"maskmill: Python finds another package named '{package}' ({tmp_path / package} instead of {ROOT / package}); "
+        "take it off the path, or install maskmill in an environment of its own.\n"
+    )
+
+
+def test_packages_that_the_path_does_not_show_change_nothing(tmp_path: Path) -> None:
+    for package in ("pipelines", "transforms", "training"):
+        foreign_package(tmp_path, package)
+    done = run("-m", "maskmill", "--help", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: maskmill COMMAND")

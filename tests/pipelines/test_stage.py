@@ -1,0 +1,197 @@
+"""The contract of a stage: the list that everything walks, and what a run does with each of them."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import apache_beam as beam
+import pytest
+import yaml
+
+from pipelines import build, build_options, stages
+from pipelines.options import options_of
+from pipelines.runner import ProgressLine, Workload
+from pipelines.stage import Stage, run_stages
+from pipelines.stages import GRAPH_STAGES, STAGES, BuildSoFar, StageEntry
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.options import option
+from transforms.storage import files, manifest, progress
+
+IN_MEMORY = ("--direct_num_workers=1",)
+KIND = "numbers"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumbersOptions:
+    output: str = option(help="directory of the numbers")
+    count: int = option(3, help="how many numbers")
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise UnusableInputError(f"--count must be 1 or more, not {self.count}.")
+
+
+def write_number(number: int, output: str) -> int:
+    files.write_bytes(files.join(output, f"number-{number}"), str(number).encode())
+    return number
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumbersStage(Stage[NumbersOptions]):
+    """Input: nothing. Output: whole numbers, each written to a file."""
+
+    name: ClassVar[str] = "numbers"
+
+    @classmethod
+    def check(cls, options: NumbersOptions, *, is_first: bool) -> Self:
+        return cls(options=options, workload=Workload(input_bytes=0, pieces=options.count, paths=(options.output,)))
+
+    def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        return pipeline | "Count" >> beam.Create(range(self.options.count))
+
+    def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
+        written = elements | "Write" >> beam.Map(write_number, self.output)
+        return written, [written]
+
+    def close(self, elements: Sequence[Any]) -> None:
+        names = [{"name": f"number-{number}"} for number in sorted(elements)]
+        counts = {"numbers": {"sum": sum(elements)}}
+        manifest.write_manifest(
+            self.output, stage=self.name, parameters=self.parameters, inputs=[], shards=names, counts=counts
+        )
+
+    def progress(self) -> list[ProgressLine]:
+        return [ProgressLine(label="numbers", output=self.output, kind=KIND)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DoublesStage(NumbersStage):
+    """Input: whole numbers. Output: their doubles."""
+
+    name: ClassVar[str] = "doubles"
+
+    def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        return Stage.source(self, pipeline)
+
+    def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
+        return super().expand(elements | "Double" >> beam.Map(lambda number: 2 * number))
+
+
+def numbers(output: Path, count: int = 3) -> NumbersStage:
+    return NumbersStage.check(NumbersOptions(output=str(output), count=count), is_first=True)
+
+
+def doubles(output: Path) -> DoublesStage:
+    return DoublesStage.check(NumbersOptions(output=str(output)), is_first=False)
+
+
+def test_each_stage_reads_what_the_one_before_gives(tmp_path: Path) -> None:
+    manifests = run_stages([numbers(tmp_path / "a"), doubles(tmp_path / "b")], IN_MEMORY)
+    assert list(manifests) == ["numbers", "doubles"]
+    assert manifests["doubles"]["counts"] == {"numbers": {"sum": 6}}
+    assert sorted(p.name for p in (tmp_path / "b").glob("number-*")) == ["number-0", "number-2", "number-4"]
+    assert manifests["numbers"] == json.loads((tmp_path / "a" / "manifest.json").read_text())
+
+
+def test_every_option_but_the_output_is_in_the_manifest(tmp_path: Path) -> None:
+    assert run_stages([numbers(tmp_path / "a", 5)], IN_MEMORY)["numbers"]["parameters"] == {"count": 5}
+
+
+def test_no_stage_runs_where_one_cannot_have_its_directory(tmp_path: Path) -> None:
+    run_stages([numbers(tmp_path / "b")], IN_MEMORY)
+    with pytest.raises(UnusableInputError, match="belongs to 'numbers'"):
+        run_stages([numbers(tmp_path / "a"), doubles(tmp_path / "b")], IN_MEMORY)
+    assert not list((tmp_path / "a").glob("number-*"))
+
+
+def test_other_options_refuse_a_directory_that_was_made_before(tmp_path: Path) -> None:
+    run_stages([numbers(tmp_path / "a")], IN_MEMORY)
+    with pytest.raises(UnusableInputError, match=r"made with other parameters \(count=3, now 4\)"):
+        run_stages([numbers(tmp_path / "a", 4)], IN_MEMORY)
+
+
+def test_a_stage_that_reads_another_s_output_cannot_be_the_first(tmp_path: Path) -> None:
+    with pytest.raises(RunFailedError, match="TypeError: doubles reads what another stage makes"):
+        run_stages([doubles(tmp_path / "b")], IN_MEMORY)
+
+
+# ---- the list
+
+
+def test_a_new_stage_is_a_module_and_an_entry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    entry = StageEntry(
+        name="numbers",
+        help="counts",
+        options=NumbersOptions,
+        implementation=f"{__name__}:NumbersStage",
+        decided={"output": lambda so_far: so_far.folder("numbers")},
+    )
+    for module in (stages, build_options):
+        monkeypatch.setattr(module, "STAGES", (entry,))
+    monkeypatch.setattr(build, "GRAPH_STAGES", (entry,))
+    assert "  # how many numbers\n  count: 3" in build_options.print_config()
+    config = tmp_path / "build.yaml"
+    config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "numbers": {"count": 4}}))
+    manifests = build.run(build_options.read_build(str(config)), IN_MEMORY)
+    assert manifests["numbers"]["counts"] == {"numbers": {"sum": 6}}
+    config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "numbers": {"count": 0}}))
+    with pytest.raises(UnusableInputError, match="--count must be 1 or more, not 0"):
+        build_options.read_build(str(config))
+
+
+@pytest.mark.parametrize("entry", GRAPH_STAGES, ids=lambda entry: entry.name)
+def test_every_entry_is_kept_by_its_stage(entry: StageEntry) -> None:
+    stage = entry.load()
+    assert stage.name == entry.name
+    assert issubclass(stage, Stage)
+    assert set(entry.decided) < set(options_of(entry.options))
+    assert not getattr(stage, "__abstractmethods__", None)
+    assert "output" in entry.decided
+
+
+def test_training_is_no_stage_of_the_graph() -> None:
+    (train,) = [entry for entry in STAGES if entry.name == "train"]
+    with pytest.raises(ValueError, match="train is no stage of the graph"):
+        train.load()
+
+
+def test_each_stage_finds_its_input_where_the_one_before_put_it() -> None:
+    content = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v", "packed": True}, "train": {}}
+    made = build_options.make_build(content, where="x").stages
+    assert made["examples"].input == (made["extract"].output,) == ("o/text",)
+    assert made["train"].input_file == ("o/examples/part-*.tfrecord.gz",)
+    assert made["train"].eval_file == ("o/eval/eval.tfrecord",)
+    assert made["train"].vocab_file == "v"
+    assert BuildSoFar(output="gs://b/o", compat="none", stages={}).folder("text") == "gs://b/o/text"
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "sentence"),
+    [
+        ("extract", {"shard_size_mb": 0}, "--shard_size_mb must be positive"),
+        ("extract", {"num_eval_articles": 1, "eval_fraction": 0.5}, "exclude each other"),
+        ("extract", {"max_documents": 0}, "--max_documents must be 1 or more"),
+        ("extract", {"min_letter_share": 2}, "--min_letter_share must be between 0 and 1"),
+        ("extract", {"text_column": ""}, "text_column is empty"),
+        ("extract", {"headings": "some"}, "x: extract.headings must be one of drop, keep"),
+        ("examples", {"max_seq_length": 4}, "max_seq_length 4"),
+        ("examples", {"masked_lm_prob": 0}, "masked_lm_prob 0.0"),
+        ("examples", {"dupe_factor": 0}, "dupe_factor 0"),
+        ("train", {"train_batch_size": 0}, "--train_batch_size is 0"),
+    ],
+)
+def test_the_checks_of_every_step_run_when_a_build_is_read(
+    section: str, values: dict[str, object], sentence: str
+) -> None:
+    content: dict[str, Any] = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v"}}
+    content[section] = content.get(section, {}) | values
+    with pytest.raises(UnusableInputError, match=sentence):
+        build_options.make_build(content, where="x")
+
+
+def test_what_is_announced_is_what_the_display_reads(tmp_path: Path) -> None:
+    assert progress.announced(str(tmp_path), KIND) is None
+    progress.announce(str(tmp_path), KIND, pieces=3, size=70)
+    assert progress.announced(str(tmp_path), KIND) == progress.Announced(pieces=3, bytes=70)

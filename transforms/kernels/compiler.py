@@ -1,0 +1,77 @@
+"""The decorators of kernels, and their warm-up."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numba
+
+from transforms.kernels.cache import KernelCache
+
+_HERE = Path(__file__).resolve().parent
+
+
+# Nothing calls kernels from C: without `no_cfunc_wrapper` numba compiles a way to do so for each.
+_OPTIONS: Mapping[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` with numba on first call: no Python objects, GIL released, machine code kept on disk.
+
+    Division by zero follows NumPy's rules; nothing checks array bounds.
+    """
+    return _compiled(function, _nrt=True)
+
+
+def lean_kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` as `kernel` does, but without counting references to arrays, so that it cannot make any.
+
+    It is for functions that take arrays out of named tuples: each field that is looked at would be counted up and down,
+    at several times the cost of the look. `_nrt` is numba's private name for the counting (seen in numba 0.68).
+    """
+    return _compiled(function, _nrt=False)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Has numba copy `function` into each kernel that calls it, in place of a call.
+
+    It is for a piece of a large kernel that has a name of its own to be read, and one caller or few: a call would pass
+    each array of a named tuple as seven arguments. Each copy costs compile time, the more the larger the caller is.
+    """
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    njit: Any = numba.njit
+    dispatcher = njit(**_OPTIONS, **options)(function)
+    dispatcher._cache = KernelCache(dispatcher)
+    return dispatcher
+
+
+def kernel_modules() -> list[str]:
+    """The names of all modules that hold kernels: `transforms.kernels.*` and `transforms.STEP.kernels.*`."""
+    folders = [_HERE, *sorted(_HERE.parent.glob("*/kernels"))]
+    return [
+        ".".join((*folder.relative_to(_HERE.parent.parent).parts, module.name))
+        for folder in folders
+        for module in pkgutil.iter_modules([str(folder)])
+        if not module.name.startswith("_")
+    ]
+
+
+def warm(only: Sequence[str] = ()) -> list[str]:
+    """Compiles every kernel (or loads it, where it is cached); returns the modules' names.
+
+    `only` names steps (`extraction`) to warm instead of all.
+    """
+    warmed = []
+    for name in kernel_modules():
+        if only and name.split(".")[1] not in only:
+            continue
+        module = importlib.import_module(name)
+        if hasattr(module, "warm_up"):
+            module.warm_up()
+            warmed.append(name)
+    return warmed
