@@ -40,15 +40,16 @@ def page(
     older: Sequence[str] = (),
 ) -> str:
     """One page as MediaWiki writes it in a schema; `older` are the texts of revisions before the last."""
+    version = int(schema.removeprefix("0."))
     parts = [f"  <page>\n    <title>{escape(title)}</title>\n"]
-    if schema not in ("0.3", "0.4", "0.5"):
+    if version >= 6:
         parts.append(f"    <ns>{namespace}</ns>\n")
     parts.append(f"    <id>{number}</id>\n")
-    if redirect is not None and schema != "0.3":
-        parts.append(f"    <redirect title={quoteattr(redirect)} />\n" if schema >= "0.6" else "    <redirect />\n")
+    if redirect is not None and version >= 4:
+        parts.append(f"    <redirect title={quoteattr(redirect)} />\n" if version >= 6 else "    <redirect />\n")
     for k, content in enumerate([*older, text]):
-        named = f"      <model>{model}</model>\n      <format>text/x-wiki</format>\n" if schema >= "0.8" else ""
-        size = f'bytes="{len(content.encode())}" ' if schema == "0.11" else ""
+        named = f"      <model>{model}</model>\n      <format>text/x-wiki</format>\n" if version >= 8 else ""
+        size = f'bytes="{len(content.encode())}" ' if version == 11 else ""
         body = f'<text {size}xml:space="preserve">{escape(content, {chr(34): "&quot;"})}</text>'
         body = f"      {body}\n" if content else f'      <text {size}xml:space="preserve" />\n'
         parts += [
@@ -56,9 +57,9 @@ def page(
             f"      <timestamp>20{10 + k:02d}-01-02T03:04:05Z</timestamp>\n",
             "      <contributor>\n        <username>Someone</username>\n        <id>77</id>\n      </contributor>\n",
             "      <comment>a &lt;page&gt; of [[text]]</comment>\n",
-            f"      <origin>{1000 * number}</origin>\n" if schema == "0.11" else "",
-            # 0.8 wrote them behind the text.
-            body + "      <sha1>abc</sha1>\n" + named if schema == "0.8" else named + body,
+            f"      <origin>{1000 * number}</origin>\n" if version == 11 else "",
+            # Schema 0.8 has the model and the format behind the text.
+            body + "      <sha1>abc</sha1>\n" + named if version == 8 else named + body,
             "    </revision>\n",
         ]
     return "".join([*parts, "  </page>\n"])
