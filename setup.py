@@ -28,6 +28,7 @@ DEV = [
     "mypy>=1.11",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "pytest>=8",
+    "pytest-xdist>=3",
     "ruff>=0.6",
     "types-PyYAML",
     "types-psutil",

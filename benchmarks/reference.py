@@ -19,8 +19,11 @@ from itertools import zip_longest
 from pathlib import Path
 
 from benchmarks.measure import measure, print_machine, ratio
-from transforms.records.examples import MaskingOptions, make_instances, write_instances
-from transforms.records.tfrecord import parse_example, read_records
+from transforms.masking.instances import make_instances
+from transforms.masking.options import MaskingOptions
+from transforms.records.example_proto import parse_example
+from transforms.records.examples import write_instances
+from transforms.records.tfrecord import read_records
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer

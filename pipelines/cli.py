@@ -1,4 +1,4 @@
-"""The `maskmill` command, which `maskmill.py` calls. A stage's module, and Beam with it, is imported when it runs."""
+"""The `maskmill` command, which `maskmill/command.py` calls. It imports a stage, and Beam with it, only to run it."""
 
 import argparse
 import dataclasses
@@ -17,15 +17,20 @@ DONE, FAILED, UNUSABLE = 0, 1, 2
 
 # The order in which a summary shows the counts of a manifest.
 _STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
-# Of shards these counts, in this order (the manifest has more); of other steps all, what went in and came out first.
+# The summary shows these counts of shards, in this order; the manifest has more. Of other steps it shows all counts,
+# with what went in and what came out first.
 _SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available", "picked", "bytes")
 
 
 @dataclasses.dataclass(frozen=True)
 class _Command:
-    """A subcommand: its line in --help, what it adds to its parser, what runs it, whether Beam's flags go through.
+    """A subcommand.
 
-    What runs it may return an exit code of its own: 128 + the signal that ended a training, as shells do.
+    Attributes:
+      help: its line in --help.
+      add_arguments: adds its arguments to a parser.
+      run: runs it; may return an exit code of its own (128 + the signal that ended a training, as shells do).
+      beam: whether Beam's flags go through.
     """
 
     help: str
@@ -144,7 +149,7 @@ def _report(output: str, manifest: Mapping[str, Any]) -> None:
         print(f"  {step:<{width}} {shown}")
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
-        print(f"  {rejected:,} documents were set aside; {output}/rejected.jsonl names each with its reason.")
+        print(f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason.")
 
 
 COMMANDS: Mapping[str, _Command] = {
@@ -184,7 +189,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(_usage())
         return DONE if arguments else UNUSABLE
     name, rest = arguments[0], arguments[1:]
-    # Retries that succeed, or end in a sentence of ours, are nobody's business.
+    # A retry either succeeds or ends in a sentence of ours, so its log lines are noise.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     try:
         if name not in COMMANDS:
@@ -206,7 +211,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(sentence: str) -> None:
-    # In one write: what another thread logs meanwhile must not end up inside the sentence.
+    # One write, so that a line that another thread logs meanwhile does not end up inside the sentence.
     sys.stderr.write(sentence + "\n")
     sys.stderr.flush()
 

@@ -1,12 +1,12 @@
-"""What a maskmill command sets for the runners that work elsewhere, and what it checks before it hands over to them.
+"""What a command sets for Flink and Dataflow, and what it checks before it hands a job to them.
 
-One shard at a time a process, on every runner: the memory of a worker is then that of one shard, and CPU-bound steps
-do not take turns. `transforms.limits` holds to it inside a process, whatever a runner does; here the runner is told to
-give each process no more than it will work on, and as many processes as it has slots.
+On every runner a process works on one shard at a time, so that a worker needs the memory of one shard and CPU-bound
+steps do not take turns. `transforms.storage.limits` enforces this inside a process. This module tells the runner to
+start as many processes as it has slots, and to give each of them one piece of work.
 
-What the runners do not promise, and what follows, for all steps: elements come in any order and from any attempt, so
-a step that needs an order sorts by a number that the elements carry; a bundle can end anywhere, so nothing is
-collected over one; the values of a key are iterated once, and are descriptions of shards, never their text.
+Runners do not promise everything, so every step follows these rules. Elements come in any order and from any attempt:
+a step that needs an order sorts by a number that the elements carry. A bundle can end anywhere: no step collects
+anything over a bundle. The values of a key are iterated once; they are descriptions of shards, never text.
 """
 
 import json
@@ -56,7 +56,7 @@ def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) ->
       UnusableInputError: the runner cannot work with these options or paths.
     """
     if "--save_main_session" not in given:
-        # What workers run is in installed packages; nothing is defined in the program that submits.
+        # Workers import what they run from installed packages; the program that submits defines nothing.
         options.view_as(SetupOptions).save_main_session = False
     runner = options.view_as(StandardOptions).runner
     if runner == FLINK:
@@ -79,12 +79,12 @@ def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[s
     flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
     if "--job_endpoint" not in given:
         _complete_job_server(options, given)
-    # Else Beam stages a list of this machine's packages, in a directory that workers on other machines do not see.
+    # Without this Beam stages a list of this machine's packages in a directory that other machines do not see.
     options.view_as(DebugOptions).add_experiment("disable_logging_submission_environment")
     master = flink.flink_master.strip()
     if master in _EMBEDDED:
         if "--parallelism" not in given:
-            # Its Python part is this one process, unless the user brings workers.
+            # Embedded Flink runs the Python steps in this one process, unless the user brings workers.
             flink.parallelism = 1
         return
     for path in paths:
@@ -118,7 +118,7 @@ def _complete_job_server(options: PipelineOptions, given: Set[str]) -> None:
     if jar and files.is_local(jar) and not files.exists(jar):
         raise UnusableInputError(f"{jar}: there is no such job server; correct --flink_job_server_jar.")
     if not given & {"--job_server_jvm_properties", "--job_server_jvm_property"}:
-        # It lives as long as the job and only passes descriptions on: half of its CPU time went into its compiler.
+        # The job server only passes descriptions on. Half of its CPU time went into its just-in-time compiler.
         server.job_server_jvm_properties = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 
 
@@ -146,7 +146,7 @@ def _complete_dataflow(options: PipelineOptions, given: Set[str], paths: Iterabl
             "--setup_file ./setup.py."
         )
     if "--number_of_worker_harness_threads" not in given:
-        # Dataflow starts a process for each of a worker's CPUs; one thread in each is one shard in each.
+        # Dataflow starts a process for each CPU of a worker. With one thread each process works on one shard.
         debug.number_of_worker_harness_threads = 1
     if worker.sdk_container_image is not None and "--sdk_location" not in given:
         setup.sdk_location = "container"

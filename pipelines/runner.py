@@ -1,4 +1,4 @@
-"""Runs a stage's Beam graph: the local runner by default, any other by its name, with one sentence for a failure."""
+"""Runs a Beam graph, on the local runner by default, and turns a failure into one sentence."""
 
 import contextlib
 import dataclasses
@@ -109,7 +109,7 @@ def run(
       UnusableInputError, RunFailedError: what a step raised, whichever process it ran in; anything else that
         went wrong is a RunFailedError with the cause attached.
     """
-    # A failure reaches the user as one sentence (`_one_sentence`), not as Beam's log of every attempt at it.
+    # Beam logs every attempt at a step that fails; the user gets one sentence instead (`_one_sentence`).
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     watched = Progress(lines) if lines and all(files.is_local(line.output) for line in lines) else None
     with (
@@ -131,12 +131,12 @@ _WORKER_LOG = "workers.log"
 
 
 def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
-    """The local runner. Its worker processes are ours, and what they print goes to a log of this run."""
+    """The local runner. It starts our own worker processes, and a log of this run gets what they print."""
     direct = options.view_as(DirectOptions)
     if direct.direct_running_mode != "multi_processing":
         return FnApiRunner()
     command = local_worker.command(os.path.join(logs, _WORKER_LOG))
-    # The mode would make the runner choose Beam's own command.
+    # In this mode the runner would choose Beam's own command.
     direct.direct_running_mode = "in_memory"
     return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
 
@@ -148,9 +148,9 @@ _WHILE_RUNNING = re.compile(r" \[while running '[^']*'\]")
 
 @contextlib.contextmanager
 def _one_sentence(logs: str) -> Iterator[None]:
-    """Brings a step's own error back out of what a runner makes of it (an exception, or a traceback in a text).
+    """Finds the error that a step raised in what the runner made of it: an exception, or a text with a traceback.
 
-    Anything else is a fault of ours or of the machine's: its whole story is kept in a file that the sentence names.
+    Any other error is a fault of ours or of the machine. Its traceback goes to a file, which the sentence names.
     """
     failed_threads: list[threading.ExceptHookArgs] = []
 
@@ -158,15 +158,15 @@ def _one_sentence(logs: str) -> Iterator[None]:
         first = not any(_WORKER_ENDED.search(str(f.exc_value)) for f in failed_threads)
         failed_threads.append(failure)
         if first and _WORKER_ENDED.search(str(failure.exc_value)):
-            # The runner waits for ever for a worker that ended before it answered, and at the end for the others.
+            # The runner would wait for ever: for the worker that ended before it answered, then for the others.
             for worker in psutil.Process().children():
                 with contextlib.suppress(psutil.NoSuchProcess):
                     if local_worker.is_worker(worker.cmdline()):
                         worker.kill()
-            # A real signal: it wakes the main thread from the lock that it waits for.
+            # Only a real signal wakes the main thread from the lock that it waits for.
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
-    # Not SIGINT itself, which a shell makes its background jobs ignore.
+    # SIGINT itself would be lost: a shell makes its background jobs ignore it.
     previous_handler = signal.signal(signal.SIGUSR1, signal.default_int_handler)
     previous, threading.excepthook = threading.excepthook, note
     try:
@@ -218,7 +218,10 @@ def _last_line(error: Exception) -> str:
 
 
 class Progress:
-    """Shows how far the steps are: pieces done, MB/s, time left. One moving line on a terminal, else log lines."""
+    """Shows how far the steps are: pieces done, MB/s, time left.
+
+    On a terminal this is one line that changes; elsewhere each change is a line of its own.
+    """
 
     def __init__(self, lines: Sequence[ProgressLine], stream: TextIO | None = None) -> None:
         self._lines = lines

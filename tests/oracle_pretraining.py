@@ -425,10 +425,13 @@ def decode_example(record: bytes) -> Features:
                 features[parts[1].decode()] = list(struct.unpack(f"<{len(packed) // 4}f", packed))
                 continue
             numbers: list[int] = []
-            at = 0
-            while at < len(packed):
-                number, at = _read_varint(packed, at)
-                numbers.append(number)
+            number = shift = 0
+            for byte in packed:
+                number |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    numbers.append(number)
+                    number = shift = 0
             features[parts[1].decode()] = numbers
     return features
 

@@ -1,1 +1,1 @@
-"""Pre-training on what the pipelines wrote: model, optimizers, input, evaluation. Imports nothing of Beam."""
+"""Pre-training and fine-tuning on the examples that the pipelines write. Nothing here imports Beam."""

@@ -1,12 +1,12 @@
-"""Checkpoints of a training run: one safetensors file each, written whole or not at all.
+"""Checkpoints of a training run. Each is one safetensors file, written whole or not at all.
 
     step-0000001000.safetensors
-      bert/embeddings/word_embeddings       the weights, under the reference's names and in its layout
+      bert/embeddings/word_embeddings       the weights, with the reference's names and layout
       bert/embeddings/word_embeddings/m     the optimizer's moments
       bert/embeddings/word_embeddings/v
     its metadata: format, step, and `run`, the settings that the run's result depends on (JSON)
 
-The position in the input and the state of every random decision are functions of the step and the settings.
+Nothing else has to be saved: the position in the input and every random draw follow from the step and the settings.
 """
 
 import dataclasses
@@ -24,15 +24,20 @@ from training.config import ModelConfig
 from transforms.errors import UnusableInputError
 from transforms.storage import files
 
-# What tells a checkpoint of a run from bare weights, which may begin another run.
+# Weights by their names in google-research/bert, in its layout.
+Values = dict[str, np.ndarray]
+
+# The format says whether a file is a checkpoint of a run, or bare weights, which may begin another run.
 TRAINING_FORMAT = "maskmill-training-1"
 WEIGHTS_FORMAT = "maskmill-weights-1"
+# The optimizer's moments have the name of their weight and one of these.
+MOMENTS = ("/m", "/v")
 _NAME = re.compile(r"step-(\d{10})\.safetensors$")
 
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint of a run: how many updates were done, the settings, and the arrays by name."""
+    """A checkpoint of a run: the number of updates done, the run's settings, and the arrays by name."""
 
     step: int
     run: Mapping[str, Any]
@@ -40,31 +45,35 @@ class Checkpoint:
 
 
 def path_of(directory: str, step: int) -> str:
-    """Where the checkpoint of a step is."""
+    """The path of the checkpoint of a step."""
     return files.join(directory, f"step-{step:010d}.safetensors")
 
 
 def step_of(path: str) -> int:
-    """The step that a checkpoint's name gives."""
+    """The step in a checkpoint's name.
+
+    Raises:
+      UnusableInputError: it is named otherwise.
+    """
     match = _NAME.search(path)
     if match is None:
         raise UnusableInputError(
-            f"{path}: this is not named like a checkpoint of maskmill, step-NNNNNNNNNN.safetensors."
+            f"{path}: this is not the name of a checkpoint of maskmill, step-NNNNNNNNNN.safetensors."
         )
     return int(match.group(1))
 
 
 def list_checkpoints(directory: str) -> list[str]:
-    """The checkpoints in a directory, oldest first."""
-    found = [p for p in storage.matching(files.join(directory, "step-*.safetensors")) if _NAME.search(p)]
-    return sorted(found, key=step_of)
+    """The paths of the checkpoints in a directory, oldest first."""
+    paths = storage.matching(files.join(directory, "step-*.safetensors"))
+    return sorted((p for p in paths if _NAME.search(p)), key=step_of)
 
 
 def write(directory: str, checkpoint: Checkpoint, *, keep: int) -> str:
     """Writes a checkpoint, then deletes all but the newest `keep`. Returns its path.
 
     Raises:
-      RunFailedError: it cannot be written; the older ones stay.
+      RunFailedError: it cannot be written. The older checkpoints are kept.
     """
     path = path_of(directory, checkpoint.step)
     metadata = {
@@ -79,7 +88,11 @@ def write(directory: str, checkpoint: Checkpoint, *, keep: int) -> str:
 
 
 def write_weights(path: str, arrays: Mapping[str, np.ndarray], config: ModelConfig) -> None:
-    """Writes bare weights, under the reference's names, with their model's configuration."""
+    """Writes bare weights, with the reference's names and layout, and their model's configuration.
+
+    Raises:
+      RunFailedError: they cannot be written.
+    """
     metadata = {"format": WEIGHTS_FORMAT, "config": json.dumps(config.to_google(), sort_keys=True)}
     _write(path, arrays, metadata)
 
@@ -89,10 +102,10 @@ def _write(path: str, arrays: Mapping[str, np.ndarray], metadata: dict[str, str]
 
 
 def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays and the metadata of any safetensors file. bfloat16 and float16 arrays come as float32.
+    """The arrays and the metadata of any safetensors file. Arrays of floats are converted to float32.
 
     Raises:
-      UnusableInputError: it is missing or no safetensors file.
+      UnusableInputError: the file is missing, damaged, or no safetensors file.
     """
     with storage.local_copy(path) as copy:
         try:
@@ -110,7 +123,7 @@ def read(path: str) -> Checkpoint:
     """Reads a checkpoint of a run.
 
     Raises:
-      UnusableInputError: it is missing, damaged, or something else.
+      UnusableInputError: it is missing, damaged, or another kind of checkpoint.
     """
     arrays, metadata = read_safetensors(path)
     if metadata.get("format") != TRAINING_FORMAT:
@@ -118,15 +131,15 @@ def read(path: str) -> Checkpoint:
     return Checkpoint(step=int(metadata["step"]), run=json.loads(metadata["run"]), arrays=arrays)
 
 
-def check_same_run(path: str, held: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Sees that a run is resumed with the settings it was begun with.
+def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Checks that a run is resumed with the settings that it was begun with.
 
     Raises:
-      UnusableInputError: a setting differs; the sentence names it.
+      UnusableInputError: a setting differs; the message names it.
     """
-    for name in sorted({*held, *now}):
-        if held.get(name) != now.get(name):
+    for name in sorted({*begun_with, *settings}):
+        if begun_with.get(name) != settings.get(name):
             raise UnusableInputError(
-                f"{path}: this run was begun with {name} {held.get(name)}, and now it is {now.get(name)}; resume it "
-                "with the same settings, or give another --output_dir."
+                f"{path}: this run was begun with {name} {begun_with.get(name)}, but now it is {settings.get(name)}; "
+                "resume it with the same settings, or give another --output_dir."
             )

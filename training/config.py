@@ -1,7 +1,7 @@
-"""What a model looks like: from google-research's `bert_config.json`, Hugging Face's `config.json`, or a preset.
+"""A model's configuration: from google-research's `bert_config.json`, Hugging Face's `config.json`, or a preset.
 
-The two kinds of file give the activation "gelu" different meanings: google-research's is the tanh approximation,
-Hugging Face's is the exact one. Here "gelu" is google-research's, and "gelu_erf" the exact one.
+The activation "gelu" means the tanh approximation in google-research's files and the exact function in Hugging Face's.
+Here "gelu" is the approximation and "gelu_erf" the exact function.
 """
 
 import dataclasses
@@ -13,19 +13,28 @@ from transforms.errors import UnusableInputError
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh", "linear")
 _FROM_HUGGING_FACE = {"gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu"}
 _TO_HUGGING_FACE = {"gelu": "gelu_new", "gelu_erf": "gelu"}
-# RoBERTa's position table begins with rows for its padding index, 1: position 0 is row 2.
+# The first rows of RoBERTa's position table belong to its padding index, 1; position 0 is row 2.
 ROBERTA_POSITION_OFFSET = 2
+_SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """An encoder's sizes, under the names of google-research/bert's BertConfig (modeling.py).
 
-    `model_type` is "bert" or "roberta". `max_position_embeddings` counts usable positions: 512 for RoBERTa too,
-    whose Hugging Face files say 514.
+    `model_type` is "bert" or "roberta". `max_position_embeddings` counts the usable positions; for RoBERTa it is 512,
+    where Hugging Face's files say 514.
 
     Raises:
-      UnusableInputError: sizes that make no model.
+      UnusableInputError: no model can have these values.
     """
 
     vocab_size: int
@@ -49,15 +58,7 @@ class ModelConfig:
             )
         if self.hidden_act not in ACTIVATIONS:
             raise UnusableInputError(f"hidden_act is {self.hidden_act!r}: it must be one of {', '.join(ACTIVATIONS)}.")
-        for name in (
-            "vocab_size",
-            "hidden_size",
-            "num_hidden_layers",
-            "num_attention_heads",
-            "intermediate_size",
-            "max_position_embeddings",
-            "type_vocab_size",
-        ):
+        for name in _SIZES:
             if getattr(self, name) < 1:
                 raise UnusableInputError(f"{name} is {getattr(self, name)}: it must be at least 1.")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
@@ -69,7 +70,7 @@ class ModelConfig:
             )
 
     def to_google(self) -> dict[str, Any]:
-        """The content of a `bert_config.json` (with `model_type` and `layer_norm_eps` where they are not BERT's)."""
+        """The content of a `bert_config.json`, with `model_type` and `layer_norm_eps` only if they are not BERT's."""
         values = dataclasses.asdict(self)
         for name in ("model_type", "layer_norm_eps"):
             if values[name] == _DEFAULTS[name]:
@@ -120,28 +121,31 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def from_preset(name: str, *, vocab_size: int | None = None) -> ModelConfig:
-    """A preset's sizes, with another vocabulary size where one is given.
+    """The configuration of a preset, with another vocabulary size if one is given.
 
     Raises:
       UnusableInputError: there is no such preset.
     """
     if name not in PRESETS:
-        raise UnusableInputError(f"--preset {name}: there is no such preset; they are {', '.join(PRESETS)}.")
+        raise UnusableInputError(f"--preset {name}: there is no such preset; choose one of {', '.join(PRESETS)}.")
     return ModelConfig(**(PRESETS[name] | ({} if vocab_size is None else {"vocab_size": vocab_size})))
 
 
 def from_json(text: str | bytes, *, where: str) -> ModelConfig:
-    """Reads a `bert_config.json` or a Hugging Face `config.json` (known by its key `model_type` or `architectures`).
+    """Reads a `bert_config.json` or Hugging Face's `config.json`.
+
+    Hugging Face's file is recognised by its key `architectures` or `transformers_version`. `where` names the file in
+    messages.
 
     Raises:
-      UnusableInputError: it is not JSON, names no vocabulary size, or describes another kind of model.
+      UnusableInputError: it is not JSON, it has no vocabulary size, or it describes another kind of model.
     """
     try:
         values = json.loads(text)
     except ValueError as error:
         raise UnusableInputError(f"{where}: this model configuration is not JSON ({error}).") from None
     if not isinstance(values, dict) or "vocab_size" not in values:
-        raise UnusableInputError(f"{where}: this model configuration names no vocab_size.")
+        raise UnusableInputError(f"{where}: this model configuration has no vocab_size.")
     known = {k: v for k, v in values.items() if k in _DEFAULTS}
     if "architectures" in values or "transformers_version" in values:
         known["hidden_act"] = _FROM_HUGGING_FACE.get(values.get("hidden_act", "gelu"), values.get("hidden_act", "gelu"))
@@ -151,8 +155,8 @@ def from_json(text: str | bytes, *, where: str) -> ModelConfig:
     embedding_size = values.get("embedding_size")
     if embedding_size not in (None, known.get("hidden_size", _DEFAULTS["hidden_size"])):
         raise UnusableInputError(
-            f"{where}: embedding_size {embedding_size} differs from hidden_size; factorised embeddings (ALBERT's) "
-            "cannot be trained."
+            f"{where}: embedding_size {embedding_size} differs from hidden_size; models with factorised embeddings "
+            "(ALBERT) cannot be trained."
         )
     try:
         return ModelConfig(**known)

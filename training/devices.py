@@ -1,4 +1,4 @@
-"""The backend and its devices: one device, all of a machine, or those of several hosts."""
+"""The backend and its devices: one device, all devices of a machine, or those of several hosts."""
 
 import contextlib
 import dataclasses
@@ -12,9 +12,11 @@ from transforms.errors import UnusableInputError
 
 @dataclasses.dataclass(frozen=True)
 class Devices:
-    """Where a run computes.
+    """The devices that a run computes on.
 
-    `count` is the number of devices of all hosts. `mesh` is JAX's (None on one device), `strategy` TensorFlow's.
+    `kind` is the backend's name for the hardware, `count` the number of devices of all hosts. `process_index` is the
+    number of this process, from 0, of `process_count`. `mesh` is JAX's device mesh (None on one device), `strategy`
+    TensorFlow's distribution strategy.
     """
 
     backend: str
@@ -33,7 +35,11 @@ class Devices:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeviceOptions:
-    """Which backend and devices, and where the other hosts are."""
+    """Which backend and devices to use, and where the other hosts are.
+
+    `dtype` is Keras's dtype policy. `coordinator` is HOST:PORT of the first process, or "auto" where the platform tells
+    JAX; `num_processes` and `process_id` are None then.
+    """
 
     backend: str = "jax"
     num_devices: int | None = None
@@ -45,15 +51,16 @@ class DeviceOptions:
 
 
 def select_backend(backend: str) -> None:
-    """Chooses Keras's backend; must come before Keras is imported.
+    """Chooses Keras's backend. This must happen before Keras is imported.
 
     Raises:
-      UnusableInputError: Keras runs with another backend in this process already.
+      UnusableInputError: Keras uses another backend in this process already.
     """
     loaded = sys.modules.get("keras")
     if loaded is not None and loaded.backend.backend() != backend:
         raise UnusableInputError(
-            f"--backend {backend}: Keras runs on {loaded.backend.backend()} in this process already; start another."
+            f"--backend {backend}: Keras runs on {loaded.backend.backend()} in this process already; start another "
+            "process."
         )
     os.environ["KERAS_BACKEND"] = backend
 
@@ -61,11 +68,11 @@ def select_backend(backend: str) -> None:
 def start(options: DeviceOptions) -> Devices:
     """Finds the devices and tells Keras to use them.
 
-    With `coordinator` (host:port) this process joins `num_processes` others on JAX; on TensorFlow TF_CONFIG names them,
-    as tf.distribute has it. On a CPU, `num_devices` above 1 makes so many virtual devices.
+    With `coordinator`, this process joins the other processes of the run. TensorFlow takes their addresses from
+    TF_CONFIG, as tf.distribute defines it. On a CPU, a `num_devices` above 1 makes that many virtual devices.
 
     Raises:
-      UnusableInputError: there are fewer devices than asked for, or the other hosts are not named.
+      UnusableInputError: there are fewer devices than asked for, or TensorFlow is not told the other hosts.
     """
     import keras
 
@@ -75,7 +82,7 @@ def start(options: DeviceOptions) -> Devices:
 
 
 def _hide_accelerators_from_tensorflow() -> None:
-    """TensorFlow only reads input when JAX computes; it must not take the accelerator's memory."""
+    """Keeps TensorFlow from taking the accelerator's memory: it only reads the input when JAX computes."""
     import tensorflow as tf
 
     for kind in ("GPU", "TPU"):
@@ -88,29 +95,30 @@ def _start_jax(options: DeviceOptions) -> Devices:
 
     _hide_accelerators_from_tensorflow()
     if (options.num_devices or 1) > 1 and _platform() == "cpu":
-        # Refused when JAX has its devices already; then those that it has are counted below.
+        # JAX refuses this when it has its devices already. Those are counted below.
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", options.num_devices)
     if options.coordinator is not None:
-        # `auto`: Slurm, GKE and Cloud TPU tell JAX themselves.
+        # With None, JAX asks the platform: Slurm, GKE or Cloud TPU.
         address = None if options.coordinator == "auto" else options.coordinator
         keras.distribution.initialize(address, options.num_processes, options.process_id)
-    found = jax.devices()
-    count = options.num_devices or (1 if found[0].platform == "cpu" else len(found))
+    available = jax.devices()
+    platform = available[0].platform
+    count = options.num_devices or (1 if platform == "cpu" else len(available))
     if options.coordinator is not None:
-        count = len(found)
-    if count > len(found):
-        raise UnusableInputError(f"--num_devices {count}: there are only {len(found)} {found[0].platform} devices.")
+        count = len(available)
+    if count > len(available):
+        raise UnusableInputError(f"--num_devices {count}: there are only {len(available)} {platform} devices.")
     distribution = mesh = None
     if count > 1:
-        names = [f"{d.platform}:{d.id}" for d in found[:count]]
+        names = [f"{d.platform}:{d.id}" for d in available[:count]]
         distribution = keras.distribution.DataParallel(devices=names, auto_shard_dataset=False)
         mesh = distribution.device_mesh.backend_mesh
-    # On one device, too: a run before this one in the process may have left its own.
+    # None is set too: an earlier run in this process may have set a distribution.
     keras.distribution.set_distribution(distribution)
     return Devices(
         backend="jax",
-        kind=found[0].device_kind,
+        kind=available[0].device_kind,
         count=count,
         process_index=jax.process_index(),
         process_count=jax.process_count(),
@@ -119,10 +127,10 @@ def _start_jax(options: DeviceOptions) -> Devices:
 
 
 def _platform() -> str:
-    """JAX's platform without starting it: the number of virtual CPU devices must be set before."""
-    chosen = os.environ.get("JAX_PLATFORMS", "")
-    if chosen:
-        return chosen.split(",")[0]
+    """JAX's platform, found without starting JAX: the number of virtual CPU devices must be set before that."""
+    platforms = os.environ.get("JAX_PLATFORMS", "")
+    if platforms:
+        return platforms.split(",")[0]
     accelerators = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "libtpu")
     return "accelerator" if any(importlib.util.find_spec(m) for m in accelerators) else "cpu"
 
@@ -135,18 +143,18 @@ def _start_tensorflow(options: DeviceOptions) -> Devices:
     if options.coordinator is not None:
         if "TF_CONFIG" not in os.environ:
             raise UnusableInputError(
-                "--coordinator: TensorFlow finds the other hosts by TF_CONFIG, and it is not set; set it on each host, "
-                "or take --backend jax."
+                "--coordinator: TensorFlow reads the addresses of the other hosts from TF_CONFIG, which is not set; "
+                "set it on each host, or use --backend jax."
             )
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
         resolver = strategy.cluster_resolver
         index, processes = resolver.task_id, len(resolver.cluster_spec().as_dict()["worker"])
     else:
         strategy, index, processes = _local_strategy(options), 0, 1
-    kinds = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+    used = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
     return Devices(
         backend="tensorflow",
-        kind=kinds[0].device_type,
+        kind=used[0].device_type,
         count=strategy.num_replicas_in_sync,
         process_index=index,
         process_count=processes,
@@ -155,20 +163,21 @@ def _start_tensorflow(options: DeviceOptions) -> Devices:
 
 
 def _local_strategy(options: DeviceOptions) -> Any:
+    """TensorFlow's strategy for the devices of this machine."""
     import tensorflow as tf
 
     accelerators = tf.config.list_physical_devices("GPU")
     if not accelerators and options.num_devices and options.num_devices > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
         virtual = [tf.config.LogicalDeviceConfiguration()] * options.num_devices
-        # As above: refused once TensorFlow has its devices.
+        # TensorFlow refuses this when it has its devices already. Those are counted below.
         with contextlib.suppress(RuntimeError):
             tf.config.set_logical_device_configuration(cpu, virtual)
     kind = "GPU" if accelerators else "CPU"
-    found = tf.config.list_logical_devices(kind)
-    count = options.num_devices or (len(found) if accelerators else 1)
-    if count > len(found):
-        raise UnusableInputError(f"--num_devices {count}: there are only {len(found)} {kind} devices.")
+    available = tf.config.list_logical_devices(kind)
+    count = options.num_devices or (len(available) if accelerators else 1)
+    if count > len(available):
+        raise UnusableInputError(f"--num_devices {count}: there are only {len(available)} {kind} devices.")
     if count == 1:
         return tf.distribute.get_strategy()
-    return tf.distribute.MirroredStrategy([d.name for d in found[:count]])
+    return tf.distribute.MirroredStrategy([d.name for d in available[:count]])

@@ -1,7 +1,7 @@
-"""Starting the training elsewhere: `maskmill train --launcher NAME` prints or runs the commands that do.
+"""Starting the training elsewhere: `maskmill train --launcher NAME` runs the command that does, or prints it.
 
-What is particular to a place stands in a file of deploy/training/, edited by the user; here the training's flags are
-put into it.
+Each launcher has a file in deploy/training/ with the settings of its place, which the user edits. This module puts the
+training's flags into it.
 """
 
 import dataclasses
@@ -16,33 +16,33 @@ from training.options import TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 
 _FILES = {"local": "local.sh", "slurm": "slurm.sh", "vertex": "vertex.yaml", "gke": "gke.yaml"}
-_OWN = ("launcher", "launcher_file", "dry_run")
-# A line of a launcher's file that gives a setting for the command line, not for the file's own reader.
+_LAUNCHER_OPTIONS = ("launcher", "launcher_file", "dry_run")
+# A comment of this form in a launcher's file, `#launch NAME=VALUE`, sets an option of the command that submits it.
 _SETTING = "#launch "
 
 
 @dataclasses.dataclass(frozen=True)
 class Launch:
-    """A command, and the content of its standard input or of the file that it names last, where it has one."""
+    """A command, and the content of its standard input if it reads any."""
 
     command: tuple[str, ...]
     content: str | None = None
 
     def shown(self) -> str:
-        """As a shell would take it."""
+        """The command as one would type it into a shell."""
         line = shlex.join(self.command)
         return line if self.content is None else f"{line} <<'END'\n{self.content}END"
 
 
 def flags(options: TrainOptions) -> list[str]:
-    """The flags of `maskmill train` that give these options, without the defaults and the launcher's own."""
-    out = []
+    """The flags of `maskmill train` that give these options, without defaults and without the launcher's options."""
+    given = []
     for field in dataclasses.fields(options):
         value = getattr(options, field.name)
-        if field.name in _OWN or value == field.default:
+        if field.name in _LAUNCHER_OPTIONS or value == field.default:
             continue
-        out.append(f"--{field.name}={','.join(value) if isinstance(value, tuple) else value}")
-    return out
+        given.append(f"--{field.name}={','.join(value) if isinstance(value, tuple) else value}")
+    return given
 
 
 def plan(options: TrainOptions) -> Launch:
@@ -51,33 +51,41 @@ def plan(options: TrainOptions) -> Launch:
     Raises:
       UnusableInputError: the launcher's file is missing, or has no place for the flags.
     """
-    name = str(options.launcher)
     path = _file(options)
-    text = path.read_text(encoding="utf-8")
     arguments = flags(options)
-    if name == "local":
+    if options.launcher == "local":
         return Launch(("bash", str(path), *arguments))
-    if name == "slurm":
+    if options.launcher == "slurm":
         return Launch(("sbatch", str(path), *arguments))
-    if "$ARGUMENTS" not in text:
-        raise UnusableInputError(f"{path}: there is no $ARGUMENTS in it, where the training's flags belong.")
-    if name == "gke" and options.coordinator is None:
-        arguments.append("--coordinator=auto")
-    lines = text.splitlines(keepends=True)
-    settings = dict(x.removeprefix(_SETTING).strip().split("=", 1) for x in lines if x.startswith(_SETTING))
-    # JSON's strings and lists are YAML's too.
-    filled = "".join(x if x.lstrip().startswith("#") else x.replace("$ARGUMENTS", json.dumps(arguments)) for x in lines)
-    if name == "gke":
-        return Launch(("kubectl", "apply", "--filename", "-"), filled)
-    return Launch(
-        (
-            *("gcloud", "ai", "custom-jobs", "create"),
-            f"--region={settings.get('REGION', 'us-central1')}",
-            f"--display-name={settings.get('DISPLAY_NAME', 'maskmill-train')}",
-            "--config=/dev/stdin",
-        ),
-        filled,
+    if options.launcher == "gke":
+        several_hosts = [] if options.coordinator is not None else ["--coordinator=auto"]
+        return Launch(("kubectl", "apply", "--filename", "-"), _filled(path, [*arguments, *several_hosts]))
+    settings = _settings(path)
+    command = (
+        *("gcloud", "ai", "custom-jobs", "create"),
+        f"--region={settings.get('REGION', 'us-central1')}",
+        f"--display-name={settings.get('DISPLAY_NAME', 'maskmill-train')}",
+        "--config=/dev/stdin",
     )
+    return Launch(command, _filled(path, arguments))
+
+
+def _filled(path: Path, arguments: list[str]) -> str:
+    """A launcher's YAML file with the flags in the place of $ARGUMENTS; comments stay as they are."""
+    text = path.read_text(encoding="utf-8")
+    if "$ARGUMENTS" not in text:
+        raise UnusableInputError(f"{path}: this file has no $ARGUMENTS; write it where the training's flags belong.")
+    # A list in JSON is one in YAML too.
+    listed = json.dumps(arguments)
+    lines = text.splitlines(keepends=True)
+    return "".join(x if x.lstrip().startswith("#") else x.replace("$ARGUMENTS", listed) for x in lines)
+
+
+def _settings(path: Path) -> dict[str, str]:
+    """The values of a launcher's file's lines `#launch NAME=VALUE`, by name."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    pairs = (x.removeprefix(_SETTING).strip().partition("=") for x in lines if x.startswith(_SETTING))
+    return {name: value for name, _, value in pairs}
 
 
 def _file(options: TrainOptions) -> Path:
@@ -85,34 +93,35 @@ def _file(options: TrainOptions) -> Path:
     if options.launcher_file is not None:
         path = Path(options.launcher_file)
         if not path.is_file():
-            raise UnusableInputError(f"--launcher_file {path}: this file does not exist.")
+            raise UnusableInputError(f"--launcher_file {path}: this file does not exist; check the path.")
         return path
     for root in (Path.cwd(), Path(__file__).resolve().parent.parent):
         if (path := root / "deploy" / "training" / name).is_file():
             return path
     raise UnusableInputError(
-        f"deploy/training/{name} is not below the current directory; name the launcher's file with --launcher_file."
+        f"deploy/training/{name}: there is no such file below the current directory; give the launcher's file with "
+        "--launcher_file."
     )
 
 
 def launch(options: TrainOptions) -> int:
-    """Prints a launcher's command (with `dry_run`) or runs it. Returns 0.
+    """Prints a launcher's command (with `dry_run`) or runs it. Returns the exit code, 0.
 
     Raises:
-      UnusableInputError: the program that submits is not installed.
-      RunFailedError: it failed.
+      UnusableInputError: the launcher's file or the program that submits it is missing.
+      RunFailedError: the program failed.
     """
-    chosen = plan(options)
+    planned = plan(options)
     if options.dry_run:
-        print(chosen.shown())
+        print(planned.shown())
         return 0
-    program = chosen.command[0]
+    program = planned.command[0]
     if shutil.which(program) is None:
-        raise UnusableInputError(f"--launcher {options.launcher} needs {program}, and it is not installed here.")
+        raise UnusableInputError(f"--launcher {options.launcher} needs {program}, which is not installed here.")
     with tempfile.TemporaryFile("w+", encoding="utf-8") as content:
-        content.write(chosen.content or "")
+        content.write(planned.content or "")
         content.seek(0)
-        code = subprocess.run(chosen.command, stdin=content, check=False).returncode
+        code = subprocess.run(planned.command, stdin=content, check=False).returncode
     if code:
         raise RunFailedError(f"--launcher {options.launcher}: {program} ended with code {code}.")
     return 0

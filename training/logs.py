@@ -1,4 +1,4 @@
-"""What a run reports: lines on the terminal, a JSON-lines log, TensorBoard, MLPerf's log lines."""
+"""The reports of a run: lines on the terminal, a JSON-lines log, TensorBoard's files and MLPerf's log lines."""
 
 import json
 import os
@@ -12,14 +12,15 @@ import tensorflow as tf
 from training import storage
 from transforms.storage import files
 
-# A remote file is rewritten whole at each flush.
+# An object store writes a file anew to append to it, so a remote log is flushed seldom.
 _REMOTE_FLUSH_SECONDS = 60.0
 
 
 class RunLog:
-    """The log of a run: `NAME.jsonl`, a JSON object a line, `{"event": …, "step": …, …}`, and TensorBoard beside it.
+    """The log of a run: `NAME.jsonl`, with one JSON object a line, and TensorBoard's files in `tensorboard/NAME`.
 
-    Only the first process of several writes. `clock` gives seconds.
+    A line is `{"event": …, "step": …, "time": …, …}`. Of several processes only the first writes (`writes`). `clock`
+    gives the time in seconds since the epoch.
     """
 
     def __init__(
@@ -39,18 +40,18 @@ class RunLog:
         self._board = _Board(files.join(directory, f"tensorboard/{name}"), clock) if writes and tensorboard else None
 
     def resume(self, step: int) -> None:
-        """Drops the lines after a step: what a run did after its last checkpoint is done again."""
+        """Deletes the lines of later steps, which a run does again after its last checkpoint."""
         if not self._writes or not storage.exists(self.path):
             return
         kept = []
         for line in storage.read_bytes(self.path).decode().splitlines(keepends=True):
-            # A line that a kill cut off ends without its newline.
+            # A line without a newline at its end was cut off when the process was killed.
             if line.endswith("\n") and json.loads(line)["step"] <= step:
                 kept.append(line)
         storage.write_bytes(self.path, "".join(kept).encode())
 
     def event(self, event: str, step: int, values: Mapping[str, Any]) -> None:
-        """Adds a line, and its numbers to TensorBoard under `event/name`."""
+        """Adds a line to the log, and its numbers to TensorBoard as `event/name`."""
         if not self._writes:
             return
         line = {"event": event, "step": step, "time": round(self._clock(), 3), **values}
@@ -62,7 +63,7 @@ class RunLog:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what is held back."""
+        """Writes the lines that are not written yet."""
         if not self._lines:
             return
         if files.is_local(self.path):
@@ -76,17 +77,18 @@ class RunLog:
 
 
 class _Board:
-    """TensorBoard's event file: a TFRecord of Event messages. tf.summary would want TensorBoard itself installed."""
+    """TensorBoard's event file: a TFRecord of Event messages. tf.summary would need TensorBoard to be installed."""
 
     def __init__(self, directory: str, clock: Callable[[], float]) -> None:
         self._clock = clock
         tf.io.gfile.makedirs(directory)
-        # TensorBoard knows event files by `tfevents` in their names and reads them in the names' order.
+        # TensorBoard recognises event files by `tfevents` in their names, and reads them in the order of the names.
         name = f"events.out.tfevents.{int(clock() * 1e6):017d}.maskmill"
         self._file = tf.io.TFRecordWriter(files.join(directory, name))
         self._file.write(tf.compat.v1.Event(wall_time=clock(), file_version="brain.Event:2").SerializeToString())
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
+        """Adds the values of a step by their tags."""
         summary = tf.compat.v1.Summary()
         for tag, value in values.items():
             summary.value.add(tag=tag, simple_value=value)
@@ -94,16 +96,17 @@ class _Board:
         self._file.write(event.SerializeToString())
 
     def flush(self) -> None:
+        """Writes what is buffered."""
         self._file.flush()
 
 
 def say(text: str) -> None:
-    """A line on the terminal."""
+    """Prints a line on the terminal (standard error)."""
     print(text, file=sys.stderr, flush=True)
 
 
 class MlperfLog:
-    """MLPerf's log lines, `:::MLLOG {…}` (mlcommons/logging), on the terminal and in a file, where `enabled`."""
+    """MLPerf's log lines, `:::MLLOG {…}` (mlcommons/logging), on standard output and in a file, if `enabled`."""
 
     def __init__(self, path: str, *, enabled: bool, clock: Callable[[], float] = time.time) -> None:
         self._path = path
@@ -119,7 +122,7 @@ class MlperfLog:
         self._write("INTERVAL_END", key, value, metadata)
 
     def event(self, key: str, value: Any = None, **metadata: Any) -> None:
-        """A point in time, or a setting."""
+        """A point in time, or the value of a setting."""
         self._write("POINT_IN_TIME", key, value, metadata)
 
     def _write(self, kind: str, key: str, value: Any, metadata: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The training loop: steps, log, evaluations, checkpoints, and the ways it may end."""
+"""The training loop: steps, log, evaluations and checkpoints, and the ways in which a run ends."""
 
 import contextlib
 import dataclasses
@@ -8,25 +8,34 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from training import checkpoints, evaluate, storage
-from training.inputs import Arrays, TrainingInput
+from training.inputs import Arrays
 from training.logs import MlperfLog, RunLog, say
+from training.model import Weight
+from training.steps import Steps
+from training.training_input import TrainingInput
 from transforms.errors import RunFailedError
 from transforms.storage import files
 
-# Whoever evaluates, the training or a process beside it, writes this when the target is reached; the training ends.
+# Written when an evaluation reaches the target, by the training or by a process beside it. It ends the training.
 TARGET_FILE = "target_reached.json"
-# A finished training writes this one, and the evaluating process ends after the last checkpoint.
+# Written by a finished training. A watching process ends after it has evaluated the last checkpoint.
 FINISHED_FILE = "finished.json"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
-    """A training run: what it does, when, and under which settings it may be resumed."""
+    """A training run: what it does, when, and the settings under which it may be resumed.
+
+    A step is one update of the weights, on a batch that is computed in `parts`. `save_steps` and `log_steps` are the
+    steps between checkpoints and between lines of the log, `keep` is the number of checkpoints to keep, and
+    `eval_interval` the number of examples between evaluations. `target` ends the run when an evaluation's
+    `target_metric` reaches it; `expected_initial` is the masked-LM accuracy expected of the first evaluation.
+    """
 
     directory: str
     settings: Mapping[str, Any]
@@ -43,7 +52,7 @@ class Run:
 
 
 class Stopped(Exception):
-    """The process was told to end (SIGTERM, SIGINT); a checkpoint was written."""
+    """A signal, `number` (SIGTERM or SIGINT), ended the run; a checkpoint was written first."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -51,14 +60,24 @@ class Stopped(Exception):
 
 
 class Trainer:
-    """Runs the steps of a `Run` and keeps its state. `steps` is from `training.steps`."""
+    """Runs the steps of a `Run` and keeps its state.
+
+    Args:
+      run: what to do.
+      steps: the steps of the task; they hold the weights.
+      training_input: the batches, from any step on.
+      evaluation: reads the evaluation set from its beginning; None for a run without evaluations.
+      log: the run's log.
+      mlperf: MLPerf's log.
+    """
 
     def __init__(
         self,
         run: Run,
-        steps: Any,
+        steps: Steps,
         training_input: TrainingInput,
         evaluation: Callable[[], Iterator[Arrays]] | None,
+        *,
         log: RunLog,
         mlperf: MlperfLog,
     ) -> None:
@@ -69,151 +88,180 @@ class Trainer:
         self.log = log
         self.mlperf = mlperf
         self.step = 0
-        self._pending: tuple[int, Mapping[str, Any]] | None = None
-        self._saved = -1
-        # Computing time alone: what evaluations and checkpoints take does not count for the throughput.
-        self._started, self._counted = 0.0, 0
+        # The last step and its losses, while they are not read from the device yet.
+        self._unread_losses: tuple[int, Mapping[str, Any]] | None = None
+        self._saved_step = -1
+        # The time and the step from which the throughput is measured. Evaluations and checkpoints do not count.
+        self._clock_start, self._clock_step = 0.0, 0
 
     @property
-    def weights(self) -> Any:
+    def weights(self) -> tuple[Weight, ...]:
         """The model's weights."""
         return self.steps.task.built.weights
 
     def resume(self) -> bool:
-        """Takes up the newest checkpoint in the run's directory. Returns whether there was one.
+        """Loads the newest checkpoint in the run's directory. Returns whether there was one.
 
         Raises:
           UnusableInputError: it belongs to a run with other settings.
         """
         files.delete_abandoned(self.run.directory)
-        found = checkpoints.list_checkpoints(self.run.directory)
-        if not found:
+        paths = checkpoints.list_checkpoints(self.run.directory)
+        if not paths:
             self.log.resume(-1)
             return False
-        checkpoint = checkpoints.read(found[-1])
-        checkpoints.check_same_run(found[-1], checkpoint.run, self.run.settings)
-        self.steps.task.built.load(checkpoint.arrays, where=found[-1])
-        optimizer = self.steps.optimizer
-        for weight, m, v in zip(self.weights, optimizer.m, optimizer.v, strict=True):
-            for name, slot in (("m", m), ("v", v)):
-                slot.assign(weight.from_reference(checkpoint.arrays[f"{weight.name}/{name}"]))
-        optimizer.iterations.assign(checkpoint.step)
+        newest = paths[-1]
+        checkpoint = checkpoints.read(newest)
+        checkpoints.check_same_run(newest, checkpoint.run, self.run.settings)
+        self.steps.task.built.load(checkpoint.arrays, where=newest)
+        for name, weight, moment in self._moments():
+            moment.assign(weight.from_reference(checkpoint.arrays[name]))
+        self.steps.optimizer.iterations.assign(checkpoint.step)
         self.steps.load()
-        self.step = self._saved = checkpoint.step
+        self.step = self._saved_step = checkpoint.step
         self.log.resume(self.step)
-        say(f"resumed at step {self.step} from {found[-1]}")
+        say(f"resumed at step {self.step} from {newest}")
         return True
 
     def save(self) -> None:
-        """Writes a checkpoint of this step, where there is none yet."""
-        self._settle()
-        if self._saved == self.step:
+        """Writes a checkpoint of this step, unless there is one.
+
+        Raises:
+          RunFailedError: the loss is not finite, or the checkpoint cannot be written.
+        """
+        self._read_losses()
+        if self._saved_step == self.step:
             return
-        # The log must not lack what lies before a checkpoint.
+        # The log must have everything that comes before a checkpoint: a resumed run does not write it again.
         self.log.flush()
         self.steps.store()
         if self.steps.devices.is_first:
-            optimizer = self.steps.optimizer
-            arrays = {weight.name: weight.read() for weight in self.weights}
-            for weight, m, v in zip(self.weights, optimizer.m, optimizer.v, strict=True):
-                for name, slot in (("m", m), ("v", v)):
-                    arrays[f"{weight.name}/{name}"] = weight.to_reference(_numpy(slot))
-            checkpoint = checkpoints.Checkpoint(step=self.step, run=self.run.settings, arrays=arrays)
+            checkpoint = self._checkpoint()
             self.mlperf.start("checkpoint_start", step_num=self.step)
             path = checkpoints.write(self.run.directory, checkpoint, keep=self.run.keep)
             self.mlperf.end("checkpoint_stop", step_num=self.step)
             self.log.event("checkpoint", self.step, {"path": path})
-        self._saved = self.step
+        self._saved_step = self.step
 
     def train(self) -> dict[str, float]:
-        """Trains to the last step or the target. Returns the last evaluation's metrics.
+        """Trains to the last step or the target. Returns the metrics of the last evaluation.
 
         Raises:
-          Stopped: the process was told to end; the state is saved.
+          Stopped: a signal ended the run; its state is saved.
           RunFailedError: the loss is not finite; the last good checkpoint is kept.
         """
-        run, batch = self.run, self.input.batch
+        run = self.run
         metrics: dict[str, float] = {}
-        reached = self._told_of_target()
+        reached = self._target_file_says_reached()
         if self.steps.devices.is_first:
             storage.delete(files.join(run.directory, FINISHED_FILE))
         self.mlperf.start("run_start")
         if self.step == 0 and not reached:
             metrics, reached = self._evaluate()
         batches = self.input(self.step)
-        with _signals() as told:
+        with _signals() as received:
             self._restart_clock()
             while self.step < run.num_train_steps and not reached:
-                arrays = next(batches)
-                self.steps.task.check(arrays)
-                parts = {n: v.reshape(run.parts, -1, *v.shape[1:]) for n, v in arrays.items()}
-                losses = self.steps.train(parts)
-                # The losses of the step before are read while the device works on this one.
-                self._settle()
-                self.step += 1
-                self._pending = self.step, losses
-                last = self.step == run.num_train_steps
-                due = last or evaluate.is_due(self.step, batch, run.eval_interval)
-                # The checkpoint comes last: a run that is killed before it does this step's evaluation again.
-                if due:
-                    self._settle()
+                self._train_step(next(batches))
+                evaluates, saves = self._evaluation_is_due(), self.step % run.save_steps == 0
+                # The checkpoint comes last: a run that is killed before it repeats this step's evaluation.
+                if evaluates:
+                    self._read_losses()
                     metrics, reached = self._evaluate()
-                if self._agreed(bool(told)):
-                    self.save()
-                    self.log.event("stopped", self.step, {})
-                    self.log.flush()
-                    raise Stopped(told[0] if told else signal.SIGTERM)
-                saves = self.step % run.save_steps == 0
+                if self._on_any_host(bool(received)):
+                    self._stop(received[0] if received else signal.SIGTERM)
                 if saves:
                     self.save()
-                if due or saves:
+                if evaluates or saves:
                     self._restart_clock()
                 if run.target is not None and self.step % run.log_steps == 0:
-                    reached = self._agreed(reached or self._told_of_target())
+                    reached = self._on_any_host(reached or self._target_file_says_reached())
             self.save()
-        status = "success" if reached or run.target is None else "aborted"
-        self.mlperf.end("run_stop", samples_count=self.step * batch, status=status)
         self._finish(reached, metrics)
         return metrics
 
-    def _settle(self) -> None:
-        """Reads the pending step's losses, sees that they are finite, and logs them."""
-        if self._pending is None:
+    def _train_step(self, batch: Arrays) -> None:
+        """Updates the weights once, and meanwhile reads the losses of the step before."""
+        self.steps.task.check(batch)
+        parts = {name: array.reshape(self.run.parts, -1, *array.shape[1:]) for name, array in batch.items()}
+        losses = self.steps.train(parts)
+        self._read_losses()
+        self.step += 1
+        self._unread_losses = self.step, losses
+
+    def _evaluation_is_due(self) -> bool:
+        last = self.step == self.run.num_train_steps
+        return last or evaluate.is_due(self.step, self.input.batch, self.run.eval_interval)
+
+    def _stop(self, signal_number: int) -> NoReturn:
+        """Saves the state and ends the run."""
+        self.save()
+        self.log.event("stopped", self.step, {})
+        self.log.flush()
+        raise Stopped(signal_number)
+
+    def _moments(self) -> Iterator[tuple[str, Weight, Any]]:
+        """(name in a checkpoint, weight, variable) of each of the optimizer's moments."""
+        optimizer = self.steps.optimizer
+        for weight, *moments in zip(self.weights, optimizer.m, optimizer.v, strict=True):
+            for suffix, moment in zip(checkpoints.MOMENTS, moments, strict=True):
+                yield f"{weight.name}{suffix}", weight, moment
+
+    def _checkpoint(self) -> checkpoints.Checkpoint:
+        """The state in the Keras variables, as a checkpoint."""
+        arrays = {weight.name: weight.read() for weight in self.weights}
+        for name, weight, moment in self._moments():
+            arrays[name] = weight.to_reference(_numpy(moment))
+        return checkpoints.Checkpoint(step=self.step, run=self.run.settings, arrays=arrays)
+
+    def _read_losses(self) -> None:
+        """Reads the losses that are still on the device, checks that they are finite, and logs them."""
+        if self._unread_losses is None:
             return
-        step, pending = self._pending
-        self._pending = None
-        losses = {name: float(_numpy(value)) for name, value in pending.items()}
-        bad = [name for name, value in losses.items() if not math.isfinite(value)]
-        if bad:
-            self.log.event("failed", step, {"reason": f"{bad[0]} is {losses[bad[0]]}"})
-            self.log.flush()
-            kept = checkpoints.list_checkpoints(self.run.directory)
-            rest = f"the last good checkpoint is {kept[-1]}" if kept else "there is no checkpoint yet"
-            raise RunFailedError(
-                f"{self.run.directory}: the {bad[0]} of step {step} is {losses[bad[0]]}, and the run was stopped; "
-                f"{rest}. Lower the learning rate, or lengthen the warm-up."
-            )
+        step, device_losses = self._unread_losses
+        self._unread_losses = None
+        losses = {name: float(_numpy(value)) for name, value in device_losses.items()}
+        for name, value in losses.items():
+            if not math.isfinite(value):
+                self._fail(step, name, value)
         if step % self.run.log_steps == 0 or step == self.run.num_train_steps:
-            done = step - self._counted
-            seconds = time.monotonic() - self._started
-            examples = done * self.input.batch / seconds if done > 0 else 0.0
-            speed = {
-                "examples_per_second": round(examples, 2),
-                "tokens_per_second": round(examples * self.run.tokens_of_example, 1),
-            }
-            self.log.event("train", step, {"samples": step * self.input.batch, **losses, **speed})
-            if self.steps.devices.is_first:
-                say(
-                    f"step {step}/{self.run.num_train_steps}: loss {losses['loss']:.4f}, learning rate "
-                    f"{losses['learning_rate']:.3g}, {examples * self.run.tokens_of_example:,.0f} tokens/s"
-                )
+            self._log_losses(step, losses)
             self._restart_clock(step)
 
+    def _fail(self, step: int, name: str, value: float) -> NoReturn:
+        """Ends the run because a loss is not finite."""
+        self.log.event("failed", step, {"reason": f"{name} is {value}"})
+        self.log.flush()
+        paths = checkpoints.list_checkpoints(self.run.directory)
+        state = f"the last good checkpoint is {paths[-1]}" if paths else "there is no checkpoint yet"
+        raise RunFailedError(
+            f"{self.run.directory}: the {name} of step {step} is {value}, so the run was stopped; {state}. Lower the "
+            "learning rate, or lengthen the warm-up."
+        )
+
+    def _log_losses(self, step: int, losses: Mapping[str, float]) -> None:
+        """Writes the losses of a step and the throughput up to it to the log and the terminal."""
+        steps = step - self._clock_step
+        seconds = time.monotonic() - self._clock_start
+        examples_per_second = steps * self.input.batch / seconds if steps > 0 else 0.0
+        tokens_per_second = examples_per_second * self.run.tokens_of_example
+        throughput = {
+            "examples_per_second": round(examples_per_second, 2),
+            "tokens_per_second": round(tokens_per_second, 1),
+        }
+        self.log.event("train", step, {"samples": step * self.input.batch, **losses, **throughput})
+        if self.steps.devices.is_first:
+            say(
+                f"step {step}/{self.run.num_train_steps}: loss {losses['loss']:.4f}, learning rate "
+                f"{losses['learning_rate']:.3g}, {tokens_per_second:,.0f} tokens/s"
+            )
+
     def _restart_clock(self, step: int | None = None) -> None:
-        self._started, self._counted = time.monotonic(), self.step if step is None else step
+        """Measures the throughput anew, from a step or the current one."""
+        self._clock_start, self._clock_step = time.monotonic(), self.step if step is None else step
 
     def _evaluate(self) -> tuple[dict[str, float], bool]:
-        """Evaluates, logs, and tells whether the target is reached."""
+        """Evaluates and logs. Returns the metrics, and whether the target is reached."""
         if self.evaluation is None:
             return {}, False
         samples = self.step * self.input.batch
@@ -221,8 +269,8 @@ class Trainer:
         metrics = evaluate.evaluate(self.steps, self.evaluation)
         self.mlperf.end("eval_stop", epoch_num=samples)
         expected = self.run.expected_initial if self.step == 0 else None
-        more = {} if expected is None else {"expected_masked_lm_accuracy": expected}
-        self.log.event("eval", self.step, {"samples": samples, **metrics, **more})
+        expectation = {} if expected is None else {"expected_masked_lm_accuracy": expected}
+        self.log.event("eval", self.step, {"samples": samples, **metrics, **expectation})
         value = metrics.get(self.run.target_metric)
         if value is not None:
             self.mlperf.event("eval_accuracy", value, epoch_num=samples)
@@ -233,61 +281,68 @@ class Trainer:
             write_target(self.run.directory, self.step, metrics)
         return metrics, reached
 
-    def _agreed(self, value: bool) -> bool:
-        """Whether it is so on any host. All hosts end after the same step; they ask each other at the log's pace."""
+    def _on_any_host(self, value: bool) -> bool:
+        """Whether `value` is true on any host, so that all hosts end after the same step.
+
+        Several hosts ask each other only when they log; in between this is False.
+        """
         if self.steps.devices.process_count == 1:
             return value
-        return self.step % self.run.log_steps == 0 and bool(self.steps.any_host(value))
+        return self.step % self.run.log_steps == 0 and self.steps.any_host(value)
 
-    def _told_of_target(self) -> bool:
-        """Whether an evaluation of this run, here or in another process, has reached the target."""
+    def _target_file_says_reached(self) -> bool:
+        """Whether an evaluation of this run, in this or another process, has reached the target."""
         path = files.join(self.run.directory, TARGET_FILE)
         if self.run.target is None or not storage.exists(path):
             return False
-        # It may have reached a lower target, of an earlier command.
+        # The file may be that of an earlier command with a lower target.
         return bool(json.loads(storage.read_bytes(path))[self.run.target_metric] >= self.run.target)
 
-    def _finish(self, reached: bool, metrics: dict[str, float]) -> None:
-        self.log.event(
-            "end", self.step, {"samples": self.step * self.input.batch, "target_reached": reached, **metrics}
-        )
+    def _finish(self, reached: bool, metrics: Mapping[str, float]) -> None:
+        """Logs the end of the run, and writes the file that tells a watching process."""
+        run, samples = self.run, self.step * self.input.batch
+        status = "success" if reached or run.target is None else "aborted"
+        self.mlperf.end("run_stop", samples_count=samples, status=status)
+        self.log.event("end", self.step, {"samples": samples, "target_reached": reached, **metrics})
         self.log.flush()
         if not self.steps.devices.is_first:
             return
-        storage.write_bytes(files.join(self.run.directory, FINISHED_FILE), b'{"step": %d}\n' % self.step)
-        target = self.run.target
-        if target is None:
-            say(f"done: {self.step} steps, {self.step * self.input.batch:,} examples")
+        storage.write_bytes(files.join(run.directory, FINISHED_FILE), b'{"step": %d}\n' % self.step)
+        if run.target is None:
+            say(f"done: {self.step} steps, {samples:,} examples")
         else:
             outcome = "reached" if reached else "not reached"
-            say(
-                f"done: {self.run.target_metric} {target} was {outcome} after {self.step * self.input.batch:,} examples"
-            )
+            say(f"done: {run.target_metric} {run.target} was {outcome} after {samples:,} examples")
 
 
 def write_target(directory: str, step: int, metrics: Mapping[str, float]) -> None:
-    """Tells the training in a directory, and those who look later, that the target is reached."""
+    """Writes the file that tells the training in a directory that the target is reached, and at which step.
+
+    Raises:
+      RunFailedError: it cannot be written.
+    """
     content = json.dumps({"step": step, **metrics}) + "\n"
     storage.write_bytes(files.join(directory, TARGET_FILE), content.encode())
 
 
 def _numpy(value: Any) -> np.ndarray:
+    """The value of a Keras variable or of a backend's tensor."""
     return np.asarray(getattr(value, "value", value))
 
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Collects SIGTERM and SIGINT, so that a step ends before the run does. A second one ends it at once."""
-    told: list[int] = []
+    """Collects SIGTERM and SIGINT in a list, so that the current step is finished. A second one ends the process."""
+    received: list[int] = []
 
     def note(number: int, _: FrameType | None) -> None:
-        told.append(number)
-        signal.signal(number, before[number])
-        say("told to end: writing a checkpoint after this step")
+        received.append(number)
+        signal.signal(number, handlers_before[number])
+        say("told to stop: a checkpoint will be written after this step")
 
-    before: dict[int, Any] = {n: signal.signal(n, note) for n in (signal.SIGTERM, signal.SIGINT)}
+    handlers_before: dict[int, Any] = {n: signal.signal(n, note) for n in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield told
+        yield received
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers_before.items():
             signal.signal(number, handler)

@@ -1,15 +1,17 @@
 """The models: keras-hub's BERT and RoBERTa backbones with the heads for pre-training and for classification.
 
 A model takes the examples' features by name (`input_ids`, `input_mask`, `segment_ids`, `masked_lm_positions`: int32)
-and gives logits. Each of its weights is known under google-research/bert's variable name, in that program's layout:
-checkpoints, optimizers and exports speak of weights by these names alone.
+and gives logits. Each of its weights has the name and the layout that it has in google-research/bert. Checkpoints and
+exports use these names only.
+
+The private attributes of keras-hub's layers that are read and set here are listed in maskmill/private_names.py.
 """
 
 import dataclasses
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import keras_hub
@@ -18,13 +20,16 @@ import numpy as np
 from training.config import ModelConfig
 from transforms.errors import UnusableInputError
 
+# Initial weights are drawn within so many standard deviations.
+_TRUNCATION = 2
+
 
 @dataclasses.dataclass(frozen=True)
 class Weight:
-    """A weight of a Keras model under its name and layout in google-research/bert.
+    """A weight of a Keras model, with its name and layout in google-research/bert.
 
-    Keras keeps attention kernels as [width, heads, size] and dense kernels as [in, out]; the reference keeps
-    [width, width], and two of its output kernels transposed.
+    Keras stores attention kernels as [width, heads, size] and dense kernels as [in, out]. The reference stores
+    attention kernels as [width, width], and two output kernels transposed (`transposed`).
     """
 
     name: str
@@ -51,7 +56,7 @@ class Weight:
         return np.ascontiguousarray(array.T) if self.transposed else array.reshape(self.variable.shape)
 
     def read(self) -> np.ndarray:
-        """The value, float32, in the reference's layout."""
+        """The value (float32) in the reference's layout."""
         return self.to_reference(np.asarray(keras.ops.convert_to_numpy(self.variable.value)))
 
     def write(self, array: np.ndarray) -> None:
@@ -72,10 +77,10 @@ class BuiltModel:
         return {w.name: w.read() for w in self.weights}
 
     def load(self, values: Mapping[str, np.ndarray], *, where: str) -> list[str]:
-        """Sets the weights that `values` names, and returns the names of those it lacks, which keep their values.
+        """Sets the weights that `values` names. The others keep their values; their names are returned.
 
         Raises:
-          UnusableInputError: a shape differs, or `values` has no weight of this model's encoder.
+          UnusableInputError: a shape differs, or a weight of the encoder is missing (the pooler may be).
         """
         missing = []
         for weight in self.weights:
@@ -84,23 +89,23 @@ class BuiltModel:
                 missing.append(weight.name)
             elif tuple(value.shape) != weight.shape:
                 raise UnusableInputError(
-                    f"{where}: {weight.name} has shape {list(value.shape)}, the model's has {list(weight.shape)}; "
+                    f"{where}: {weight.name} has shape {list(value.shape)} here and {list(weight.shape)} in the model; "
                     "give the configuration that belongs to this checkpoint."
                 )
             else:
                 weight.write(value)
         prefix = f"{self.config.model_type}/"
-        lacking = [n for n in missing if n.startswith(prefix) and not n.startswith(f"{prefix}pooler/")]
-        if lacking:
+        missing_encoder = [n for n in missing if n.startswith(prefix) and not n.startswith(f"{prefix}pooler/")]
+        if missing_encoder:
             raise UnusableInputError(
-                f"{where}: this checkpoint lacks {lacking[0]} and {len(lacking) - 1} more weights of the encoder; "
-                "give the configuration that belongs to it."
+                f"{where}: this checkpoint lacks {missing_encoder[0]} and {len(missing_encoder) - 1} more weights of "
+                "the encoder; give the configuration that belongs to this checkpoint."
             )
         return missing
 
 
 def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: int = 0) -> BuiltModel:
-    """The encoder with the masked-LM head (tied to the word embeddings) and, by choice, the next-sentence head.
+    """The encoder with the masked-LM head, tied to the word embeddings, and optionally the next-sentence head.
 
     Inputs: `input_ids`, `input_mask`, `segment_ids` [B, S], `masked_lm_positions` [B, P], int32.
     Outputs: `masked_lm_logits` [B, P, vocab_size], `next_sentence_logits` [B, 2], `pooled_output` [B, hidden_size]; the
@@ -110,34 +115,34 @@ def pretraining_model(config: ModelConfig, *, next_sentence: bool = True, seed: 
     Args:
       config: the encoder's sizes.
       next_sentence: whether there is a pooler and a next-sentence head.
-      seed: draws the initial weights: truncated normal of `initializer_range`, the same on every backend.
+      seed: seed of the initial weights (see `initial_value`), which are the same on every backend.
     """
-    inputs, backbone, sequence, weights = _encoder(config)
+    encoder = _encoder(config)
     positions = keras.Input((None,), dtype="int32", name="masked_lm_positions")
     head = keras_hub.layers.MaskedLMHead(
-        token_embedding=backbone.token_embedding,
+        token_embedding=encoder.backbone.token_embedding,
         intermediate_activation=_activation(config),
         layer_norm_epsilon=config.layer_norm_eps,
         name="masked_lm",
     )
-    outputs = {"masked_lm_logits": head(sequence, positions)}
+    outputs = {"masked_lm_logits": head(encoder.sequence, positions)}
     transform = "cls/predictions/transform"
-    weights |= {
-        f"{transform}/dense/kernel": head._intermediate_dense.kernel,
-        f"{transform}/dense/bias": head._intermediate_dense.bias,
-        f"{transform}/LayerNorm/beta": head._intermediate_layer_norm.beta,
-        f"{transform}/LayerNorm/gamma": head._intermediate_layer_norm.gamma,
-        "cls/predictions/output_bias": head._bias,
-    }
+    encoder.weights.update(
+        {
+            f"{transform}/dense/kernel": head._intermediate_dense.kernel,
+            f"{transform}/dense/bias": head._intermediate_dense.bias,
+            f"{transform}/LayerNorm/beta": head._intermediate_layer_norm.beta,
+            f"{transform}/LayerNorm/gamma": head._intermediate_layer_norm.gamma,
+            "cls/predictions/output_bias": head._bias,
+        }
+    )
     if next_sentence:
-        pooled = _pooled(config, backbone, sequence, weights)
+        pooled = _pooled(config, encoder)
         dense = keras.layers.Dense(2, name="next_sentence")
         outputs |= {"next_sentence_logits": dense(pooled), "pooled_output": pooled}
-        weights |= {
-            "cls/seq_relationship/output_weights": dense.kernel,
-            "cls/seq_relationship/output_bias": dense.bias,
-        }
-    return _built(config, {**inputs, "masked_lm_positions": positions}, outputs, weights, seed)
+        encoder.weights["cls/seq_relationship/output_weights"] = dense.kernel
+        encoder.weights["cls/seq_relationship/output_bias"] = dense.bias
+    return _built(config, {**encoder.inputs, "masked_lm_positions": positions}, outputs, encoder.weights, seed)
 
 
 def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0) -> BuiltModel:
@@ -146,12 +151,12 @@ def classification_model(config: ModelConfig, *, num_labels: int, seed: int = 0)
     Inputs: `input_ids`, `input_mask`, `segment_ids` [B, S], int32. Output: `logits` [B, num_labels].
     Source: google-research/bert run_classifier.py, create_model.
     """
-    inputs, backbone, sequence, weights = _encoder(config)
-    pooled = _pooled(config, backbone, sequence, weights)
+    encoder = _encoder(config)
+    pooled = _pooled(config, encoder)
     dense = keras.layers.Dense(num_labels, name="classifier")
     outputs = {"logits": dense(keras.layers.Dropout(config.hidden_dropout_prob)(pooled))}
-    weights |= {"output_weights": dense.kernel, "output_bias": dense.bias}
-    return _built(config, inputs, outputs, weights, seed)
+    encoder.weights.update({"output_weights": dense.kernel, "output_bias": dense.bias})
+    return _built(config, encoder.inputs, outputs, encoder.weights, seed)
 
 
 def _activation(config: ModelConfig) -> Any:
@@ -160,15 +165,27 @@ def _activation(config: ModelConfig) -> Any:
     return keras.activations.get("gelu" if config.hidden_act == "gelu_erf" else config.hidden_act)
 
 
-def _encoder(config: ModelConfig) -> tuple[dict[str, Any], Any, Any, dict[str, Any]]:
-    """Builds the backbone. Returns the inputs, the backbone, its sequence output and its weights by name."""
+class _Encoder(NamedTuple):
+    """A model's encoder: its inputs by feature, keras-hub's backbone, its output [B, S, hidden_size] and its weights.
+
+    `weights` are Keras variables by our names. Whoever adds a head adds the head's weights.
+    """
+
+    inputs: dict[str, Any]
+    backbone: Any
+    sequence: Any
+    weights: dict[str, Any]
+
+
+def _encoder(config: ModelConfig) -> _Encoder:
+    """Builds the encoder, without a pooler."""
     sizes = {
         "vocabulary_size": config.vocab_size,
         "num_layers": config.num_hidden_layers,
         "num_heads": config.num_attention_heads,
         "hidden_dim": config.hidden_size,
         "intermediate_dim": config.intermediate_size,
-        # keras-hub has one rate for all dropout: see _configure.
+        # keras-hub has one rate for all dropout; _configure sets two.
         "dropout": max(config.hidden_dropout_prob, config.attention_probs_dropout_prob),
         "max_sequence_length": config.max_position_embeddings,
     }
@@ -183,9 +200,9 @@ def _encoder(config: ModelConfig) -> tuple[dict[str, Any], Any, Any, dict[str, A
         weights = {}
     else:
         backbone = keras_hub.models.BertBackbone(**sizes, num_segments=config.type_vocab_size)
-        # Without the pooler, which not every model needs: _pooled adds it.
-        encoder = keras.Model(backbone.input, backbone.output["sequence_output"])
-        sequence = encoder(tokens | {"segment_ids": inputs["segment_ids"]})
+        # The backbone's pooler is left out; _pooled adds it to the models that need it.
+        without_pooler = keras.Model(backbone.input, backbone.output["sequence_output"])
+        sequence = without_pooler(tokens | {"segment_ids": inputs["segment_ids"]})
         positions = backbone.position_embedding.position_embeddings
         weights = {f"{prefix}/embeddings/token_type_embeddings": backbone.segment_embedding.embeddings}
     _configure(backbone, config)
@@ -196,27 +213,35 @@ def _encoder(config: ModelConfig) -> tuple[dict[str, Any], Any, Any, dict[str, A
         f"{prefix}/embeddings/LayerNorm/gamma": backbone.embeddings_layer_norm.gamma,
     }
     for i, layer in enumerate(backbone.transformer_layers):
-        attention = layer._self_attention_layer
-        parts = {
-            "attention/self/query": attention.query_dense,
-            "attention/self/key": attention.key_dense,
-            "attention/self/value": attention.value_dense,
-            "attention/output/dense": attention.output_dense,
-            "attention/output/LayerNorm": layer._self_attention_layer_norm,
-            "intermediate/dense": layer._feedforward_intermediate_dense,
-            "output/dense": layer._feedforward_output_dense,
-            "output/LayerNorm": layer._feedforward_layer_norm,
-        }
-        for part, sublayer in parts.items():
-            for kind in ("beta", "gamma") if part.endswith("LayerNorm") else ("kernel", "bias"):
-                weights[f"{prefix}/encoder/layer_{i}/{part}/{kind}"] = getattr(sublayer, kind)
-    return inputs, backbone, sequence, weights
+        weights |= {f"{prefix}/encoder/layer_{i}/{name}": value for name, value in _layer_weights(layer).items()}
+    return _Encoder(inputs, backbone, sequence, weights)
+
+
+def _layer_weights(layer: Any) -> dict[str, Any]:
+    """The weights of one of the backbone's transformer layers, by their names below `layer_N/`."""
+    attention = layer._self_attention_layer
+    parts = {
+        "attention/self/query": attention.query_dense,
+        "attention/self/key": attention.key_dense,
+        "attention/self/value": attention.value_dense,
+        "attention/output/dense": attention.output_dense,
+        "attention/output/LayerNorm": layer._self_attention_layer_norm,
+        "intermediate/dense": layer._feedforward_intermediate_dense,
+        "output/dense": layer._feedforward_output_dense,
+        "output/LayerNorm": layer._feedforward_layer_norm,
+    }
+    weights = {}
+    for part, sublayer in parts.items():
+        for kind in ("beta", "gamma") if part.endswith("LayerNorm") else ("kernel", "bias"):
+            weights[f"{part}/{kind}"] = getattr(sublayer, kind)
+    return weights
 
 
 def _configure(backbone: Any, config: ModelConfig) -> None:
-    """Sets what keras-hub's backbones fix: activation, layer norm's epsilon, and two dropout rates instead of one.
+    """Sets what keras-hub's backbones do not let a caller choose: activation, layer norm's epsilon, two dropout rates.
 
-    The backbone was built with the larger rate, so that every dropout layer has a seed; a rate may then go to 0.
+    The backbone is built with the larger of the two rates, so that every dropout layer has a seed generator. Either
+    rate may be set to 0 afterwards.
     """
     backbone.embeddings_layer_norm.epsilon = config.layer_norm_eps
     backbone.embeddings_dropout.rate = config.hidden_dropout_prob
@@ -227,27 +252,28 @@ def _configure(backbone: Any, config: ModelConfig) -> None:
         layer._self_attention_dropout.rate = config.hidden_dropout_prob
         layer._feedforward_dropout.rate = config.hidden_dropout_prob
         attention = layer._self_attention_layer
-        # Without dropout Keras takes its fused attention where the device has one.
+        # Keras reads the first to choose how attention is computed, and the second to draw the dropout.
         attention._dropout = attention._dropout_layer.rate = config.attention_probs_dropout_prob
 
 
-def _pooled(config: ModelConfig, backbone: Any, sequence: Any, weights: dict[str, Any]) -> Any:
-    """The pooled output [B, hidden_size]: a dense layer with tanh on the first token."""
+def _pooled(config: ModelConfig, encoder: _Encoder) -> Any:
+    """The pooled output [B, hidden_size]: a dense layer with tanh on the first token. Its weights are added."""
     if config.model_type == "roberta":
         dense = keras.layers.Dense(config.hidden_size, activation="tanh", name="pooled_dense")
     else:
-        dense = backbone.pooled_dense
-    pooled = dense(sequence[:, 0, :])
-    weights[f"{config.model_type}/pooler/dense/kernel"] = dense.kernel
-    weights[f"{config.model_type}/pooler/dense/bias"] = dense.bias
+        dense = encoder.backbone.pooled_dense
+    pooled = dense(encoder.sequence[:, 0, :])
+    encoder.weights[f"{config.model_type}/pooler/dense/kernel"] = dense.kernel
+    encoder.weights[f"{config.model_type}/pooler/dense/bias"] = dense.bias
     return pooled
 
 
 def _built(
-    config: ModelConfig, inputs: dict[str, Any], outputs: dict[str, Any], named: dict[str, Any], seed: int
+    config: ModelConfig, inputs: dict[str, Any], outputs: dict[str, Any], variables: dict[str, Any], seed: int
 ) -> BuiltModel:
+    """The model from inputs to outputs, with initial weights. `variables` are the Keras variables by weight name."""
     model = keras.Model(inputs=inputs, outputs=outputs)
-    names = {id(variable): name for name, variable in named.items()}
+    names = {id(variable): name for name, variable in variables.items()}
     transposed = ("cls/seq_relationship/output_weights", "output_weights")
     weights = tuple(Weight(names[id(v)], v, transposed=names[id(v)] in transposed) for v in model.trainable_variables)
     for weight in weights:
@@ -256,10 +282,10 @@ def _built(
 
 
 def initial_value(name: str, shape: tuple[int, ...], deviation: float, seed: int) -> np.ndarray:
-    """A weight before training, float32: truncated normal for matrices, zeros for biases, ones for gamma.
+    """A weight before training (float32): truncated normal for matrices, zeros for bias and beta, ones for gamma.
 
-    Drawn from (seed, name) alone: the same on every backend and device. Values beyond two deviations are drawn again
-    (google-research/bert modeling.py, create_initializer).
+    It depends on the seed and the name only, so it is the same on every backend and device. Values beyond two
+    deviations are drawn again (google-research/bert modeling.py, create_initializer).
     """
     if name.endswith(("bias", "beta")):
         return np.zeros(shape, np.float32)
@@ -268,6 +294,6 @@ def initial_value(name: str, shape: tuple[int, ...], deviation: float, seed: int
     digest = hashlib.sha256(f"{seed}:weight:{name}".encode()).digest()
     generator = np.random.default_rng(int.from_bytes(digest[:8], "big"))
     values = generator.standard_normal(math.prod(shape), np.float32)
-    while len(far := np.flatnonzero(np.abs(values) > 2)):
-        values[far] = generator.standard_normal(len(far), np.float32)
+    while len(too_large := np.flatnonzero(np.abs(values) > _TRUNCATION)):
+        values[too_large] = generator.standard_normal(len(too_large), np.float32)
     return (values * np.float32(deviation)).reshape(shape)

@@ -1,9 +1,9 @@
 """LAMB and AdamW with the reference's mathematics, as Keras optimizers.
 
-Keras has both under the same names, with other mathematics: its AdamW corrects the bias of the moments and decays
-weights apart from the update, its Lamb leaves weight decay out of the trust ratio.
+Keras has optimizers of the same names, but they compute something else: its AdamW corrects the bias of the moments and
+decays weights apart from the update, and its Lamb leaves weight decay out of the trust ratio.
 
-Neither clips gradients: that is the training step's work (training/steps.py), because the reference may clip
+Neither optimizer here clips gradients. The training step does that (training/steps.py), because the reference may clip
 before gradients are averaged over devices.
 """
 
@@ -13,13 +13,17 @@ from typing import Any
 import keras
 from keras import ops
 
-# Layer normalisation and biases: neither decayed nor, in LAMB, scaled by the trust ratio (optimization.py). Keras names
-# every layer normalisation of keras-hub's encoders `…layer_norm`.
+# The reference (optimization.py) neither decays layer normalisations and biases nor, in LAMB, scales them by the trust
+# ratio. The pattern fits the reference's names and Keras's paths: keras-hub names every layer normalisation of its
+# encoders `…layer_norm`.
 EXCLUDED = re.compile("LayerNorm|layer_norm|bias")
 
 
 class _Moments(keras.optimizers.Optimizer):
-    """What both share: two moments a variable, in variables named `m` and `v`."""
+    """What both optimizers share: two moments for each weight, in the lists of variables `m` and `v`.
+
+    `rate` is the learning rate as it was given, a number or a schedule; the training step logs it.
+    """
 
     def __init__(
         self,
@@ -32,12 +36,14 @@ class _Moments(keras.optimizers.Optimizer):
         name: str,
     ) -> None:
         super().__init__(learning_rate=learning_rate, name=name)
+        self.rate = learning_rate
         self.weight_decay_rate = weight_decay_rate
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
 
     def build(self, variables: list[Any]) -> None:
+        """Makes the moments, once."""
         if self.built:
             return
         super().build(variables)
@@ -61,7 +67,7 @@ class AdamW(_Moments):
         super().__init__(learning_rate, name=name, **settings)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """Updates one variable; all in float32."""
+        """Updates one variable. All arithmetic is float32."""
         m, v, excluded = self._moments(gradient, variable)
         update = m / (ops.sqrt(v) + self.epsilon)
         if not excluded:
@@ -72,23 +78,23 @@ class AdamW(_Moments):
 class Lamb(_Moments):
     """MLPerf's LAMB (mlcommons/training retired_benchmarks/bert/lamb_optimizer_v1.py), after arXiv:1904.00962.
 
-    Both moments' bias is corrected; decay goes into the update before the trust ratio is taken.
+    The bias of both moments is corrected. Weight decay is part of the update that the trust ratio is computed from.
     """
 
     def __init__(self, learning_rate: Any, *, name: str = "lamb", **settings: float) -> None:
         super().__init__(learning_rate, name=name, **settings)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """Updates one variable; all in float32."""
+        """Updates one variable. All arithmetic is float32."""
         m, v, excluded = self._moments(gradient, variable)
         step = ops.cast(self.iterations + 1, "float32")
         m_hat = m / (1.0 - ops.power(self.beta_1, step))
         v_hat = v / (1.0 - ops.power(self.beta_2, step))
         update = m_hat / (ops.sqrt(v_hat) + self.epsilon)
-        ratio: Any = 1.0
+        trust_ratio: Any = 1.0
         if not excluded:
             update = update + self.weight_decay_rate * variable
             weight_norm, update_norm = ops.norm(ops.reshape(variable, -1)), ops.norm(ops.reshape(update, -1))
             usable = ops.logical_and(weight_norm > 0, update_norm > 0)
-            ratio = ops.where(usable, weight_norm / ops.where(usable, update_norm, 1.0), 1.0)
-        self.assign_sub(variable, ratio * learning_rate * update)
+            trust_ratio = ops.where(usable, weight_norm / ops.where(usable, update_norm, 1.0), 1.0)
+        self.assign_sub(variable, trust_ratio * learning_rate * update)

@@ -9,9 +9,10 @@ from keras import ops
 class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
     """The reference's schedule, in float32 (mlcommons/training retired_benchmarks/bert/optimization.py).
 
-    The decay runs over all steps, the warm-up's included: `learning_rate * (1 - step / num_train_steps)^poly_power`.
-    While `step - start_warmup_step < num_warmup_steps` the rate is
-    `learning_rate * (step - start_warmup_step) / num_warmup_steps` instead; `start_warmup_step` may be negative.
+    The decay runs over all steps, including those of the warm-up:
+    `learning_rate * (1 - step / num_train_steps)^poly_power`. While `step - start_warmup_step < num_warmup_steps`, the
+    rate is `learning_rate * (step - start_warmup_step) / num_warmup_steps` instead. `start_warmup_step` may be
+    negative.
     """
 
     def __init__(
@@ -30,11 +31,11 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.poly_power = poly_power
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate (float32 scalar) of the update after `step` updates (an integer scalar)."""
-        done = ops.cast(ops.minimum(step, self.num_train_steps), "float32") / float(self.num_train_steps)
-        decayed = self.learning_rate * ops.power(1.0 - done, self.poly_power)
+        """The learning rate (float32 scalar) of the update that follows `step` updates (an integer scalar)."""
+        fraction_done = ops.cast(ops.minimum(step, self.num_train_steps), "float32") / float(self.num_train_steps)
+        decayed = self.learning_rate * ops.power(1.0 - fraction_done, self.poly_power)
         if not self.num_warmup_steps:
             return decayed
-        since = ops.cast(ops.cast(step, "int32") - self.start_warmup_step, "float32")
-        warming = self.learning_rate * (since / float(self.num_warmup_steps))
-        return ops.where(since < self.num_warmup_steps, warming, decayed)
+        warmup_step = ops.cast(ops.cast(step, "int32") - self.start_warmup_step, "float32")
+        warming = self.learning_rate * (warmup_step / float(self.num_warmup_steps))
+        return ops.where(warmup_step < self.num_warmup_steps, warming, decayed)

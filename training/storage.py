@@ -1,7 +1,7 @@
 """Files of a training run, on a local disk or an object store.
 
-Local files go through `transforms.files`. Remote ones go through TensorFlow's file system, not Beam's: the examples are
-read through it anyway, and it appends to a log.
+Local files are read and written by `transforms.files`, remote files by TensorFlow's file system instead of Beam's: the
+examples are read through TensorFlow anyway, and it can append to a log.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ def read_bytes(path: str) -> bytes:
     """The whole content of a small file.
 
     Raises:
-      UnusableInputError: there is no such file.
+      UnusableInputError: it is missing or cannot be read.
     """
     if files.is_local(path):
         return files.read_bytes(path)
@@ -31,7 +31,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Writes a file whole; it appears only when it is complete.
+    """Writes a file, which appears only when it is complete.
 
     Raises:
       RunFailedError: it cannot be written.
@@ -48,7 +48,13 @@ def write_bytes(path: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def local_copy(path: str) -> Iterator[str]:
-    """A local path with the content of `path`, for libraries that read local files alone."""
+    """A local path with the content of `path`, for libraries that read local files only.
+
+    A remote file is copied to a temporary directory, which is deleted on exit.
+
+    Raises:
+      UnusableInputError: a remote file cannot be read.
+    """
     if files.is_local(path):
         yield path
         return
@@ -62,16 +68,16 @@ def local_copy(path: str) -> Iterator[str]:
 
 
 def exists(path: str) -> bool:
-    """Whether there is a file or directory under this name."""
+    """Whether there is a file or directory of this name."""
     return bool(tf.io.gfile.exists(path))
 
 
 def matching(pattern: str) -> list[str]:
-    """The files that fit a glob, sorted."""
+    """The paths that match a glob, sorted."""
     return sorted(tf.io.gfile.glob(pattern))
 
 
 def delete(path: str) -> None:
-    """Deletes a file; one that is gone already is no error."""
+    """Deletes a file. It is no error if there is none."""
     with contextlib.suppress(tf.errors.NotFoundError):
         tf.io.gfile.remove(path)

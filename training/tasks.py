@@ -1,4 +1,4 @@
-"""What is trained: losses and metrics on a model's outputs, apart from how a step runs."""
+"""What is trained: the losses and metrics of a model's outputs. How a step runs is in training/steps.py."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -15,22 +15,22 @@ Tensors = Mapping[str, Any]
 class Task(Protocol):
     """A model with its losses and metrics.
 
-    A loss is a sum over examples or predictions divided by a weight that the batch alone gives. So a large batch in
-    several parts, or on several devices, has the same loss and gradient as in one piece.
+    A loss is a sum over examples or predictions, divided by a weight that depends on the batch only. A batch that is
+    computed in several parts, or on several devices, therefore has the same loss and gradient as in one piece.
     """
 
     built: BuiltModel
 
     def check(self, batch: Mapping[str, np.ndarray]) -> None:
-        """Sees that the model can take a batch.
+        """Checks that the model can compute a batch.
 
         Raises:
-          UnusableInputError: it cannot; the sentence says why.
+          UnusableInputError: a value in the batch is out of range; the message names it.
         """
         ...
 
     def weights(self, batch: Tensors) -> dict[str, Any]:
-        """For each loss the weight to divide by (float32 scalar), before `epsilon` is added."""
+        """For each loss the weight that its sum is divided by (float32 scalar); `epsilon` is added to it."""
         ...
 
     def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
@@ -38,24 +38,24 @@ class Task(Protocol):
         ...
 
     def epsilon(self, loss: str) -> float:
-        """What is added to a loss's weight."""
+        """The number that is added to the weight of a loss."""
         ...
 
     def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
-        """What a batch gives the metrics; [B] or [B, …] float32 tensors, with the padded examples still in them."""
+        """What the metrics need of a batch: tensors [B] or [B, …], including the examples that only fill it up."""
         ...
 
     def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
-        """The metrics of an evaluation set from what `evaluation` gave for each batch."""
+        """The metrics of an evaluation set, from the results of `evaluation` for each of its batches."""
         ...
 
 
 class PretrainingTask:
-    """Masked LM and, where the model has its head, next-sentence prediction (google-research/bert run_pretraining.py).
+    """Masked LM and, if the model has the head, next-sentence prediction (google-research/bert run_pretraining.py).
 
-    Batches hold `masked_lm_positions`, `masked_lm_ids` [B, P] int32, `masked_lm_weights` [B, P] float32 and
-    `next_sentence_labels` [B] int32. In evaluation, `example_weights` [B] float32 is 0 for the examples that only fill
-    up the last batch.
+    Batches have `masked_lm_positions` and `masked_lm_ids` [B, P] int32, `masked_lm_weights` [B, P] float32 and
+    `next_sentence_labels` [B] int32. In evaluation, `example_weights` [B] float32 is 0 for examples that only fill up
+    the last batch.
     """
 
     def __init__(self, built: BuiltModel) -> None:
@@ -85,25 +85,25 @@ class PretrainingTask:
         return sums
 
     def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
-        real = batch["example_weights"]
-        weights = batch["masked_lm_weights"] * ops.expand_dims(real, -1)
+        example_weights = batch["example_weights"]
+        weights = batch["masked_lm_weights"] * ops.expand_dims(example_weights, -1)
         logits, labels = outputs["masked_lm_logits"], batch["masked_lm_ids"]
         parts = {
             "masked_lm_weight": ops.sum(weights, -1),
-            "masked_lm_correct": ops.sum(_right(labels, logits) * weights, -1),
+            "masked_lm_correct": ops.sum(_is_right(labels, logits) * weights, -1),
             "masked_lm_loss": ops.sum(cross_entropy(labels, logits) * weights, -1),
         }
         if self.next_sentence:
             logits, labels = outputs["next_sentence_logits"], batch["next_sentence_labels"]
             parts |= {
-                "next_sentence_weight": real,
-                "next_sentence_correct": _right(labels, logits) * real,
-                "next_sentence_loss": cross_entropy(labels, logits) * real,
+                "next_sentence_weight": example_weights,
+                "next_sentence_correct": _is_right(labels, logits) * example_weights,
+                "next_sentence_loss": cross_entropy(labels, logits) * example_weights,
             }
         return parts
 
     def metrics(self, batches: list[dict[str, np.ndarray]]) -> dict[str, float]:
-        """`masked_lm_accuracy`, `masked_lm_loss`, `next_sentence_accuracy`, `next_sentence_loss`, as metric_fn's."""
+        """`masked_lm_accuracy`, `masked_lm_loss`, `next_sentence_accuracy`, `next_sentence_loss`, as in metric_fn."""
         totals = {k: sum(float(np.sum(b[k], dtype=np.float64)) for b in batches) for k in batches[0]}
         metrics = {}
         for name in ("masked_lm", "next_sentence") if self.next_sentence else ("masked_lm",):
@@ -114,10 +114,10 @@ class PretrainingTask:
 
 
 def cross_entropy(labels: Any, logits: Any) -> Any:
-    """Cross entropy in float32: labels […], logits […, classes] → […]."""
+    """The cross entropy (float32 […]) of logits […, classes] and labels […]."""
     return ops.sparse_categorical_crossentropy(labels, ops.cast(logits, "float32"), from_logits=True)
 
 
-def _right(labels: Any, logits: Any) -> Any:
-    """1.0 where the most probable class is the label."""
+def _is_right(labels: Any, logits: Any) -> Any:
+    """1.0 where the most probable class is the label, 0.0 elsewhere (float32)."""
     return ops.cast(ops.equal(ops.argmax(logits, -1), ops.cast(labels, "int32")), "float32")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A process of its own on this machine, that outlives the terminal. `maskmill train --launcher local …` runs it.
+# Starts the training as a process that outlives the terminal. `maskmill train --launcher local …` runs this.
 set -euo pipefail
 
-# What a user edits:
+# Edit this:
 LOG=${MASKMILL_LOG:-maskmill-train.log}
 
 nohup maskmill train "$@" >"$LOG" 2>&1 &
-echo "maskmill train runs as process $!; it writes to $LOG. kill $! writes a checkpoint and ends it."
+echo "maskmill train runs as process $! and writes to $LOG. To end it after a checkpoint: kill $!"

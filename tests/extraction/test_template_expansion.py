@@ -1,13 +1,13 @@
 """Templates expanded with a dump's own definitions: MediaWiki's results, limits, hostile pages."""
 
-import datetime
 import inspect
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from template_expanders import make_expander
 
-from transforms.extraction.template_expansion import TemplateExpander, parse
+from transforms.extraction.preprocessor import parse
 
 TEMPLATES = {
     "Hello": "Hello, {{{1|world}}}!",
@@ -23,14 +23,6 @@ TEMPLATES = {
     "Ruled": "never looked at",
     "Module": "a{{#invoke:Thing|main}}b",
 }  # fmt: skip
-
-
-def expander(templates: dict[str, str] | None = None, **given: object) -> TemplateExpander:
-    pages = {name.encode(): text.encode() for name, text in (templates or TEMPLATES).items()}
-    options = {"depth": 100, "size": 2_000_000, "steps": 100_000, "date": datetime.date(2020, 2, 3)} | given
-    return TemplateExpander(
-        pages.get, has_rule=lambda name: name.lower() == "ruled", prefixes=("Taiss", "Template"), **options
-    )  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -72,22 +64,22 @@ def expander(templates: dict[str, str] | None = None, **given: object) -> Templa
     ],
 )
 def test_what_a_page_becomes(text: str, expected: str) -> None:
-    made = expander()
+    made = make_expander(TEMPLATES)
     assert made.expand("Page", text) == expected
     assert made.limited == 0
 
 
 def test_titles_of_a_case_sensitive_wiki() -> None:
     names = {"word": "small", "Word": "large"}
-    assert expander(names, first_letter=False).expand("Page", "{{word}} {{Word}}") == "small large"
-    assert expander(names).expand("Page", "{{word}} {{Word}}") == "large large"
+    assert make_expander(names, first_letter=False).expand("Page", "{{word}} {{Word}}") == "small large"
+    assert make_expander(names).expand("Page", "{{word}} {{Word}}") == "large large"
 
 
 # ---- limits: counted, and the same on every machine
 
 
 def test_a_loop_ends_and_is_counted() -> None:
-    made = expander(depth=5)
+    made = make_expander(TEMPLATES, depth=5)
     assert made.expand("Page", "a {{Loop}} b {{hello}}") == "a xxxxx b Hello, world!"
     assert made.limited == 1
     assert made.expand("Page", "{{hello}}") == "Hello, world!"
@@ -95,7 +87,7 @@ def test_a_loop_ends_and_is_counted() -> None:
 
 
 def test_past_the_limit_of_size_calls_give_nothing() -> None:
-    made = expander(size=100)
+    made = make_expander(TEMPLATES, characters=100)
     assert made.expand("Page", "a {{Double|" + "x" * 80 + "}} b {{hello}} c") == "a  b  c"
     assert made.limited == 1
 
@@ -103,8 +95,8 @@ def test_past_the_limit_of_size_calls_give_nothing() -> None:
 def test_the_limit_of_steps_does_not_depend_on_other_pages() -> None:
     templates = {"Long": "<!--" + "x" * 5000 + "-->y", "Short": "z"}
     page = "{{Long}}" * 8
-    alone = expander(templates, steps=300)
-    warm = expander(templates, steps=300)
+    alone = make_expander(templates, steps=300)
+    warm = make_expander(templates, steps=300)
     warm.expand("Other", "{{Long}}{{Short}}")
     assert alone.expand("Page", page) == warm.expand("Page", page) == "y" * 5
     assert (alone.limited, warm.limited) == (1, 1)
@@ -113,13 +105,13 @@ def test_the_limit_of_steps_does_not_depend_on_other_pages() -> None:
 def test_a_definition_that_grows_without_end_is_cut_off() -> None:
     # 2^60 letters, if it were let.
     templates = {f"D{i}": f"{{{{D{i + 1}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}" for i in range(60)} | {"D60": "{{{1}}}"}
-    made = expander(templates)
+    made = make_expander(templates)
     assert len(made.expand("Page", "{{D0|x}}")) < 100
     assert made.limited == 1
 
 
 def test_a_replacement_is_counted_before_it_is_made() -> None:
-    made = expander({"A": "x" * 900_000})
+    made = make_expander({"A": "x" * 900_000})
     assert made.expand("Page", "{{#replace:{{A}}|x|{{A}}}}") == ""
     assert made.limited == 1
 
@@ -130,7 +122,7 @@ def test_the_depth_is_far_from_pythons(nest: str) -> None:
     def call(frames: int) -> str:
         return call(frames - 1) if frames else made.expand("Page", text)
 
-    made = expander()
+    made = make_expander(TEMPLATES)
     text = nest * 500 + "a" + ("}}}" if nest == "{{{x|" else "}}") * 500
     shallow = made.expand("Page", text)
     assert call(max(0, 350 - len(inspect.stack(0)))) == shallow
@@ -163,7 +155,7 @@ def test_hostile_pages_come_through(piece: str) -> None:
     # Quadratic time would be minutes each.
     text = piece * (600_000 // len(piece))
     parse(text)
-    made = expander({"A": text, "B": "{{A}}"})
+    made = make_expander({"A": text, "B": "{{A}}"})
     made.expand("Page", "{{A}}{{B}}")
     made.expand("Page", text)
 
@@ -180,7 +172,7 @@ def test_hostile_pages_come_through(piece: str) -> None:
 )  # fmt: skip
 def test_any_page_is_expanded_and_twice_the_same(pieces: list[str]) -> None:
     text = "".join(pieces)
-    first = expander().expand("Page", text)
-    made = expander()
+    first = make_expander(TEMPLATES).expand("Page", text)
+    made = make_expander(TEMPLATES)
     made.expand("Other", "{{hello}}{{loop}}")
     assert made.expand("Page", text) == first

@@ -8,8 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transforms.errors import UnusableInputError
-from transforms.extraction.kernels import wikitext as kernels
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.extraction.kernels.structure import (
+    EVENT_EXTERNAL,
+    EVENT_LINK,
+    EVENT_RAW,
+    EVENT_TABLE,
+    EVENT_TEMPLATE,
+    structure,
+)
+from transforms.extraction.kernels.tables import PADDING, RULE_SLACK
+from transforms.extraction.options import WikitextOptions
+from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.site import Site
 
 
@@ -191,9 +200,9 @@ def test_extract(english: WikitextExtractor, wikitext: str, text: str) -> None:
 
 
 def test_options_keep_headings_and_drop_lists() -> None:
-    extractor = WikitextExtractor(Site(), WikitextOptions(headings="keep", lists="drop", appendices="keep"))
+    extractor = WikitextExtractor(Site(), WikitextOptions(headings="keep", lists="drop"))
     page = "== ''A'' [[b]] ==\n* c\n: d\n# e\n=== References ===\nf\n== References ==\n* g\nh"
-    assert text_of(extractor, page) == "A b\nd\nReferences\nf\nReferences\nh"
+    assert text_of(extractor, page) == "A b\nd\nReferences\nf"
 
 
 @pytest.mark.parametrize(
@@ -224,7 +233,6 @@ def test_sentences_of_lists_stay(item: str) -> None:
     [
         ({"headings": "maybe"}, "headings is 'maybe'; it must be one of drop, keep"),
         ({"lists": ""}, "lists is ''"),
-        ({"appendices": "no"}, "appendices is 'no'"),
         ({"date": "yesterday"}, "date is 'yesterday'; it must be a day such as"),
         ({"expansion_depth": 0}, "expansion_depth is 0; it must be at least 1"),
         ({"expansion_characters": -1}, "expansion_characters is -1"),
@@ -310,7 +318,7 @@ def test_rules_cannot_blow_up(english: WikitextExtractor) -> None:
     # Each level would double the text, if what a rule gives had no bound.
     page = "{{nihongo|" * 20 + "a" + "|{{PAGENAME}}}}" * 20
     text = english.extract(b"T" * 200, page.encode())
-    assert len(text) < 20 * 20 * (kernels.RULE_SLACK + 200)
+    assert len(text) < 20 * 20 * (RULE_SLACK + 200)
 
 
 PIECES = st.sampled_from(
@@ -424,7 +432,7 @@ def test_any_bytes_are_taken(page: bytes) -> None:
 
 EXTRACTORS = {
     "en": WikitextExtractor(Site(), WikitextOptions(headings="keep")),
-    "zh": WikitextExtractor(Site(language="zh"), WikitextOptions(appendices="keep")),
+    "zh": WikitextExtractor(Site(language="zh"), WikitextOptions(lists="keep")),
 }
 
 
@@ -437,17 +445,17 @@ def test_paragraphs_concatenate(english: WikitextExtractor) -> None:
 
 def test_events_are_ordered_and_nested() -> None:
     page = b"a {{b|[[c|{{d}}]]}} {| \n{|\n| e\n|}\n<ref>f</ref> [http://g h]"
-    text = np.zeros(len(page) + kernels.PADDING, np.uint8)
+    text = np.zeros(len(page) + PADDING, np.uint8)
     text[: len(page)] = np.frombuffer(page, np.uint8)
-    events, used = kernels.structure(text, len(page), EXTRACTORS["en"]._tables)
+    events, used = structure(text, len(page), EXTRACTORS["en"]._tables)
     closed = [tuple(row[:3]) for row in events[:used].tolist() if row[1] >= 0]
     assert closed == sorted(closed)
     found = [(page[start:end].decode(), kind) for start, end, kind in closed]
     assert found == [
-        ("{{b|[[c|{{d}}]]}}", kernels.EVENT_TEMPLATE),
-        ("[[c|{{d}}]]", kernels.EVENT_LINK),
-        ("{{d}}", kernels.EVENT_TEMPLATE),
-        ("{|\n| e\n|}", kernels.EVENT_TABLE),
-        ("<ref>f</ref>", kernels.EVENT_RAW),
-        ("[http://g h]", kernels.EVENT_EXTERNAL),
+        ("{{b|[[c|{{d}}]]}}", EVENT_TEMPLATE),
+        ("[[c|{{d}}]]", EVENT_LINK),
+        ("{{d}}", EVENT_TEMPLATE),
+        ("{|\n| e\n|}", EVENT_TABLE),
+        ("<ref>f</ref>", EVENT_RAW),
+        ("[http://g h]", EVENT_EXTERNAL),
     ]

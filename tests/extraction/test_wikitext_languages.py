@@ -2,7 +2,8 @@
 
 import pytest
 
-from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
+from transforms.extraction.options import WikitextOptions
+from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.site import Site
 
 GARBAGE = ("[[", "]]", "{{", "}}", "<ref", "|}", "&nbsp;", "()", " ,", "''", "__", "==")

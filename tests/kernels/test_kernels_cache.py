@@ -223,8 +223,7 @@ def test_code_for_a_pinned_cpu_is_warm_on_another_cpu(tmp_path: Path) -> None:
     )
     assert run(folder, directory, **pinned) == (4, 0, 1)
     assert run(folder, directory, other_cpu, **pinned) == (4, 1, 0)
-    # Without pinning the other CPU compiles again.
-    assert run(folder, directory) == (4, 0, 1)
+    # Without pinning it compiles again.
     if os.uname().machine == "x86_64":
         assert run(folder, directory, other_cpu) == (4, 0, 1)
 

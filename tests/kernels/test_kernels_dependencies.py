@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numba import typeof
+from numba.core.dispatcher import Dispatcher
 
 from transforms.kernels import dependencies
+from transforms.kernels.compiler import kernel_modules
 
 SOURCES = {
     "shared_values.py": """
@@ -182,6 +184,13 @@ def test_the_error_names_the_function_that_reads_a_value_of_an_unknown_type(stam
             "def word_type(bits):\n",
             "import functools\n\nbits_of = functools.partial(int)\n\ndef word_type(bits):\n    bits = bits_of(bits)\n",
         )
+
+
+@pytest.mark.parametrize("module", kernel_modules())
+def test_every_kernel_of_the_package_has_a_stamp_of_its_own(module: str) -> None:
+    kernels = [value for value in vars(importlib.import_module(module)).values() if isinstance(value, Dispatcher)]
+    stamps = {dependencies.stamp(kernel) for kernel in kernels}
+    assert len(stamps) == len(kernels)
 
 
 class Forward(NamedTuple):

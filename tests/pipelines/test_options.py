@@ -2,13 +2,14 @@
 
 import argparse
 import dataclasses
-from typing import Literal
+from typing import Literal, get_type_hints
 
 import pytest
 
 from pipelines import options
+from pipelines.stages import STAGES, StageEntry
 from transforms.errors import UnusableInputError
-from transforms.options import option
+from transforms.options import check_choices, nested, option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,28 @@ class Example:
     kind: Literal["a", "b"] = option("a", help="a kind")
     cased: bool = option(True, help="a switch")
     numbers: tuple[int, ...] = option((0,), help="numbers")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Inner:
+    depth: int = option(2, help="how deep")
+    internal: str = "not an option"
+
+    def __post_init__(self) -> None:
+        if self.depth < 0:
+            raise UnusableInputError(f"--depth must be 0 or more, not {self.depth}.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Middle:
+    inner: Inner = nested(Inner)
+    width: float = option(1.5, help="how wide")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outer:
+    output: str = option(help="where")
+    middle: Middle = nested(Middle)
 
 
 def parse(*argv: str, beam: dict[str, bool] | None = None) -> tuple[Example, list[str]]:
@@ -125,3 +148,73 @@ def test_a_printed_section_reads_back_as_the_defaults() -> None:
     section = yaml.safe_load(options.describe(Example))
     assert section["name"] is None
     assert options.from_mapping(Example, section | {"name": "x"}, where="f") == Example(name="x")
+
+
+# ---- options of steps, nested in those of a stage
+
+
+def test_nested_options_are_flags_as_if_they_stood_in_their_place() -> None:
+    assert options.names(Outer) == ["output", "depth", "width"]
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    options.add_flags(parser, Outer)
+    namespace, _ = options.parse(parser, ("--output=o", "--depth=5"))
+    made = options.from_flags(Outer, namespace)
+    assert made == Outer(output="o", middle=Middle(inner=Inner(depth=5)))
+
+
+def test_nested_options_are_keys_of_the_same_section() -> None:
+    made = options.from_mapping(Outer, {"width": 2, "depth": 0}, where="f: s", output="o")
+    assert made == Outer(output="o", middle=Middle(inner=Inner(depth=0), width=2.0))
+
+
+def test_the_checks_of_a_nested_step_run_when_the_stage_s_options_are_made() -> None:
+    with pytest.raises(UnusableInputError, match="--depth must be 0 or more, not -1"):
+        options.from_mapping(Outer, {"output": "o", "depth": -1}, where="f: s")
+
+
+def test_a_field_that_is_no_option_is_no_key() -> None:
+    with pytest.raises(UnusableInputError, match=r"f: s\.internal: there is no such option"):
+        options.from_mapping(Outer, {"output": "o", "internal": "x"}, where="f: s")
+
+
+def test_parameters_are_all_options_but_the_output() -> None:
+    made = Outer(output="o", middle=Middle(width=3.0))
+    assert options.parameters(made) == {"depth": 2, "width": 3.0}
+
+
+def test_the_path_of_an_option_leads_to_its_value() -> None:
+    assert options.options_of(Outer)["depth"].path == ("middle", "inner", "depth")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("name", "a name (required)"), ("size", "a size, 100% of it (default: 3)"), ("share", "a share"),
+     ("numbers", "numbers (default: 0)")],
+)  # fmt: skip
+def test_the_full_help_gives_the_default(name: str, text: str) -> None:
+    assert options.options_of(Example)[name].full_help == text
+
+
+def test_a_value_that_is_none_of_the_choices_is_named() -> None:
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Chosen:
+        kind: Literal["a", "b"] = "a"
+
+        def __post_init__(self) -> None:
+            check_choices(self)
+
+    assert Chosen(kind="b").kind == "b"
+    with pytest.raises(UnusableInputError, match="kind is 'c'; it must be one of a, b"):
+        Chosen(kind="c")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("entry", STAGES, ids=lambda entry: entry.name)
+def test_no_two_options_of_a_stage_share_a_name(entry: StageEntry) -> None:
+    def count(options_class: type) -> int:
+        hints = get_type_hints(options_class)
+        return sum(
+            count(hints[field.name]) if dataclasses.is_dataclass(hints[field.name]) else "help" in field.metadata
+            for field in dataclasses.fields(options_class)
+        )
+
+    assert count(entry.options) == len(options.options_of(entry.options))

@@ -1,88 +1,85 @@
-"""Reading, verifying, indexing TFRecords and picking from them."""
+"""Writing, reading, verifying and indexing TFRecords."""
 
-import dataclasses
 import gzip
-import json
+import hashlib
 import random
 import struct
 from pathlib import Path
 
 import hypothesis
+import numpy as np
 import oracle_pretraining as oracle
 import pytest
+from gold_examples import PICKED
 from hypothesis import strategies as st
+from tfrecords import write_records
 
 from transforms.errors import UnusableInputError
 from transforms.records import tfrecord
-from transforms.records.eval_picking import pick_examples
-from transforms.records.examples import MaskingOptions, write_examples
-from transforms.records.tfrecord import count_records, index_tfrecord, parse_example, read_records
-from transforms.tokenization.vocabulary import load_vocabulary
+from transforms.records.tfrecord import (
+    RecordBlock,
+    WrittenFile,
+    count_records,
+    frame,
+    index_tfrecord,
+    read_records,
+    write_tfrecord,
+)
 
-GOLD = oracle.DATA / "gold" / "pretraining"
-PICKED = GOLD / "mlperf512.pick300.tfrecord.gz"
-
-
-def write(path: Path, records: list[bytes]) -> str:
-    path.write_bytes(b"".join(map(oracle.encode_tfrecord, records)))
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def mlperf512(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The 1,721 examples that pick_eval_samples.py picked 300 of; that they are these, another test shows."""
-    directory = tmp_path_factory.mktemp("mlperf512")
-    (directory / "eval.txt").write_bytes(gzip.decompress((oracle.DATA / "gold/cleanup/eval.txt.gz").read_bytes()))
-    case = json.loads((GOLD / "cases.json").read_text())["mlperf512"]
-    fields = {field.name for field in dataclasses.fields(MaskingOptions)}
-    output = str(directory / "examples")
-    write_examples(
-        [str(directory / "eval.txt")],
-        [output],
-        load_vocabulary(str(oracle.DATA / "vocab.txt")),
-        MaskingOptions(**{name: value for name, value in case.items() if name in fields}),
-    )
-    return output
+RECORDS = [b"", b"a", bytes(300), b"bc", bytes(range(256)) * 30]
 
 
-def test_the_reference_picks(mlperf512: str, tmp_path: Path) -> None:
-    output = str(tmp_path / "picked")
-    written = pick_examples(mlperf512, output, 300, max_seq_length=512, max_predictions_per_seq=76)
-    assert oracle.read_examples(Path(output)) == oracle.read_examples(PICKED)
-    assert written.size == Path(output).stat().st_size == 798766
-    # Picking all of what the reference wrote, whose feature maps have another order, gives the same bytes.
-    again = pick_examples(str(PICKED), str(tmp_path / "again"), 300)
-    assert again.sha256 == written.sha256
-    packed = pick_examples(str(PICKED), str(tmp_path / "again.gz"), 300)
-    assert gzip.decompress(Path(packed.path).read_bytes()) == Path(output).read_bytes()
+def blocks(records: list[bytes], size: int) -> list[RecordBlock]:
+    """Blocks of `size` records each."""
+    framed = [oracle.encode_tfrecord(record) for record in records]
+    runs = [framed[start : start + size] for start in range(0, len(framed), size)]
+    return [RecordBlock(memoryview(b"".join(run)), np.array([len(record) for record in run])) for run in runs]
 
 
-def test_several_files_are_read_as_one(mlperf512: str, tmp_path: Path) -> None:
-    records = list(read_records(mlperf512))
-    parts = [
-        write(tmp_path / f"part{k}", records[start:end]) for k, (start, end) in enumerate([(0, 7), (7, 7), (7, 1721)])
-    ]
-    (tmp_path / "part0.gz").write_bytes(gzip.compress(Path(parts[0]).read_bytes()))
-    whole = pick_examples(mlperf512, str(tmp_path / "whole"), 300)
-    assert pick_examples(parts, str(tmp_path / "parts"), 300).sha256 == whole.sha256
-    parts[0] = str(tmp_path / "part0.gz")
-    assert pick_examples(parts, str(tmp_path / "packed"), 300).sha256 == whole.sha256
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_blocks_are_written_with_an_index_of_all(size: int, tmp_path: Path) -> None:
+    path = str(tmp_path / "records")
+    written = write_tfrecord(path, blocks(RECORDS, size), index=True, packed=False, checksum=True)
+    assert list(read_records(path)) == RECORDS
+    index_tfrecord(path, str(tmp_path / "index"))
+    assert (tmp_path / "records.idx").read_bytes() == (tmp_path / "index").read_bytes()
+    assert [file.path for file in written] == [path, f"{path}.idx"]
+    for file in written:
+        content = Path(file.path).read_bytes()
+        assert (file.size, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 10])
-def test_which_examples_are_picked(count: int, tmp_path: Path) -> None:
-    records = [oracle.encode_example({"number": [k]}) for k in range(10)]
-    pick_examples(write(tmp_path / "all", records), str(tmp_path / "some"), count)
-    got = [example["number"][0] for example in oracle.read_examples(tmp_path / "some")]
-    assert got == [int(k * (10 / count)) for k in range(count)]
+def test_a_packed_file_has_the_index_of_what_it_holds(tmp_path: Path) -> None:
+    plain, packed = str(tmp_path / "plain"), str(tmp_path / "packed")
+    write_tfrecord(plain, blocks(RECORDS, 2), index=True, packed=False, checksum=False)
+    write_tfrecord(packed, blocks(RECORDS, 2), index=True, packed=True, checksum=False)
+    assert gzip.decompress(Path(packed).read_bytes()) == Path(plain).read_bytes()
+    assert Path(f"{packed}.idx").read_bytes() == Path(f"{plain}.idx").read_bytes()
 
 
-def test_the_index_is_that_of_the_writer(mlperf512: str, tmp_path: Path) -> None:
-    index_tfrecord(mlperf512, str(tmp_path / "index"))
-    assert (tmp_path / "index").read_bytes() == Path(f"{mlperf512}.idx").read_bytes()
-    (tmp_path / "x.gz").write_bytes(gzip.compress(Path(mlperf512).read_bytes()))
-    index_tfrecord(str(tmp_path / "x.gz"), str(tmp_path / "packed"))
-    assert (tmp_path / "packed").read_bytes() == (tmp_path / "index").read_bytes()
+def test_neither_index_nor_checksum_where_none_is_wanted(tmp_path: Path) -> None:
+    path = str(tmp_path / "records")
+    written = write_tfrecord(path, blocks(RECORDS, 2), index=False, packed=False, checksum=False)
+    assert written == [WrittenFile(path=path, size=Path(path).stat().st_size, sha256=None)]
+    assert [p.name for p in tmp_path.iterdir()] == ["records"]
+
+
+@hypothesis.settings(deadline=None, derandomize=True)
+@hypothesis.given(st.one_of(st.binary(max_size=20), st.integers(0, 5000).map(bytes)))
+def test_a_frame_is_that_of_the_format(record: bytes) -> None:
+    assert frame(record) == oracle.encode_tfrecord(record)
+
+
+def test_a_packed_file_has_the_index_of_the_plain_one(tmp_path: Path) -> None:
+    content = gzip.decompress(PICKED.read_bytes())
+    (tmp_path / "plain").write_bytes(content)
+    index_tfrecord(str(tmp_path / "plain"), str(tmp_path / "plain.idx"))
+    index_tfrecord(str(PICKED), str(tmp_path / "packed.idx"))
+    assert (tmp_path / "packed.idx").read_bytes() == (tmp_path / "plain.idx").read_bytes()
+    sizes = [len(record) + 16 for record in oracle.split_tfrecord(content)]
+    lines = [line.split() for line in (tmp_path / "plain.idx").read_text().splitlines()]
+    assert [int(size) for _, size in lines] == sizes
+    assert int(lines[-1][0]) == sum(sizes[:-1])
 
 
 @hypothesis.settings(
@@ -94,7 +91,7 @@ def test_the_index_is_that_of_the_writer(mlperf512: str, tmp_path: Path) -> None
     room=st.sampled_from([1, 3, 1 << 16]),
 )
 def test_any_records_and_blocks(records: list[bytes], block: int, room: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "records", records)
+    path = write_records(tmp_path / "records", records)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tfrecord, "_BLOCK_BYTES", block)
         patch.setattr(tfrecord, "_BLOCK_RECORDS", room)
@@ -110,14 +107,14 @@ def test_any_records_and_blocks(records: list[bytes], block: int, room: int, tmp
 
 def test_a_plain_file_that_starts_like_gzip_is_read(tmp_path: Path) -> None:
     record = bytes(0x088B1F)  # its length has gzip's first bytes
-    path = write(tmp_path / "records", [record])
+    path = write_records(tmp_path / "records", [record])
     assert Path(path).read_bytes()[:3] == b"\x1f\x8b\x08"
     assert list(read_records(path)) == [record]
 
 
 @pytest.mark.parametrize("end", [1, 11, 12, 15, 16 + 100 - 1, -1, -4, -5, -116 + 3])
 def test_a_truncated_file_is_one_sentence(end: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "records", [bytes(100), bytes(100), bytes(100)])
+    path = write_records(tmp_path / "records", [bytes(100), bytes(100), bytes(100)])
     content = Path(path).read_bytes()[:end]
     Path(path).write_bytes(content)
     number = len(content) // 116
@@ -125,13 +122,13 @@ def test_a_truncated_file_is_one_sentence(end: int, tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match=sentence):
         index_tfrecord(path, str(tmp_path / "index"))
     with pytest.raises(UnusableInputError, match=sentence):
-        pick_examples(path, str(tmp_path / "picked"), 1)
+        count_records(path)
     assert {p.name for p in tmp_path.iterdir()} == {"records"}
 
 
 @pytest.mark.parametrize("place", range(116))
 def test_any_damaged_byte_is_one_sentence(place: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "records", [bytes(100), bytes(100)])
+    path = write_records(tmp_path / "records", [bytes(100), bytes(100)])
     content = bytearray(Path(path).read_bytes())
     content[116 + place] ^= 1 << random.Random(place).randrange(8)
     Path(path).write_bytes(content)
@@ -164,53 +161,3 @@ def test_text_is_no_tfrecord(tmp_path: Path) -> None:
 def test_an_empty_file_has_no_records(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     assert count_records(str(tmp_path / "empty")) == 0
-
-
-def test_more_examples_than_there_are_is_one_sentence(tmp_path: Path) -> None:
-    path = write(tmp_path / "records", [oracle.encode_example({"a": [1]})] * 3)
-    with pytest.raises(UnusableInputError, match=r"records: there are 3 examples, 4 cannot be picked; pick fewer, or"):
-        pick_examples(path, str(tmp_path / "picked"), 4)
-    with pytest.raises(UnusableInputError, match="0 examples to pick: this must be 1 or more"):
-        pick_examples(path, str(tmp_path / "picked"), 0)
-    assert not (tmp_path / "picked").exists()
-
-
-def test_examples_of_another_length_are_one_sentence(tmp_path: Path) -> None:
-    for options, sentence in (
-        ({"max_seq_length": 128}, "record 0 has 512 values in input_ids, not 128; give the lengths"),
-        ({"max_predictions_per_seq": 20}, "record 0 has 76 values in masked_lm_positions, not 20"),
-    ):
-        with pytest.raises(UnusableInputError, match=sentence):
-            pick_examples(str(PICKED), str(tmp_path / "picked"), 3, **options)
-    path = write(tmp_path / "records", [oracle.encode_example({"input_ids": [1, 2]})])
-    with pytest.raises(UnusableInputError, match="record 0 has no such feature in input_mask, not 2"):
-        pick_examples(path, str(tmp_path / "picked"), 1, max_seq_length=2)
-
-
-@pytest.mark.parametrize(
-    "record",
-    [b"\x0b", b"\x10\x01", b"\x0a\x05", b"\xff" * 12, b"\x0a\x02\x10\x01", b"\x0a\x06\x0a\x04\x12\x02\x22\x00"],
-)
-def test_records_that_are_no_examples_are_one_sentence(record: bytes, tmp_path: Path) -> None:
-    path = write(tmp_path / "records", [record])
-    with pytest.raises(UnusableInputError, match=r"records: record 0 is not a tf\.train\.Example \("):
-        pick_examples(path, str(tmp_path / "picked"), 1)
-
-
-def test_features_of_every_kind_are_kept() -> None:
-    def field(number: int, content: bytes) -> bytes:
-        return bytes([number << 3 | 2, len(content)]) + content
-
-    def entry(name: bytes, feature: bytes) -> bytes:
-        return field(1, field(1, name) + field(2, feature))
-
-    words = entry(b"words", field(1, field(1, b"ab") + field(1, b"")))
-    packed = entry(b"packed", field(3, field(1, b"\x01\xac\x02")))
-    loose = entry(b"loose", field(3, b"\x08\x01\x08\xac\x02"))
-    floats = entry(b"floats", field(2, b"\x0d" + struct.pack("<f", 1.5) + field(1, bytes(8))))
-    empty = entry(b"empty", b"")
-    record = field(1, words + packed + loose) + field(1, floats + empty)
-    features = parse_example(record)
-    lengths = {name: len(feature) for name, feature in features.items()}
-    assert lengths == {"empty": 0, "floats": 3, "loose": 2, "packed": 2, "words": 2}
-    assert tfrecord.encode_example(features) == field(1, empty + floats + loose + packed + words)

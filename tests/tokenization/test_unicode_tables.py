@@ -9,13 +9,14 @@ import oracle_pretraining as oracle
 import pytest
 
 from transforms.errors import UnusableInputError
-from transforms.tokenization import unicode_tables
+from transforms.tokenization import make_unicode_tables, unicode_tables
 
 
 @pytest.mark.parametrize("version", unicode_tables.VERSIONS)
 def test_the_tables_are_made_from_the_properties(version: str) -> None:
     packed = resources.files("transforms.tokenization").joinpath("data", f"unicode-{version}.bin.gz").read_bytes()
-    assert gzip.decompress(packed) == unicode_tables.build(str(oracle.DATA / "unicode" / f"unicode-{version}.tsv.gz"))
+    properties = oracle.DATA / "unicode" / f"unicode-{version}.tsv.gz"
+    assert gzip.decompress(packed) == make_unicode_tables.build(str(properties))
 
 
 @pytest.mark.parametrize("version", unicode_tables.VERSIONS)

@@ -1,6 +1,5 @@
-"""What the training tests share. They run on one backend a process: KERAS_BACKEND names it, JAX is the default."""
+"""Fixtures of the training tests. They run on one backend a process, KERAS_BACKEND, by default JAX."""
 
-import dataclasses
 import gzip
 import importlib.util
 import json
@@ -9,30 +8,46 @@ from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).parent
+DATA = HERE.parent / "data"
+GOLD = DATA / "training"
+
 os.environ.setdefault("KERAS_BACKEND", "jax")
 # Both backends get four virtual CPU devices; a test uses one unless it asks for more.
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
-# The tests compile far longer than they compute: every program is kept, for the other tests and the next time.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[2] / ".cache" / "jax"))
+# The tests spend most of their time compiling, so compiled programs are kept for other tests and later runs.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(HERE.parents[1] / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-# The data path's environment has no TensorFlow: there these tests are none of its business (make test-training).
-if importlib.util.find_spec("tensorflow") is None or importlib.util.find_spec("keras_hub") is None:
-    collect_ignore_glob = ["test_*.py"]
+# These test modules need neither TensorFlow nor Keras: `make test` runs them, `make test-training` all others.
+LIGHT = {
+    "test_training_config.py",
+    "test_training_devices.py",
+    "test_training_evaluate.py",
+    "test_training_launchers.py",
+    "test_training_options.py",
+    "test_training_settings.py",
+}
+# If a private name of Keras is gone, its test says so before other tests fail because of it.
+FIRST = "test_training_private_names.py"
 
-DATA = Path(__file__).parent.parent / "data"
-GOLD = DATA / "training"
+HAS_TRAINING = all(importlib.util.find_spec(name) is not None for name in ("tensorflow", "keras_hub"))
+if not HAS_TRAINING:
+    collect_ignore = [path.name for path in HERE.glob("test_*.py") if path.name not in LIGHT]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if HERE in item.path.parents and item.path.name not in LIGHT:
             item.add_marker(pytest.mark.training)
+    items.sort(key=lambda item: item.path.name != FIRST)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _four_devices() -> None:
+    if not HAS_TRAINING:
+        return
     import tensorflow as tf
 
     cpu = tf.config.list_physical_devices("CPU")[0]
@@ -61,7 +76,7 @@ def small_examples(examples_path: str, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="session")
 def expected() -> dict:
-    """What the reference model and optimizers do (tests/data/training/README.md)."""
+    """The results of the reference's model and optimizers (tests/data/training/README.md)."""
     return json.loads((GOLD / "expected.json").read_text())
 
 
@@ -71,9 +86,3 @@ def config():
     from training.config import from_json
 
     return from_json((GOLD / "bert_config.json").read_text(), where="bert_config.json")
-
-
-@pytest.fixture(scope="session")
-def tiny(config):
-    """A still smaller model, with dropout, of the same vocabulary."""
-    return dataclasses.replace(config, num_hidden_layers=1, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1)

@@ -1,4 +1,4 @@
-"""Hugging Face reads what we export, and computes the same. It has an environment of its own (make test-torch)."""
+"""Hugging Face reads our exports and computes the same. PyTorch has an environment of its own (make test-torch)."""
 
 import importlib.util
 import os
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from training_helpers import CHECKPOINT, batch_of, random_batch, small_config
 
-from training import convert
+from training import convert, hugging_face
 from training.model import pretraining_model
 
 PYTHON = os.environ.get("MASKMILL_TORCH_PYTHON", sys.executable)
@@ -21,7 +21,7 @@ pytestmark = [
     ),
 ]
 
-# Runs under the other Python: arguments are the model's class, its directory, and the files of inputs and outputs.
+# Runs in PyTorch's environment. Its arguments: the model's class, its directory, and the files of inputs and outputs.
 PROGRAM = """
 import sys
 import numpy as np, torch, transformers
@@ -52,7 +52,7 @@ def theirs(kind, directory, inputs, tmp_path):
 def test_the_exported_bert_gives_the_same_logits(config, examples_path, tmp_path):
     built = pretraining_model(config)
     built.load(convert.read(str(CHECKPOINT), config), where="gold")
-    convert.write_hugging_face(str(tmp_path / "model"), built.values(), config)
+    hugging_face.write_directory(str(tmp_path / "model"), built.values(), config)
     batch = batch_of(examples_path, 0, 8)
     ours = built.model({name: batch[name] for name in built.model.input})
     inputs = {
@@ -69,9 +69,9 @@ def test_the_exported_bert_gives_the_same_logits(config, examples_path, tmp_path
 def test_the_exported_roberta_gives_the_same_logits(tmp_path):
     roberta = small_config(model_type="roberta", hidden_act="gelu_erf", layer_norm_eps=1e-5, type_vocab_size=1)
     built = pretraining_model(roberta, next_sentence=False, seed=3)
-    convert.write_hugging_face(str(tmp_path / "model"), built.values(), roberta)
+    hugging_face.write_directory(str(tmp_path / "model"), built.values(), roberta)
     batch = random_batch(8)
-    # Hugging Face counts a RoBERTa's positions by its padding token, 1: real tokens must be others.
+    # Hugging Face counts RoBERTa's positions from the tokens that are not 1, its padding: no other token may be 1.
     ids = np.where(batch["input_mask"], np.maximum(batch["input_ids"], 3), 1)
     ours = built.model({name: batch[name] for name in built.model.input} | {"input_ids": ids})
     got = theirs(

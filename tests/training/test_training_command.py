@@ -1,4 +1,4 @@
-"""Whole commands: a build that ends in a training, an object store, and unusable input told in one sentence."""
+"""Whole commands: a build that ends in a training, an object store, and one sentence for unusable input."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,8 @@ import tensorflow as tf
 from training_helpers import BACKEND, small_config
 
 from pipelines import cli
-from training import checkpoints
+from training import checkpoints, devices
+from transforms.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the loop is tested on both backends elsewhere")
 
@@ -70,14 +71,14 @@ def test_a_build_ends_in_a_training(tmp_path):
 
 
 def test_a_run_on_an_object_store(flags, tmp_path, capfd):
-    # TensorFlow's file system in memory stands for gs://: nothing of it is a local path.
+    # TensorFlow's file system in memory stands for gs://, as none of its paths is local.
     there = "ram://bucket/run"
     assert maskmill_train(flags | {"output_dir": there}) == 0
     assert [checkpoints.step_of(p) for p in checkpoints.list_checkpoints(there)] == [2, 4]
     with tf.io.gfile.GFile(f"{there}/log.jsonl") as file:
         first = file.read().splitlines()
     assert [json.loads(x)["event"] for x in first].count("train") == 4
-    # It is found again, and its weights go to where a TF1 program reads them.
+    # The run is found again, and its weights are written where a TF1 program can read them.
     assert maskmill_train(flags | {"output_dir": there}) == 0
     assert f"resumed at step 4 from {there}/step-0000000004.safetensors" in capfd.readouterr().err
     arguments = ["--input", there, "--output", "ram://bucket/tf1/model.ckpt-4", "--format", "tf1"]
@@ -99,27 +100,27 @@ def without(feature, source, target):
     return str(target)
 
 
-def test_unusable_input_is_told_in_one_sentence(flags, small_examples, tmp_path, capfd):
+def test_unusable_input_is_one_sentence(flags, small_examples, tmp_path, capfd):
     (tmp_path / "empty.tfrecord").write_bytes(b"")
     bare = without("masked_lm_ids", small_examples, tmp_path / "bare.tfrecord")
     cases = [
         ({"input_file": bare}, "bare.tfrecord: the examples have no feature masked_lm_ids"),
-        ({"max_seq_length": 64}, "small.tfrecord: input_ids has length 128, and 64 is needed"),
+        ({"max_seq_length": 64}, "small.tfrecord: input_ids has length 128, but this training needs 64"),
         (
             {"bert_config_file": write_config(tmp_path / "short.json", max_position_embeddings=64)},
-            "small.tfrecord: the sequences are 128 tokens long, and the model has 64 positions",
+            "small.tfrecord: the sequences are 128 tokens long, but the model has only 64 positions",
         ),
         ({"eval_file": str(tmp_path / "empty.tfrecord")}, "empty.tfrecord: the evaluation set has no example"),
         (
             {"bert_config_file": write_config(tmp_path / "few.json", vocab_size=500)},
-            "and the model's vocabulary has 500 tokens",
+            "but the model's vocabulary has only 500 tokens",
         ),
         (
             {
                 "bert_config_file": write_config(tmp_path / "few.json", vocab_size=500),
                 "vocab_file": str(DATA / "vocab.txt"),
             },
-            "vocab.txt: this vocabulary has 30522 tokens, and the model 500",
+            "vocab.txt: this vocabulary has 30522 tokens, but the model only 500",
         ),
         ({"input_file": str(tmp_path / "nothing-*")}, "nothing-*: no examples match"),
         ({"backend": "tensorflow"}, "--backend tensorflow: Keras runs on jax in this process already"),
@@ -134,13 +135,19 @@ def test_unusable_input_is_told_in_one_sentence(flags, small_examples, tmp_path,
         assert sentence in said[0]
 
 
+def test_tensorflow_needs_the_addresses_of_the_other_hosts(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    with pytest.raises(UnusableInputError, match="from TF_CONFIG, which is not set; set it on each host"):
+        devices.start(devices.DeviceOptions(backend="tensorflow", coordinator="auto"))
+
+
 def test_a_training_checkpoint_begins_no_other_run(flags, tmp_path, capfd):
     assert maskmill_train(flags) == 0
     capfd.readouterr()
     assert maskmill_train(flags | {"output_dir": str(tmp_path / "other"), "init_checkpoint": flags["output_dir"]}) == 2
     (said,) = capfd.readouterr().err.splitlines()
-    assert "this is a training checkpoint of a maskmill run, at step 4, and no initial one" in said
-    # As its own sentence says: converted, it begins another run.
+    assert "this is a training checkpoint of a maskmill run, at step 4, and no initial checkpoint" in said
+    # The message says what to do: a converted checkpoint begins another run.
     weights = str(tmp_path / "weights.safetensors")
     arguments = ["--input", flags["output_dir"], "--output", weights, "--format", "maskmill"]
     assert cli.main(["convert-checkpoint", *arguments]) == 0

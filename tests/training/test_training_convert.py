@@ -1,4 +1,4 @@
-"""Checkpoints of other programs: what goes out comes back the same. (test_torch.py has Hugging Face read them.)"""
+"""Checkpoints of other programs: what is written is read back the same. (In test_torch.py Hugging Face reads them.)"""
 
 import json
 
@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND, CHECKPOINT, GOLD, small_config
 
-from training import checkpoints, convert
-from training import config as configs
+from training import checkpoints, convert, hugging_face, tensorflow_checkpoints
 from training.options import ConvertOptions
 from transforms.errors import UnusableInputError
 
@@ -37,7 +36,7 @@ def test_tf1_to_ours_to_tf1_is_bit_equal(tmp_path, expected):
     ours, back = str(tmp_path / "weights.safetensors"), str(tmp_path / "back" / "model.ckpt-0")
     given = {"bert_config_file": str(GOLD / "bert_config.json")}
     assert convert.run(ConvertOptions(input=str(CHECKPOINT), output=ours, format="maskmill", **given)) == 0
-    # Our file knows its model: no configuration is needed.
+    # A file of maskmill has its model's configuration, so none has to be given.
     assert convert.run(ConvertOptions(input=ours, output=back, format="tf1")) == 0
     first, second = tf.train.load_checkpoint(str(CHECKPOINT)), tf.train.load_checkpoint(back)
     assert dict(tf.train.list_variables(back)) == expected["variables"]
@@ -51,7 +50,9 @@ def test_optimizer_slots_in_a_tf1_checkpoint_are_left_behind(tmp_path):
     model = small_config()
     values = values_of(model)
     slots = {f"{n}/{s}": v for n, v in values.items() for s in ("adam_m", "adam_v", "LAMB", "LAMB_1")}
-    convert.write_tf1(str(tmp_path / "model.ckpt-28252"), values | slots | {"global_step": np.int64(28252)})
+    tensorflow_checkpoints.write_tf1(
+        str(tmp_path / "model.ckpt-28252"), values | slots | {"global_step": np.int64(28252)}
+    )
     assert_equal(convert.read(str(tmp_path / "model.ckpt-28252"), model), values)
     assert_equal(convert.read(str(tmp_path), model), values)
 
@@ -59,7 +60,7 @@ def test_optimizer_slots_in_a_tf1_checkpoint_are_left_behind(tmp_path):
 def test_tf2_round_trip_keeps_the_encoder(tmp_path):
     model = small_config(num_hidden_layers=2)
     values = values_of(model)
-    convert.write_tf2(str(tmp_path / "bert_model.ckpt"), values, model)
+    tensorflow_checkpoints.write_tf2(str(tmp_path / "bert_model.ckpt"), values, model)
     read = convert.read(str(tmp_path / "bert_model.ckpt"), model)
     assert_equal(read, {n: v for n, v in values.items() if n.startswith("bert/")})
     names = dict(tf.train.list_variables(str(tmp_path / "bert_model.ckpt")))
@@ -68,11 +69,11 @@ def test_tf2_round_trip_keeps_the_encoder(tmp_path):
 
 
 def test_tf2_checkpoints_of_todays_models_are_read(tmp_path):
-    """TensorFlow Models' BertEncoder names its layers by attributes today."""
+    """In today's TensorFlow Models, the paths of BertEncoder's layers are names of attributes."""
     model = small_config()
     values = values_of(model)
     names, arrays = [], []
-    for name, paths, shape in convert._tf2_paths(model):
+    for name, paths, shape in tensorflow_checkpoints.tf2_weights(model):
         names.append(f"encoder/{next(p for p in paths if 'layer_with_weights' not in p)}/.ATTRIBUTES/VARIABLE_VALUE")
         arrays.append(values[name].reshape(shape))
     prefix = str(tmp_path / "ckpt-1")
@@ -85,7 +86,7 @@ def test_hugging_face_round_trip(tmp_path, kind):
     other = {"model_type": "roberta", "hidden_act": "gelu_erf", "type_vocab_size": 1, "layer_norm_eps": 1e-5}
     model = small_config(**(other if kind == "roberta" else {}))
     values = values_of(model)
-    convert.write_hugging_face(str(tmp_path), values, model)
+    hugging_face.write_directory(str(tmp_path), values, model)
     assert convert.find_config(str(tmp_path)) == model
     assert_equal(convert.read(str(tmp_path), model), values)
 
@@ -93,7 +94,7 @@ def test_hugging_face_round_trip(tmp_path, kind):
 def test_older_hugging_face_names_are_read():
     model = small_config()
     values = values_of(model)
-    arrays = convert.to_hugging_face(values, model)
+    arrays = hugging_face.to_hugging_face(values, model)
     bare = {
         n.removeprefix("bert.")
         .replace("LayerNorm.weight", "LayerNorm.gamma")
@@ -101,15 +102,9 @@ def test_older_hugging_face_names_are_read():
         for n, a in arrays.items()
         if n.startswith("bert.")
     }
-    assert_equal(convert.from_hugging_face(bare, model), {n: v for n, v in values.items() if n.startswith("bert/")})
-
-
-def test_gelu_means_another_function_to_hugging_face():
-    google = configs.from_json('{"vocab_size": 9, "hidden_act": "gelu"}', where="bert_config.json")
-    theirs = configs.from_json('{"vocab_size": 9, "hidden_act": "gelu", "architectures": ["BertModel"]}', where="x")
-    assert (google.hidden_act, theirs.hidden_act) == ("gelu", "gelu_erf")
-    assert google.to_hugging_face()["hidden_act"] == "gelu_new"
-    assert configs.from_json(json.dumps(google.to_hugging_face()), where="x") == google
+    assert_equal(
+        hugging_face.from_hugging_face(bare, model), {n: v for n, v in values.items() if n.startswith("bert/")}
+    )
 
 
 def test_a_training_checkpoint_is_no_initial_one(tmp_path):
@@ -132,11 +127,11 @@ def test_a_training_checkpoint_is_no_initial_one(tmp_path):
         ("model.ckpt-2", "this TensorFlow checkpoint is damaged"),
     ],
 )
-def test_what_is_no_checkpoint_is_said_in_one_sentence(tmp_path, name, message):
+def test_a_path_that_is_no_checkpoint_is_one_sentence(tmp_path, name, message):
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
     (tmp_path / "model.ckpt-1.index").write_bytes(b"no index")
-    convert.write_tf1(str(tmp_path / "model.ckpt-2"), values_of(small_config()))
+    tensorflow_checkpoints.write_tf1(str(tmp_path / "model.ckpt-2"), values_of(small_config()))
     (tmp_path / "model.ckpt-2.data-00000-of-00001").write_bytes(b"")
     with pytest.raises(UnusableInputError, match=message):
         convert.read(str(tmp_path / name), small_config())
@@ -146,7 +141,7 @@ def test_another_models_checkpoint_is_refused():
     from training.model import pretraining_model
 
     values = values_of(small_config(hidden_size=32))
-    with pytest.raises(UnusableInputError, match=r"has shape \[500, 32\], the model's has \[500, 16\]"):
+    with pytest.raises(UnusableInputError, match=r"has shape \[500, 32\] here and \[500, 16\] in the model"):
         pretraining_model(small_config()).load(values, where="model.ckpt")
     shallow = values_of(small_config())
     with pytest.raises(UnusableInputError, match=r"lacks bert/encoder/layer_1/.* of the encoder"):

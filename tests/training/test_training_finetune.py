@@ -90,7 +90,7 @@ def test_pairs_become_ids_with_a_limit_each(tmp_path, vocab):
 
 
 def test_tfrecords_are_taken_as_they_are(tmp_path, vocab):
-    # Those of run_classifier.py: what tokenizing TSV writes.
+    # TSV becomes TFRecords of the form that run_classifier.py writes.
     from transforms.tokenization.vocabulary import load_vocabulary
     from transforms.tokenization.wordpiece import Tokenizer
 
@@ -101,7 +101,7 @@ def test_tfrecords_are_taken_as_they_are(tmp_path, vocab):
         finetune.write_examples(str(tmp_path / "train.tsv"), records, Tokenizer(load_vocabulary(vocab)), layout, 2) == 2
     )
     config = small_config(vocab_size=12, max_position_embeddings=32)
-    # The length is the data's.
+    # The sequence length is taken from the data.
     found = finetune.find_examples(options(tmp_path, None, input_file=(records,), max_seq_length=None), config)
     assert found.training == [records]
     batch = next(inputs.evaluation_batches(found.training, found.features, batch=2))
@@ -110,14 +110,14 @@ def test_tfrecords_are_taken_as_they_are(tmp_path, vocab):
         [START, *ids("bad plot"), END] + [0] * 4,
     ]
     assert batch["label_ids"].tolist() == [1, 0]
-    with pytest.raises(UnusableInputError, match="input_ids has length 8, and 16 is needed"):
+    with pytest.raises(UnusableInputError, match="input_ids has length 8, but this training needs 16"):
         finetune.find_examples(options(tmp_path, None, input_file=(records,)), config)
 
 
 def test_without_limits_the_longer_text_loses_its_end():
     layout = finetune.PairLayout(length=8, first=None, second=None, start=1, end=2)
     got, segments = layout(np.arange(10, 14), np.arange(20, 23))
-    # As run_classifier.py's _truncate_seq_pair: 5 tokens are left, and on a tie the second text gives one up.
+    # There is room for 5 tokens, and of two texts of equal length the second loses one (_truncate_seq_pair).
     assert got == [1, 10, 11, 12, 2, 20, 21, 2]
     assert segments == [0] * 5 + [1] * 3
     assert layout(np.arange(10, 30), None)[0] == [1, *range(10, 16), 2]
@@ -127,7 +127,7 @@ def test_metrics():
     labels, predicted = np.array([1, 1, 0, 0, 1]), np.array([1, 0, 0, 1, 1])
     assert finetune.f1(labels, predicted, 2) == pytest.approx(2 / 3)
     assert finetune.f1(np.array([0, 1, 2, 2]), np.array([0, 1, 2, 1]), 3) == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
-    # Query 0: relevant at rank 2. Query 1: at rank 11, too late. Query 2: none. Query 3: two, the first at rank 1.
+    # The first relevant rank is 2 for query 0, 11 (too late) for query 1 and 1 for query 3; query 2 has none.
     queries = np.array([0] * 3 + [1] * 11 + [2] * 2 + [3] * 2)
     scores = np.array([3.0, 2.0, 1.0, *range(11, 0, -1), 1.0, 2.0, 5.0, 4.0])
     relevant = np.array([0, 1, 0] + [0] * 10 + [1] + [0, 0] + [1, 1], bool)
@@ -153,31 +153,31 @@ def test_padded_examples_do_not_count():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("text\tclass\nx\t1\n", "the header line names no column label; it names text, class"),
-        ("sentence\tlabel\nx\t1\n", "the header line names no column text, text_a or query"),
-        ("text\tlabel\nx\t1\ny\n", "line 3: there are 1 columns, and the header has 2"),
+        ("text\tclass\nx\t1\n", "the header line has no column label; it has text, class"),
+        ("sentence\tlabel\nx\t1\n", "the header line has no column text, text_a or query; it has sentence"),
+        ("text\tlabel\nx\t1\ny\n", "line 3: there are 1 columns, but the header has 2"),
         ("text\tlabel\nx\t2\n", "line 2: label '2' is no number from 0 to 1"),
         ("text\tlabel\nx\tyes\n", "line 2: label 'yes' is no number from 0 to 1"),
         ("text\tlabel\n", "there is no example in these files"),
-        ("", "the header line names no column label; it names nothing"),
+        ("", "the header line has no column label; it has nothing"),
     ],
 )
-def test_bad_tsv_is_said_in_one_sentence(tmp_path, vocab, content, message):
+def test_bad_tsv_is_one_sentence(tmp_path, vocab, content, message):
     (tmp_path / "bad.tsv").write_text(content)
     chosen = options(tmp_path, vocab, input_file=(str(tmp_path / "bad.tsv"),))
     with pytest.raises(UnusableInputError, match=message):
         finetune.find_examples(chosen, small_config(vocab_size=12, max_position_embeddings=32))
 
 
-def test_bad_options_are_said_in_one_sentence(tmp_path, vocab):
+def test_bad_options_are_one_sentence(tmp_path, vocab):
     (tmp_path / "x.tsv").write_text("text\tlabel\nx\t1\n")
     config = small_config(vocab_size=12, max_position_embeddings=32)
     given = {"input_file": (str(tmp_path / "x.tsv"),)}
-    with pytest.raises(UnusableInputError, match="together pass --max_seq_length 16"):
+    with pytest.raises(UnusableInputError, match="together exceed --max_seq_length 16; lower one of them"):
         finetune.find_examples(options(tmp_path, vocab, **given, max_query_length=9, max_document_length=8), config)
     with pytest.raises(UnusableInputError, match="give --vocab_file"):
         finetune.find_examples(options(tmp_path, None, **given), config)
-    with pytest.raises(UnusableInputError, match="64 tokens long, and the model has 32 positions"):
+    with pytest.raises(UnusableInputError, match="64 tokens long, but the model has only 32 positions"):
         finetune.find_examples(options(tmp_path, vocab, **given, max_seq_length=64), config)
 
 
@@ -186,5 +186,5 @@ def test_a_label_beyond_the_models_is_refused():
 
     task = finetune.ClassificationTask(classification_model(small_config(), num_labels=2), num_labels=2)
     batch = {"input_ids": np.array([[1]]), "label_ids": np.array([2])}
-    with pytest.raises(UnusableInputError, match="The examples have label 2, and --num_labels is 2"):
+    with pytest.raises(UnusableInputError, match="The examples have label 2, but --num_labels is 2"):
         task.check(batch)

@@ -1,4 +1,4 @@
-"""The reference's numbers: the checkpoint's metrics, and 30 updates of either optimizer. On either backend."""
+"""The reference's numbers on either backend: the checkpoint's metrics, and 30 updates of each optimizer."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def optimizer_of(name, expected):
         return Lamb(WarmupPolynomialDecay(learning_rate=0.02, num_train_steps=40, num_warmup_steps=8))
 
     class Recorded(keras.optimizers.schedules.LearningRateSchedule):
-        """The rates that the reference's race gave: see tests/data/training/README.md."""
+        """The rates that the reference recorded; tests/data/training/README.md says why they are not computed."""
 
         def __call__(self, step):
             rates = [s["learning_rate"] for s in expected["adamw"]["trace"]]
@@ -69,7 +69,7 @@ def test_thirty_updates_give_the_references_losses(name, config, data, expected)
         assert float(losses["learning_rate"]) == pytest.approx(step["learning_rate"], rel=1e-5), i
     last = evaluated(steps, data)
     for metric, value in expected[name]["final_eval"].items():
-        # Accuracies are counts: equal; losses as near as thirty float32 updates are.
+        # Accuracies come from counts and are equal. Losses differ by the rounding of thirty float32 updates.
         tolerance = {"abs": 1e-12} if metric.endswith("accuracy") else {"rel": 1e-5}
         assert last[metric] == pytest.approx(value, **tolerance)
 
@@ -90,7 +90,7 @@ def test_the_checkpoint_has_the_variables_that_the_model_names(config, expected)
 def test_the_excluded_variables_are_those_of_the_reference(config):
     from training.optimizers import EXCLUDED
 
-    # The optimizers look at Keras's paths, the reference at its own names: the verdict is the same.
+    # The optimizers match Keras's paths and the reference its own names; both must exclude the same weights.
     for weight in loaded(config).weights:
         path, name = weight.variable.path, weight.name
         assert (EXCLUDED.search(path) is None) == (EXCLUDED.search(name) is None), (path, name)

@@ -1,4 +1,4 @@
-"""The order of examples, resumption, sharding, and what unusable examples are told. No backend is involved."""
+"""The order of the examples, resumption, sharing among hosts, and messages for unusable examples."""
 
 import gzip
 import itertools
@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND
 
-from training import inputs
+from training import inputs, training_input
 from transforms.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
@@ -38,7 +38,9 @@ def files(tmp_path):
 
 
 def stream(files, batch=32, **settings):
-    return inputs.TrainingInput(blocks=inputs.find_blocks(files), features=FEATURES, batch=batch, **settings)
+    return training_input.TrainingInput(
+        blocks=training_input.find_blocks(files), features=FEATURES, batch=batch, **settings
+    )
 
 
 def take(made, count, start=0):
@@ -84,7 +86,7 @@ def test_hosts_share_unshuffled_batches(files):
 def test_the_seed_gives_the_order(files):
     assert take(stream(files, seed=1), 5) == take(stream(files, seed=1), 5)
     assert take(stream(files, seed=1), 5) != take(stream(files, seed=2), 5)
-    # Neighbours in a file are no neighbours in a batch.
+    # Neighbours in a file are seldom neighbours in a batch.
     first = sorted(take(stream(files, seed=1), 1)[0])
     assert np.mean(np.diff(first) == 1) < 0.5
 
@@ -107,18 +109,18 @@ def test_packed_files_give_the_same_batches(files, tmp_path):
 
 def test_an_index_is_used_where_it_fits(tmp_path):
     path = write(tmp_path / "part", range(10))
-    offsets = inputs.record_offsets(path)
+    offsets = training_input.record_offsets(path)
     size = (tmp_path / "part").stat().st_size
     ends = np.append(offsets[1:], size)
     index = tmp_path / "part.idx"
     index.write_text("".join(f"{o} {e - o}\n" for o, e in zip(offsets, ends, strict=True)))
-    np.testing.assert_array_equal(inputs.record_offsets(path), offsets)
-    # One that lists half of the records, but ends where the file ends, shows that it is read.
+    np.testing.assert_array_equal(training_input.record_offsets(path), offsets)
+    # An index with two of the ten offsets, which ends where the file ends, is believed: so it is read.
     index.write_text(f"{offsets[0]} {offsets[5]}\n{offsets[5]} {size - offsets[5]}\n")
-    np.testing.assert_array_equal(inputs.record_offsets(path), offsets[[0, 5]])
-    # One of an older version of the file is passed over.
+    np.testing.assert_array_equal(training_input.record_offsets(path), offsets[[0, 5]])
+    # An index of an older version of the file is ignored.
     index.write_text(f"{offsets[0]} {offsets[1]}\n")
-    np.testing.assert_array_equal(inputs.record_offsets(path), offsets)
+    np.testing.assert_array_equal(training_input.record_offsets(path), offsets)
 
 
 def test_an_evaluation_set_is_taken_whole(files):
@@ -138,7 +140,7 @@ def test_files_are_found_without_their_indexes(files, tmp_path):
     assert inputs.find_files(f"{files[1]},{files[0]}") == [files[1], files[0]]
 
 
-# Bad input: one sentence each.
+# Bad input, with one sentence each
 
 
 def test_a_pattern_without_files(tmp_path):
@@ -154,7 +156,7 @@ def test_a_missing_feature(tmp_path):
 
 def test_a_wrong_sequence_length(tmp_path):
     path = write(tmp_path / "part", range(3), length=8)
-    with pytest.raises(UnusableInputError, match="part: input_ids has length 8, and 4 is needed"):
+    with pytest.raises(UnusableInputError, match="part: input_ids has length 8, but this training needs 4"):
         inputs.check_features([path], FEATURES)
 
 
@@ -171,7 +173,7 @@ def test_an_example_unlike_the_first(tmp_path):
 def test_no_example_at_all(tmp_path):
     path = write(tmp_path / "part", [])
     with pytest.raises(UnusableInputError, match="there is no example in the training files"):
-        inputs.find_blocks([path])
+        training_input.find_blocks([path])
     with pytest.raises(UnusableInputError, match="the evaluation set has no example"):
         list(inputs.evaluation_batches([path], FEATURES, batch=2))
 
@@ -187,7 +189,7 @@ def test_a_file_that_is_cut_off(tmp_path):
     write(path, range(3))
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(UnusableInputError, match="part: this TFRecord is cut off after 2 examples"):
-        inputs.find_blocks([str(path)])
+        training_input.find_blocks([str(path)])
 
 
 def test_a_damaged_record(tmp_path):
@@ -203,7 +205,9 @@ def test_a_damaged_record(tmp_path):
 def test_another_vocabulary():
     batch = {"input_ids": np.array([[1, 99]]), "masked_lm_ids": np.array([[1]])}
     inputs.check_ids(batch, 100)
-    with pytest.raises(UnusableInputError, match="input_ids hold token 99, and the model's vocabulary has 99 tokens"):
+    with pytest.raises(
+        UnusableInputError, match="input_ids contain token 99, but the model's vocabulary has only 99 tokens"
+    ):
         inputs.check_ids(batch, 99)
 
 

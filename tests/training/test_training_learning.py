@@ -1,4 +1,4 @@
-"""It learns: a tiny BERT on the sample dump's text beats what frequencies explain, in under three minutes."""
+"""A tiny BERT learns more from the sample dump's text than frequencies explain, in under three minutes."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="minutes; the go
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 PIECES = 2000
-# Among so few tokens a model soon finds out to look at the words around: see benchmarks/learning.py.
+# On short sequences a model soon learns to use the words around a mask (see benchmarks/learning.py).
 LENGTH, PREDICTIONS = 16, 3
 
 
@@ -76,5 +76,5 @@ def test_a_tiny_bert_learns_from_the_words_around(examples, tmp_path):
     print(f"masked-LM accuracy: {first:.4f} before, {last:.4f} after; {baseline}")
     assert first < baseline.token
     assert last >= baseline.token + 0.03
-    # Nor does it come from the tokens that are left as they are.
+    # The tokens that are left unchanged do not explain it either.
     assert last >= baseline.kept + 0.02

@@ -1,4 +1,4 @@
-"""Whole runs: resumed after a kill, told to end, ended by the target, watched, and stopped by bad input."""
+"""Whole runs: killed, told to stop, resumed, ended by the target, watched, and stopped by a loss that is not finite."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def lines(directory, event, name="log"):
 
 
 def started(settings, environment=None, **changes):
-    """The same run in a process of its own."""
+    """Starts the same run in a process of its own."""
     options = {k: ",".join(v) if isinstance(v, tuple) else v for k, v in (settings | changes).items()}
     flags = [f"--{k}={v}" for k, v in options.items()]
     return subprocess.Popen(
@@ -68,7 +68,7 @@ def started(settings, environment=None, **changes):
 
 
 def wait_for(directory, step, process):
-    """Until a process has written the checkpoint of a step."""
+    """Waits until a process has written the checkpoint of a step."""
     path = checkpoints.path_of(directory, step)
     deadline = time.monotonic() + 300
     while not os.path.exists(path):
@@ -99,7 +99,7 @@ def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed)
     wait_for(directory, 4, process)
     process.kill()
     process.wait()
-    # What a kill in the middle of a write leaves behind.
+    # A process that is killed while it writes leaves a file like this.
     abandoned = Path(directory) / f"step-0000000006.safetensors.0{files.TEMPORARY_SUFFIX}"
     abandoned.write_bytes(b"half")
     after = checkpoints.step_of(checkpoints.list_checkpoints(directory)[-1])
@@ -115,7 +115,7 @@ def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed)
 
     assert train(settings) == 0
     assert_same_run(directory, undisturbed)
-    # No temporary file is left, and the newest checkpoints alone are kept.
+    # No temporary file is left, and only the newest checkpoints are kept.
     names = sorted(p.name for p in Path(directory).iterdir())
     assert [n for n in names if n.startswith("step")] == [f"step-{s:010d}.safetensors" for s in range(32, 41, 2)]
     assert not [n for n in names if n.endswith(files.TEMPORARY_SUFFIX)]
@@ -146,7 +146,7 @@ def test_the_first_evaluation_comes_before_any_step(settings, small_examples, ca
 
 
 def test_the_target_ends_the_run(settings, small_examples, capfd):
-    # Any accuracy reaches 0: the first evaluation ends it.
+    # Any accuracy reaches 0, so the first evaluation ends the run.
     assert train(settings, eval_file=(small_examples,), target_masked_lm_accuracy=0.0, mlperf_log=True) == 0
     assert lines(settings["output_dir"], "end")[0]["target_reached"]
     assert lines(settings["output_dir"], "end")[0]["step"] == 0
@@ -167,7 +167,7 @@ def test_a_watching_process_evaluates_each_checkpoint(settings, small_examples):
 
 
 def test_a_watching_process_ends_the_training_beside_it(settings, small_examples):
-    # Any accuracy reaches 0. The training evaluates nothing itself.
+    # Any accuracy reaches 0. Only the watching process evaluates.
     goal = {"target_masked_lm_accuracy": 0.0}
     training = started(settings, num_train_steps=100_000, save_checkpoints_steps=50, **goal)
     assert train(settings, eval_file=(small_examples,), eval_only=True, watch=True, **goal) == 0
@@ -178,13 +178,13 @@ def test_a_watching_process_ends_the_training_beside_it(settings, small_examples
     assert 50 <= end["step"] < 100_000
 
 
-def test_the_watchers_word_ends_the_training(settings):
+def test_a_target_file_ends_the_training(settings):
     directory = Path(settings["output_dir"])
     directory.mkdir()
     (directory / loop.TARGET_FILE).write_text('{"step": 0, "masked_lm_accuracy": 0.95}\n')
     assert train(settings, target_masked_lm_accuracy=0.9) == 0
     assert lines(directory, "end")[0]["step"] == 0
-    # What reached a lower target does not end a run with a higher one.
+    # A file that says a lower target was reached does not end a run with a higher one.
     assert train(settings, target_masked_lm_accuracy=0.99) == 0
     assert [x["target_reached"] for x in lines(directory, "end")] == [True, False]
     assert lines(directory, "end")[1]["step"] == 8
@@ -200,7 +200,7 @@ def test_any_past_checkpoint_is_evaluated(settings, small_examples):
 
 
 def test_nan_stops_the_run_and_keeps_the_last_good_checkpoint(settings):
-    # Ten thousand times too fast: the loss overflows within a few steps.
+    # The learning rate is so high that the loss overflows within a few steps.
     with pytest.raises(RunFailedError, match=r"the .* of step \d+ is (nan|inf), .* the last good checkpoint"):
         train(settings, optimizer="adamw", learning_rate=1e18, num_train_steps=40, num_warmup_steps=4)
     for path in checkpoints.list_checkpoints(settings["output_dir"]):
@@ -231,14 +231,14 @@ def free_address():
 
 def test_two_hosts_are_one(settings, small_examples, tmp_path):
     if BACKEND == "tensorflow":
-        # Each of TensorFlow's devices draws dropout of its own; JAX draws it for the whole batch.
+        # On TensorFlow each device draws its own dropout; JAX draws it for the whole batch. So there is none here.
         config = small_config(vocab_size=30522, max_position_embeddings=128)
         (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
     addresses = [free_address(), free_address()]
     changes = {"num_train_steps": 3, "eval_file": (small_examples,), "eval_every_samples": 16}
     hosts = []
     for i in range(2):
-        # JAX takes the flags, TensorFlow this variable.
+        # JAX reads the flags, TensorFlow this variable.
         config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}}
         environment = {"XLA_FLAGS": "", "TF_CONFIG": json.dumps(config)}
         named = {"coordinator": addresses[0], "num_processes": 2, "process_id": i}

@@ -1,4 +1,4 @@
-"""The tests that concern both backends, once more on TensorFlow: a process runs on one backend only."""
+"""Runs the tests that concern both backends on TensorFlow too, in other processes: one process has one backend."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from training_helpers import BACKEND
 
 HERE = Path(__file__).parent
-# The last one has a process of its own: TensorFlow's collectives on CPUs do not survive a second strategy in one.
+# This test runs alone: TensorFlow's collectives on CPUs fail when a process makes a second strategy.
 ALONE = "test_clipping_before_the_average_is_each_devices_own"
 RUNS = [
     ["test_training_gold.py"],

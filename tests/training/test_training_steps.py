@@ -1,4 +1,4 @@
-"""One step is the same in parts, on several devices and from run to run. On either backend."""
+"""A step gives the same result in parts, on several devices and from run to run, on either backend."""
 
 import numpy as np
 import pytest
@@ -34,14 +34,14 @@ def test_parts_and_devices_together_with_clipping_after_the_average():
 
 
 def test_clipping_matters_here(whole):
-    # Were every gradient below norm 1, the tests above would not tell clipping from none.
+    # If every gradient had a norm below 1, the tests above would not notice whether it is clipped.
     steps = make_steps(small_config(initializer_range=0.5), clip="after")
     norms = [float(steps.train({n: v[None] for n, v in b.items()})["gradient_norm"]) for b in BATCHES]
     assert max(norms) > 1
 
 
 def test_clipping_before_the_average_is_each_devices_own():
-    """The reference's default: each device's gradient, of its own loss, is clipped; then they are averaged."""
+    """The reference's default: each device clips the gradient of its own loss, and then they are averaged."""
     # AdamW's first moment after one step is (1 - beta_1) times the gradient.
     config = small_config(initializer_range=0.5)
     batch = BATCHES[0]
@@ -60,7 +60,7 @@ def test_clipping_before_the_average_is_each_devices_own():
 
 def test_dropout_is_drawn_from_the_seed_and_the_step():
     config = small_config(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.1)
-    # Without learning, the same batch has the same loss at each step but for its dropout.
+    # At a learning rate of 0, the loss of the same batch differs between steps only by its dropout.
     first = run_steps(make_steps(config, seed=1, rate=0.0), [BATCHES[0]] * 3)[0]
     assert first == run_steps(make_steps(config, seed=1, rate=0.0), [BATCHES[0]] * 3)[0]
     assert len(set(first)) == 3

@@ -9,7 +9,7 @@ CHECKPOINT = GOLD / "tf1_ckpt" / "model.ckpt-0"
 
 
 def devices(count: int | None = None, dtype: str = "float32"):
-    """Devices of this process's backend."""
+    """Starts devices of this process's backend."""
     from training.devices import DeviceOptions, start
 
     return start(DeviceOptions(backend=BACKEND, num_devices=count, dtype=dtype))
@@ -22,7 +22,7 @@ def batch_of(path: str, start: int, count: int) -> dict:
     from training import inputs
 
     records = list(tf.data.TFRecordDataset(path).skip(start).take(count).as_numpy_iterator())
-    parsed = inputs._parse(records, inputs.pretraining_features(128, 20))
+    parsed = inputs.parse(records, inputs.pretraining_features(128, 20))
     return {name: value.numpy() for name, value in parsed.items()}
 
 
@@ -45,7 +45,7 @@ def small_config(**changes):
 
 
 def random_batch(count: int, *, seed: int = 0, length: int = 32, predictions: int = 5, vocab: int = 500) -> dict:
-    """Examples of random tokens; each has another number of tokens and of predictions."""
+    """Examples of random tokens, with random numbers of tokens and predictions."""
     import numpy as np
 
     draw = np.random.default_rng(seed)

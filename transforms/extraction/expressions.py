@@ -1,15 +1,51 @@
 """The calculator behind #expr and #ifexpr: MediaWiki's expressions, their numbers and how these are written.
 
-Source: the extension ParserFunctions, includes/ExprParser.php.
+Source: the extension ParserFunctions, includes/ExprParser.php. Expressions are read once from left to right, by
+Dijkstra's shunting yard.
 """
 
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal
+from typing import NamedTuple
 
 _SYMBOLS = re.compile(r"\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)|(<=|>=|<>|!=|[-+*/^()<>=−×÷])|([a-z]+))", re.IGNORECASE)
-_UNARY: dict[str, Callable[[float], float]] = {
+_MOST_SYMBOLS = 500
+_MOST_ROUNDED_DIGITS = 15  # before or behind the decimal point
+_WHOLE_NUMBERS_BELOW = 1e15  # larger ones are written with an exponent
+
+# How strongly operators bind; of equal ones the left one does first.
+_UNARY_STRENGTH = 10
+_EXPONENT = 9
+_POWER = 8
+_PRODUCT = 7
+_SUM = 6
+_ROUND = 5
+_COMPARISON = 4
+_AND = 3
+_OR = 2
+
+
+class ExpressionError(ValueError):
+    """A text is no expression, or an expression has no value."""
+
+
+class _Operator(NamedTuple):
+    """An operator: how strongly it binds, the number of its operands, and what it makes of them."""
+
+    strength: int
+    operands: int
+    apply: Callable[..., float]
+
+
+def round_half_up(value: float, digits: int) -> float:
+    """Rounds as PHP does, halves away from zero; negative digits are those before the decimal point."""
+    digits = max(-_MOST_ROUNDED_DIGITS, min(_MOST_ROUNDED_DIGITS, digits))
+    return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+
+
+_UNARY_FUNCTIONS: dict[str, Callable[[float], float]] = {
     "abs": abs,
     "floor": math.floor,
     "ceil": math.ceil,
@@ -23,116 +59,131 @@ _UNARY: dict[str, Callable[[float], float]] = {
     "asin": math.asin,
     "acos": math.acos,
     "atan": math.atan,
-    "not": lambda x: float(not x),
+    "not": lambda x: not x,
     "-": lambda x: -x,
     "+": lambda x: x,
 }
-_BINARY: dict[str, tuple[int, Callable[[float, float], float]]] = {
-    "e": (9, lambda a, b: a * 10**b),
-    "^": (8, lambda a, b: a**b),
-    "*": (7, lambda a, b: a * b),
-    "/": (7, lambda a, b: a / b),
-    "div": (7, lambda a, b: a / b),
-    "mod": (7, lambda a, b: math.fmod(int(a), int(b))),
-    "fmod": (7, math.fmod),
-    "+": (6, lambda a, b: a + b),
-    "-": (6, lambda a, b: a - b),
-    "round": (5, lambda a, b: round_half_up(a, int(b))),
-    "=": (4, lambda a, b: float(a == b)),
-    "<>": (4, lambda a, b: float(a != b)),
-    "!=": (4, lambda a, b: float(a != b)),
-    "<": (4, lambda a, b: float(a < b)),
-    ">": (4, lambda a, b: float(a > b)),
-    "<=": (4, lambda a, b: float(a <= b)),
-    ">=": (4, lambda a, b: float(a >= b)),
-    "and": (3, lambda a, b: float(bool(a) and bool(b))),
-    "or": (2, lambda a, b: float(bool(a) or bool(b))),
+_UNARY = {name: _Operator(_UNARY_STRENGTH, 1, function) for name, function in _UNARY_FUNCTIONS.items()}
+_BINARY: dict[str, _Operator] = {
+    "e": _Operator(_EXPONENT, 2, lambda a, b: a * 10**b),
+    "^": _Operator(_POWER, 2, lambda a, b: a**b),
+    "*": _Operator(_PRODUCT, 2, lambda a, b: a * b),
+    "/": _Operator(_PRODUCT, 2, lambda a, b: a / b),
+    "div": _Operator(_PRODUCT, 2, lambda a, b: a / b),
+    "mod": _Operator(_PRODUCT, 2, lambda a, b: math.fmod(int(a), int(b))),
+    "fmod": _Operator(_PRODUCT, 2, math.fmod),
+    "+": _Operator(_SUM, 2, lambda a, b: a + b),
+    "-": _Operator(_SUM, 2, lambda a, b: a - b),
+    "round": _Operator(_ROUND, 2, lambda a, b: round_half_up(a, int(b))),
+    "=": _Operator(_COMPARISON, 2, lambda a, b: a == b),
+    "<>": _Operator(_COMPARISON, 2, lambda a, b: a != b),
+    "!=": _Operator(_COMPARISON, 2, lambda a, b: a != b),
+    "<": _Operator(_COMPARISON, 2, lambda a, b: a < b),
+    ">": _Operator(_COMPARISON, 2, lambda a, b: a > b),
+    "<=": _Operator(_COMPARISON, 2, lambda a, b: a <= b),
+    ">=": _Operator(_COMPARISON, 2, lambda a, b: a >= b),
+    "and": _Operator(_AND, 2, lambda a, b: 1.0 if a and b else 0.0),
+    "or": _Operator(_OR, 2, lambda a, b: 1.0 if a or b else 0.0),
 }
-_UNARY_STRENGTH = 10
-_MOST_SYMBOLS = 500
-
-
-def round_half_up(value: float, digits: int) -> float:
-    """Rounds as PHP does, halves away from zero."""
-    digits = max(-15, min(15, digits))
-    return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+_CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def format_number(value: float) -> str:
-    """A number as `#expr` prints it: without a fraction if it has none, at most 14 digits."""
+    """A number as `#expr` prints it: without a fraction if it has none, at most 14 digits.
+
+    Raises ExpressionError for infinity and what is no number.
+    """
     if math.isnan(value) or math.isinf(value):
-        raise ValueError(value)
-    if value == int(value) and abs(value) < 1e15:
+        raise ExpressionError(f"{value} is not written as a number")
+    if value == int(value) and abs(value) < _WHOLE_NUMBERS_BELOW:
         return str(int(value))
     return f"{value:.14G}"
 
 
 def evaluate(expression: str) -> float:
-    """The value of a `#expr` expression. Raises ValueError if it is not one."""
+    """The value of a `#expr` expression. Raises ExpressionError if it is not one, or has no value."""
+    calculator = _Calculator()
+    try:
+        for symbol in _split(expression):
+            calculator.take(symbol)
+        return calculator.result()
+    except (ArithmeticError, ValueError) as error:  # Python's own: division by zero, overflow, roots of -1
+        raise ExpressionError(f"{expression!r} has no value: {error}") from error
+
+
+def _split(expression: str) -> list[str]:
+    """The symbols of an expression, in lower case: numbers, operators, words. Raises ExpressionError for others."""
     expression = expression.replace("&minus;", "-").replace("−", "-").replace("×", "*").replace("÷", "/")
     symbols: list[str] = []
     at = 0
     while expression[at:].strip():
-        found = _SYMBOLS.match(expression, at)
-        if not found or len(symbols) >= _MOST_SYMBOLS:
-            raise ValueError(expression)
-        symbols.append(found[0].strip().lower())
-        at = found.end()
-    numbers: list[float] = []
-    operators: list[tuple[str, bool]] = []
+        symbol = _SYMBOLS.match(expression, at)
+        if not symbol:
+            raise ExpressionError(f"no symbol starts with {expression[at:].lstrip()[0]!r}")
+        if len(symbols) >= _MOST_SYMBOLS:
+            raise ExpressionError(f"it has more than {_MOST_SYMBOLS} symbols")
+        symbols.append(symbol[0].strip().lower())
+        at = symbol.end()
+    return symbols
 
-    def apply() -> None:
-        name, unary = operators.pop()
-        if unary:
-            if not numbers:
-                raise ValueError(expression)
-            numbers.append(float(_UNARY[name](numbers.pop())))
+
+class _Calculator:
+    """Takes symbols one at a time. Raises ExpressionError for one that is out of place."""
+
+    def __init__(self) -> None:
+        self._numbers: list[float] = []
+        # Operators whose right operand is not complete; None for an open bracket.
+        self._operators: list[_Operator | None] = []
+        self._wants_value = True
+
+    def take(self, symbol: str) -> None:
+        """Takes the next symbol."""
+        if self._wants_value:
+            self._take_value(symbol)
+        elif symbol == ")":
+            self._apply_down_to(-math.inf)
+            if not self._operators:
+                raise ExpressionError("a bracket is closed that is not open")
+            self._operators.pop()
+        elif symbol in _BINARY:
+            operator = _BINARY[symbol]
+            self._apply_down_to(operator.strength)
+            self._operators.append(operator)
+            self._wants_value = True
         else:
-            if len(numbers) < 2:
-                raise ValueError(expression)
-            right = numbers.pop()
-            result = _BINARY[name][1](numbers.pop(), right)
-            if isinstance(result, complex):
-                raise ValueError(expression)
-            numbers.append(float(result))
+            raise ExpressionError(f"{symbol!r} stands where an operator should")
 
-    wants_value = True
-    try:
-        for symbol in symbols:
-            if wants_value:
-                if symbol[0].isdigit() or symbol[0] == ".":
-                    numbers.append(float(symbol))
-                    wants_value = False
-                elif symbol in ("pi", "e"):
-                    numbers.append(math.pi if symbol == "pi" else math.e)
-                    wants_value = False
-                elif symbol == "(" or symbol in _UNARY:
-                    operators.append((symbol, symbol != "("))
-                else:
-                    raise ValueError(expression)
-            elif symbol == ")":
-                while operators and operators[-1][0] != "(":
-                    apply()
-                if not operators:
-                    raise ValueError(expression)
-                operators.pop()
-            elif symbol in _BINARY:
-                strength = _BINARY[symbol][0]
-                while operators and operators[-1][0] != "(":
-                    name, unary = operators[-1]
-                    if (_UNARY_STRENGTH if unary else _BINARY[name][0]) < strength:
-                        break
-                    apply()
-                operators.append((symbol, False))
-                wants_value = True
-            else:
-                raise ValueError(expression)
-        while operators:
-            if operators[-1][0] == "(":
-                raise ValueError(expression)
-            apply()
-    except (OverflowError, ZeroDivisionError, InvalidOperation) as error:
-        raise ValueError(expression) from error
-    if len(numbers) != 1 or wants_value:
-        raise ValueError(expression)
-    return numbers[0]
+    def result(self) -> float:
+        """The value of all that was taken."""
+        self._apply_down_to(-math.inf)
+        if self._operators:
+            raise ExpressionError("a bracket is not closed")
+        if self._wants_value:
+            raise ExpressionError("a value is missing at its end")
+        return self._numbers[0]
+
+    def _take_value(self, symbol: str) -> None:
+        """Takes the start of an operand: a number, a constant, a unary operator or an open bracket."""
+        if symbol[0].isdigit() or symbol[0] == ".":
+            self._numbers.append(float(symbol))
+            self._wants_value = False
+        elif symbol in _CONSTANTS:
+            self._numbers.append(_CONSTANTS[symbol])
+            self._wants_value = False
+        elif symbol == "(" or symbol in _UNARY:
+            self._operators.append(_UNARY.get(symbol))
+        else:
+            raise ExpressionError(f"{symbol!r} stands where a value should")
+
+    def _apply_down_to(self, strength: float) -> None:
+        """Applies the last operators that bind at least that strongly, as far as the last open bracket."""
+        while self._operators and (operator := self._operators[-1]) is not None and operator.strength >= strength:
+            self._operators.pop()
+            if len(self._numbers) < operator.operands:
+                raise ExpressionError("a value is missing")
+            operands = self._numbers[-operator.operands :]
+            del self._numbers[-operator.operands :]
+            value = operator.apply(*operands)
+            if isinstance(value, complex):
+                raise ExpressionError("it is not a real number")
+            self._numbers.append(float(value))

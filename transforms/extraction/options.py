@@ -12,10 +12,9 @@ from transforms.options import check_choices, option
 class WikitextOptions:
     """What of a page is kept.
 
-    appendices: whether the sections that list sources and links (See also, References, …) are kept. date: the dump's
-    date (ISO), which the magic words of the clock give. Where templates are expanded: with at most so many calls within
-    one another (expansion_depth; MediaWiki's limit), characters written (expansion_characters) and steps of work
-    (expansion_steps) a page.
+    date: the dump's date (ISO), which the magic words of the clock give. Where templates are expanded, a page may nest
+    `expansion_depth` calls (MediaWiki's limit), write `expansion_characters` characters and take `expansion_steps`
+    steps of work.
 
     Raises:
       UnusableInputError: a value that cannot be meant.
@@ -27,7 +26,6 @@ class WikitextOptions:
         False,
         help="expand templates that have no rule with the dump's own definitions: takes a second pass over the dump",
     )
-    appendices: Literal["drop", "keep"] = "drop"
     date: str = "2000-01-01"
     expansion_depth: int = 100
     expansion_characters: int = 2_000_000

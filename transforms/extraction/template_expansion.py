@@ -1,9 +1,8 @@
 """Expansion of templates with a dump's own definitions, for extraction with `expand_templates`.
 
-A page is parsed into text, template calls and parameters as MediaWiki's preprocessor does
-(https://www.mediawiki.org/wiki/Preprocessor_ABNF), and the calls are replaced by what their definitions give. It is
-plain Python and far slower than the rules of transforms.template_rules, which go before it: a template that has a
-rule stays a call, with its arguments expanded. Scribunto modules (`#invoke`) give nothing.
+A page's template calls are replaced by what their definitions give, as MediaWiki does it. This is plain Python and
+far slower than the rules of template_rules.py, which take precedence: a call of a template that has a rule stays a
+call, with its arguments expanded. Scribunto modules (`#invoke`) give nothing.
 
 What a page gives depends on the page and the definitions alone: its limits count calls, characters and steps, never
 seconds, and are far from Python's own.
@@ -13,131 +12,43 @@ import datetime
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
 
-from transforms.extraction.expressions import evaluate, format_number
+from transforms.extraction import parser_functions
+from transforms.extraction.preprocessor import Call, Node, Separator, parse, plain_text, transcluded_text
 
-# Content that the preprocessor does not look into.
-_OPAQUE = "nowiki|pre|math|ref|source|syntaxhighlight|gallery|timeline|score|chem|ce|hiero|imagemap|templatedata"
-_TOKENS = re.compile(
-    rf"\{{\{{+|\}}\}}+|\[\[|\]\]|\||=|<!--.*?(?:-->|\Z)|<({_OPAQUE})\b[^<>]*>", re.DOTALL | re.IGNORECASE
-)
-_CLOSERS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _OPAQUE.split("|")}
-_EQUALS = object()
 _MOST_PARSED = 4 << 20  # characters of definitions that are kept parsed
-_STEP = 100  # characters of a definition that are a step of work
+_STEP_CHARACTERS = 100  # characters of a definition that count as one step
+_MOST_REDIRECTS = 3  # that lead from a name to its definition
+_REDIRECT = re.compile(r"\s*#[^\W\d]+\s*:?\s*\[\[\s*([^\]|#]+)")
+_MODIFIERS = ("subst:", "safesubst:", "msg:", "raw:")  # may stand before a template's name, in this order
+# Stands for a call that gives nothing: the extractor mends brackets around such a comment.
+_NOTHING = "<!-- -->"
 
 
-@dataclass
-class _Call:
-    """A template call or a parameter: the parts between its pipes, each a list of nodes."""
+@dataclass(frozen=True, kw_only=True)
+class ExpansionLimits:
+    """The limits of each page.
 
-    parts: list[list[object]]
-    parameter: bool = False
+    depth: calls within one another (templates, parser functions, parameters). characters: that expansion writes.
+    steps: nodes that it looks at, and definitions by their length. A call that is too deep gives nothing; past the
+    other limits all further calls give nothing.
+    """
 
-
-@dataclass
-class _Open:
-    """Braces that wait for their closer: how many are left, and the parts read since."""
-
-    count: int
-    parts: list[list[object]] = field(default_factory=lambda: [[]])
+    depth: int
+    characters: int
+    steps: int
 
 
-def parse(text: str) -> list[object]:
-    """A page as a list of str, _Call and _EQUALS (an equals sign that may name an argument)."""
-    root: list[object] = []
-    braces: list[_Open] = []
-    # For each of the braces and for the page: the links open in it, whose pipes and equals signs are its own.
-    links = [0]
-    current = root
-    at = 0
-    never_closed: set[str] = set()
-    while token := _TOKENS.search(text, at):
-        if token.start() > at:
-            current.append(text[at : token.start()])
-        at = token.end()
-        piece = token[0]
-        if piece.startswith("<!--"):
-            continue
-        if token[1] and not piece.endswith("/>"):
-            # A tag that nothing closes is text, and so are all of its name behind it.
-            name = token[1].lower()
-            closer = None if name in never_closed else _CLOSERS[name].search(text, at)
-            if closer is None:
-                never_closed.add(name)
-                at = token.start() + 1
-            else:
-                at = closer.end()
-            current.append(text[token.start() : at])
-        elif piece.startswith("{"):
-            braces.append(_Open(len(piece)))
-            links.append(0)
-            current = braces[-1].parts[0]
-        elif piece.startswith("}"):
-            left = len(piece)
-            while left >= 2 and braces:
-                top = braces.pop()
-                links.pop()
-                count = 3 if top.count >= 3 and left >= 3 else 2
-                top.count -= count
-                left -= count
-                call = _Call(top.parts, parameter=count == 3)
-                if top.count >= 2:
-                    braces.append(_Open(top.count, [[call]]))
-                    links.append(0)
-                    current = braces[-1].parts[0]
-                else:
-                    current = braces[-1].parts[-1] if braces else root
-                    current += ["{" * top.count, call]
-            current.append("}" * left)
-        elif piece == "|" and braces and not links[-1]:
-            current = []
-            braces[-1].parts.append(current)
-        elif piece == "=" and braces and not links[-1]:
-            current.append(_EQUALS)
-        else:
-            if piece == "[[":
-                links[-1] += 1
-            elif piece == "]]" and links[-1]:
-                links[-1] -= 1
-            current.append(piece)
-    current.append(text[at:])
-    # What is never closed reads as it stands.
-    for opener in braces:
-        root.append("{" * opener.count)
-        for number, part in enumerate(opener.parts):
-            root += ["|", *part] if number else part
-    return root
+class _LimitReachedError(Exception):
+    """A page's limit of characters or steps is reached."""
 
 
-def _plain(node: object) -> str:
-    return "=" if node is _EQUALS else str(node)
+class _Definition(NamedTuple):
+    """A template's definition: its nodes, and the steps that reading it counts."""
 
-
-def _definition(text: str) -> str:
-    """What of a template's page is transcluded."""
-    # A comment can hide tags.
-    text = re.sub(r"<!--.*?(?:-->|\Z)", "", text, flags=re.DOTALL)
-    only = re.findall(r"<onlyinclude>(.*?)(?:</onlyinclude>|\Z)", text, re.DOTALL | re.IGNORECASE)
-    if only:
-        text = "".join(only)
-    text = re.sub(r"<noinclude>.*?(?:</noinclude\s*>|\Z)", "", text, flags=re.DOTALL | re.IGNORECASE)
-    return re.sub(r"</?(?:includeonly|onlyinclude|noinclude)\s*/?>", "", text, flags=re.IGNORECASE)
-
-
-class _Limit(Exception):
-    """A page's limit of work or size is reached."""
-
-
-@dataclass
-class _Frame:
-    """A call being expanded: its arguments' nodes by name, and the frame they are expanded in."""
-
-    arguments: dict[str, list[object]]
-    parent: "_Frame | None"
-    title: str
-    values: dict[str, str] = field(default_factory=dict)
+    nodes: list[Node]
+    steps: int
 
 
 class TemplateExpander:
@@ -145,9 +56,7 @@ class TemplateExpander:
 
     find: gives a template's page by its title without the namespace, or None. has_rule: whether a name has a rule
     and stays a call. prefixes: the names of the template namespace. first_letter: whether titles begin with a capital.
-    date: the dump's. depth, size, steps: the limits a page: calls within one another (templates, parser functions,
-    parameters), characters that expansion writes, nodes that it looks at. A call that is too deep gives nothing; past
-    the other limits the calls that are left give nothing. `limited` counts the pages that met a limit.
+    date: the dump's. `limited` counts the pages that met a limit.
     """
 
     def __init__(
@@ -158,429 +67,220 @@ class TemplateExpander:
         prefixes: tuple[str, ...] = ("Template",),
         first_letter: bool = True,
         date: datetime.date,
-        depth: int,
-        size: int,
-        steps: int,
+        limits: ExpansionLimits,
     ) -> None:
+        self.has_rule = has_rule
+        self.date = date
+        self.limits = limits
+        self.clock = parser_functions.clock_variables(date)
+        self.limited = 0
         self._find_page = find
-        self._has_rule = has_rule
         self._prefixes = tuple(prefix.lower() for prefix in prefixes)
         self._first_letter = first_letter
-        self._date = date
-        self._most_depth = depth
-        self._most_size = size
-        self._most_steps = steps
-        # By name: the nodes of a definition and the steps that reading it takes.
-        self._parsed: dict[str, tuple[list[object], int] | None] = {}
+        self._parsed: dict[str, _Definition | None] = {}
         self._parsed_size = 0
-        self.limited = 0
 
     def expand(self, title: str, text: str) -> str:
         """The wikitext of a page with its templates expanded."""
-        self._size = 0
-        self._steps = 0
-        self._met_limit = False
-        frame = _Frame({}, None, title)
-        out = []
-        reached = False
-        for node in parse(text):
-            if isinstance(node, _Call):
-                if reached:
-                    continue
-                self._depth = 0
-                try:
-                    # A comment leaves its mark on the extracted text, so that brackets around nothing are repaired.
-                    out.append(self._call(node, frame) or "<!-- -->")
-                except _Limit:
-                    reached = self._met_limit = True
-            else:
-                out.append(_plain(node))
-        self.limited += self._met_limit
-        return "".join(out)
+        page = _PageExpansion(self, title)
+        expanded = page.expand(text)
+        self.limited += page.met_limit
+        return expanded
 
-    def _work(self, size: int = 0, steps: int = 1) -> None:
-        self._steps += steps
-        self._size += size
-        if self._steps > self._most_steps or self._size > self._most_size:
-            raise _Limit
+    def is_template_prefix(self, prefix: str) -> bool:
+        """Whether a prefix is a name of the template namespace."""
+        return prefix.strip().lower() in self._prefixes
 
-    def _text(self, nodes: list[object], frame: _Frame) -> str:
-        out = []
-        for node in nodes:
-            self._work()
-            out.append(self._call(node, frame) if isinstance(node, _Call) else _plain(node))
-        text = "".join(out)
-        self._work(len(text))
-        return text
-
-    def _call(self, call: _Call, frame: _Frame) -> str:
-        if self._depth >= self._most_depth:
-            self._met_limit = True
-            return ""
-        self._depth += 1
-        text = self._expand_call(call, frame)
-        self._depth -= 1
-        return text
-
-    def _expand_call(self, call: _Call, frame: _Frame) -> str:
-        if call.parameter:
-            name = self._text(call.parts[0], frame).strip()
-            value = self._argument(name, frame)
-            if value is None:
-                return self._text(call.parts[1], frame) if len(call.parts) > 1 else ""
-            return value
-        name = self._text(call.parts[0], frame).strip()
-        for prefix in ("subst:", "safesubst:", "msg:", "raw:"):
-            if name.lower().startswith(prefix):
-                name = name[len(prefix) :].strip()
-        head, colon, first = name.partition(":")
-        if colon:
-            function = _FUNCTIONS.get(head.strip().lower())
-            if function is not None:
-                return function(self, _Arguments(self, first.strip(), call.parts[1:], frame))
-            if head.strip().lower() in self._prefixes:
-                name = first.strip()
-        if len(call.parts) == 1:
-            variable = self._variable(name, frame)
-            if variable is not None:
-                return variable
-        if self._has_rule(name):
-            parts = [self._text(part, frame) for part in call.parts[1:]]
-            return "{{" + "|".join([name, *parts]) + "}}"
-        nodes = self._template(name)
-        if nodes is None:
-            return ""
-        inner = _Frame({}, frame, frame.title)
-        number = 0
-        for part in call.parts[1:]:
-            if _EQUALS in part:
-                at = part.index(_EQUALS)
-                key = self._text(part[:at], frame).strip()
-                inner.arguments[key] = part[at + 1 :]
-                inner.values.pop(key, None)
-                # Named arguments are trimmed, numbered ones are not.
-                inner.values[key] = self._text(part[at + 1 :], frame).strip()
-            else:
-                number += 1
-                inner.arguments[str(number)] = part
-                inner.values.pop(str(number), None)
-        return self._text(nodes, inner)
-
-    def _argument(self, name: str, frame: _Frame) -> str | None:
-        if name in frame.values:
-            return frame.values[name]
-        if name not in frame.arguments or frame.parent is None:
-            return None
-        frame.values[name] = self._text(frame.arguments[name], frame.parent)
-        return frame.values[name]
+    def definition(self, name: str) -> _Definition | None:
+        """The definition of the template of a name as a call has it, without the namespace; None if there is none."""
+        name = self._title(name)
+        if name not in self._parsed:
+            text = self._find(name)
+            size = len(name) + len(text or "")
+            self._parsed_size += size
+            if self._parsed_size > _MOST_PARSED:
+                self._parsed.clear()
+                self._parsed_size = size
+            self._parsed[name] = (
+                None if text is None else _Definition(parse(transcluded_text(text)), len(text) // _STEP_CHARACTERS)
+            )
+        return self._parsed[name]
 
     def _title(self, name: str) -> str:
         name = re.sub(r"[ _]+", " ", name).strip()
         return name[:1].upper() + name[1:] if self._first_letter else name
 
-    def _template(self, name: str) -> list[object] | None:
-        name = self._title(name)
-        if name not in self._parsed:
-            text = self._find(name)
-            self._parsed_size += len(name) + len(text or "")
-            if self._parsed_size > _MOST_PARSED:
-                self._parsed.clear()
-                self._parsed_size = len(name) + len(text or "")
-            self._parsed[name] = None if text is None else (parse(_definition(text)), len(text) // _STEP)
-        found = self._parsed[name]
-        if found is None:
-            return None
-        # Counted each time, parsed before or not: a page's limits do not depend on other pages.
-        self._work(steps=found[1])
-        return found[0]
-
     def _find(self, name: str) -> str | None:
-        for _ in range(4):
-            found = self._find_page(name.encode())
-            if found is None:
+        """The page of a template's title, behind redirects."""
+        for _ in range(1 + _MOST_REDIRECTS):
+            page = self._find_page(name.encode())
+            if page is None:
                 return None
-            text = found.decode("utf-8", "replace")
-            redirect = re.match(r"\s*#[^\W\d]+\s*:?\s*\[\[\s*([^\]|#]+)", text)
+            text = page.decode("utf-8", "replace")
+            redirect = _REDIRECT.match(text)
             if not redirect:
                 return text
             prefix, colon, rest = redirect[1].partition(":")
-            name = self._title(rest if colon and prefix.strip().lower() in self._prefixes else redirect[1])
+            name = self._title(rest if colon and self.is_template_prefix(prefix) else redirect[1])
         return None
-
-    def _variable(self, name: str, frame: _Frame) -> str | None:
-        date = self._date
-        title = frame.title
-        values: dict[str, str] = {
-            "!": "|",
-            "=": "=",
-            "PAGENAME": title,
-            "FULLPAGENAME": title,
-            "BASEPAGENAME": title.rsplit("/", 1)[0],
-            "SUBPAGENAME": title.rsplit("/", 1)[-1],
-            "ROOTPAGENAME": title.split("/", 1)[0],
-            "ARTICLEPAGENAME": title,
-            "SUBJECTPAGENAME": title,
-            "PAGENAMEE": title.replace(" ", "_"),
-            "FULLPAGENAMEE": title.replace(" ", "_"),
-            "NAMESPACE": "",
-            "NAMESPACEE": "",
-            "NAMESPACENUMBER": "0",
-            "ARTICLESPACE": "",
-            "SUBJECTSPACE": "",
-            "CURRENTYEAR": str(date.year),
-            "CURRENTMONTH": f"{date.month:02}",
-            "CURRENTMONTH1": str(date.month),
-            "CURRENTDAY": str(date.day),
-            "CURRENTDAY2": f"{date.day:02}",
-            "CURRENTDOW": str(date.isoweekday() % 7),
-            "CURRENTWEEK": str(date.isocalendar()[1]),
-            "CURRENTTIME": "00:00",
-            "CURRENTHOUR": "00",
-            "CURRENTTIMESTAMP": f"{date:%Y%m%d}000000",
-            "SITENAME": "Wikipedia",
-        }
-        for key in ("YEAR", "MONTH", "MONTH1", "DAY", "DAY2", "DOW", "WEEK", "TIME", "HOUR"):
-            values[f"LOCAL{key}"] = values[f"CURRENT{key}"]
-        return values.get(name)
 
 
 @dataclass
-class _Arguments:
-    """A parser function's arguments, expanded when they are asked for."""
+class _Frame:
+    """A template call being expanded.
 
-    expander: TemplateExpander
-    first: str
-    parts: list[list[object]]
-    frame: _Frame
+    numbered: the nodes of its numbered arguments, which are expanded in the frame of the caller when a parameter asks
+    for them. values: the arguments that are expanded, by name.
+    """
+
+    caller: "_Frame | None" = None
+    numbered: dict[str, list[Node]] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+
+
+class _PageExpansion:
+    """The expansion of one page, with what it has used of its limits.
+
+    Calls nest up to `ExpansionLimits.depth`, and a runner's stack may be deep already: each level takes at most five
+    of Python's frames (expand_call, _expand_template, a function, its argument, expand_nodes).
+    """
+
+    def __init__(self, expander: TemplateExpander, title: str) -> None:
+        self.expander = expander
+        self.title = title
+        self.met_limit = False
+        self._limits = expander.limits
+        self._variables = {**expander.clock, **parser_functions.page_variables(title)}
+        self._depth = 0
+        self._characters = 0
+        self._steps = 0
+
+    def expand(self, text: str) -> str:
+        """The wikitext with its templates expanded; once a limit of characters or steps is met, without them."""
+        frame = _Frame()
+        out = []
+        stopped = False
+        for node in parse(text):
+            if not isinstance(node, Call):
+                out.append(plain_text(node))
+            elif not stopped:
+                self._depth = 0
+                try:
+                    out.append(self.expand_call(node, frame) or _NOTHING)
+                except _LimitReachedError:
+                    stopped = self.met_limit = True
+        return "".join(out)
+
+    def work(self, characters: int = 0, steps: int = 1) -> None:
+        """Counts work. Raises _LimitReachedError where it is too much."""
+        self._steps += steps
+        self._characters += characters
+        if self._steps > self._limits.steps or self._characters > self._limits.characters:
+            raise _LimitReachedError
+
+    def expand_nodes(self, nodes: list[Node], frame: _Frame) -> str:
+        """The text of nodes of a definition or an argument."""
+        out = []
+        for node in nodes:
+            self.work()
+            out.append(self.expand_call(node, frame) if isinstance(node, Call) else plain_text(node))
+        text = "".join(out)
+        self.work(len(text))
+        return text
+
+    def expand_call(self, call: Call, frame: _Frame) -> str:
+        """What a call or a parameter gives; nothing if it is too deep."""
+        if self._depth >= self._limits.depth:
+            self.met_limit = True
+            return ""
+        self._depth += 1
+        text = self._expand_parameter(call, frame) if call.is_parameter else self._expand_template(call, frame)
+        self._depth -= 1
+        return text
+
+    def _expand_parameter(self, call: Call, frame: _Frame) -> str:
+        name = self.expand_nodes(call.parts[0], frame).strip()
+        if name in frame.values:
+            return frame.values[name]
+        if name in frame.numbered and frame.caller is not None:
+            frame.values[name] = self.expand_nodes(frame.numbered[name], frame.caller)
+            return frame.values[name]
+        return self.expand_nodes(call.parts[1], frame) if len(call.parts) > 1 else ""
+
+    def _expand_template(self, call: Call, frame: _Frame) -> str:
+        """What a call of a parser function, a variable or a template gives."""
+        name = self.expand_nodes(call.parts[0], frame).strip()
+        for modifier in _MODIFIERS:
+            if name.lower().startswith(modifier):
+                name = name[len(modifier) :].strip()
+        head, colon, rest = name.partition(":")
+        if colon:
+            function = parser_functions.FUNCTIONS.get(head.strip().lower())
+            if function is not None:
+                return function(_CallArguments(self, frame, rest.strip(), call.parts[1:]))
+            if self.expander.is_template_prefix(head):
+                name = rest.strip()
+        if len(call.parts) == 1 and name in self._variables:
+            return self._variables[name]
+        if self.expander.has_rule(name):
+            parts = [self.expand_nodes(part, frame) for part in call.parts[1:]]
+            return "{{" + "|".join([name, *parts]) + "}}"
+        definition = self.expander.definition(name)
+        if definition is None:
+            return ""
+        # Counted at each call, even of a definition that is kept parsed: a page's limits must not depend on the pages
+        # before it.
+        self.work(steps=definition.steps)
+        return self.expand_nodes(definition.nodes, self._bind(call.parts[1:], frame))
+
+    def _bind(self, parts: list[list[Node]], caller: _Frame) -> _Frame:
+        """The frame of a call with these arguments."""
+        frame = _Frame(caller)
+        number = 0
+        for part in parts:
+            if Separator.EQUALS in part:
+                at = part.index(Separator.EQUALS)
+                name = self.expand_nodes(part[:at], caller).strip()
+                # Named arguments are trimmed, numbered ones are not.
+                frame.values[name] = self.expand_nodes(part[at + 1 :], caller).strip()
+            else:
+                number += 1
+                frame.numbered[str(number)] = part
+                frame.values.pop(str(number), None)
+        return frame
+
+
+class _CallArguments:
+    """The arguments of a parser function's call; see parser_functions.Arguments."""
+
+    def __init__(self, page: _PageExpansion, frame: _Frame, first: str, parts: list[list[Node]]) -> None:
+        self.title = page.title
+        self.date = page.expander.date
+        self._page = page
+        self._frame = frame
+        self._first = first
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return 1 + len(self._parts)
 
     def __call__(self, number: int) -> str:
-        """Argument `number` from 0, trimmed; empty if it is not given."""
         if number == 0:
-            return self.first
-        if number > len(self.parts):
+            return self._first
+        if number >= len(self):
             return ""
-        return self.expander._text(self.parts[number - 1], self.frame).strip()
+        return self._page.expand_nodes(self._parts[number - 1], self._frame).strip()
 
-    def pair(self, number: int) -> tuple[str, list[object]] | list[object]:
-        """(key, nodes of the value) of argument `number` from 1, or its nodes if it has no equals sign."""
-        part = self.parts[number - 1]
-        if _EQUALS not in part:
-            return part
-        at = part.index(_EQUALS)
-        return self.expander._text(part[:at], self.frame).strip(), part[at + 1 :]
+    def work(self, characters: int = 0) -> None:
+        self._page.work(characters)
 
-    @property
-    def title(self) -> str:
-        """The page's title."""
-        return self.frame.title
+    def key(self, number: int) -> str | None:
+        part = self._parts[number - 1]
+        if Separator.EQUALS not in part:
+            return None
+        return self._page.expand_nodes(part[: part.index(Separator.EQUALS)], self._frame).strip()
 
-
-_Function = Callable[[TemplateExpander, _Arguments], str]
-
-
-def _same(a: str, b: str) -> bool:
-    if a == b:
-        return True
-    try:
-        return Decimal(a) == Decimal(b)
-    except InvalidOperation:
-        return False
-
-
-def _switch(expander: TemplateExpander, arguments: _Arguments) -> str:
-    wanted = arguments(0)
-    default: list[object] | None = None
-    falls_through = False
-    for number in range(1, len(arguments.parts) + 1):
-        expander._work()
-        found = arguments.pair(number)
-        if isinstance(found, tuple):
-            key, value = found
-            if falls_through or _same(key, wanted):
-                return expander._text(value, arguments.frame).strip()
-            if key == "#default":
-                default = value
-        else:
-            key = expander._text(found, arguments.frame).strip()
-            if number == len(arguments.parts):
-                return key
-            if _same(key, wanted):
-                falls_through = True
-    return expander._text(default, arguments.frame).strip() if default is not None else ""
-
-
-def _if_expression(expander: TemplateExpander, arguments: _Arguments) -> str:
-    try:
-        value = evaluate(arguments(0)) if arguments(0) else 0.0
-    except ValueError:
-        return '<strong class="error"></strong>'
-    return arguments(1) if value else arguments(2)
-
-
-def _expression(expander: TemplateExpander, arguments: _Arguments) -> str:
-    try:
-        return format_number(evaluate(arguments(0))) if arguments(0) else ""
-    except ValueError:
-        return '<strong class="error"></strong>'
-
-
-def _time(expander: TemplateExpander, arguments: _Arguments) -> str:
-    date = expander._date
-    given = arguments(1)
-    if given:
-        found = re.fullmatch(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ].*)?", given)
-        try:
-            date = datetime.date(int(found[1]), int(found[2]), int(found[3])) if found else date
-        except ValueError:
-            return ""
-        if not found:
-            return ""
-    codes = {
-        "Y": str(date.year),
-        "y": f"{date.year % 100:02}",
-        "n": str(date.month),
-        "m": f"{date.month:02}",
-        "j": str(date.day),
-        "d": f"{date.day:02}",
-        "F": date.strftime("%B"),
-        "M": date.strftime("%b"),
-        "l": date.strftime("%A"),
-        "D": date.strftime("%a"),
-        "w": str(date.isoweekday() % 7),
-        "N": str(date.isoweekday()),
-        "z": str(date.timetuple().tm_yday - 1),
-        "U": str((date - datetime.date(1970, 1, 1)).days * 86400),
-        **dict.fromkeys("Hhis", "00"),
-        **dict.fromkeys("Gg", "0"),
-    }
-    pieces = re.findall(r'"[^"]*"|x[a-z]|.', arguments(0), re.DOTALL)
-    return "".join(piece.strip('"') if len(piece) > 1 else codes.get(piece, piece) for piece in pieces)
-
-
-def _titleparts(expander: TemplateExpander, arguments: _Arguments) -> str:
-    parts = arguments(0).split("/")
-    try:
-        count, first = int(arguments(1) or 0), int(arguments(2) or 1)
-    except ValueError:
-        return arguments(0)
-    parts = parts[first - 1 if first > 0 else first :]
-    return "/".join(parts[:count] if count else parts)
-
-
-def _pad(left: bool) -> _Function:
-    def pad(expander: TemplateExpander, arguments: _Arguments) -> str:
-        text, filling = arguments(0), arguments(2) or "0"
-        try:
-            missing = min(int(arguments(1) or 0), 500) - len(text)
-        except ValueError:
-            return text
-        if missing <= 0:
-            return text
-        padding = (filling * (missing // len(filling) + 1))[:missing]
-        return padding + text if left else text + padding
-
-    return pad
-
-
-def _tag(expander: TemplateExpander, arguments: _Arguments) -> str:
-    return f"<{arguments(0)}>{arguments(1)}</{arguments(0)}>"
-
-
-def _integer(text: str, default: int) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        return default
-
-
-def _sub(expander: TemplateExpander, arguments: _Arguments) -> str:
-    start, length = _integer(arguments(1), 0), _integer(arguments(2), 0)
-    text = arguments(0)[start:] if start >= 0 or -start <= len(arguments(0)) else arguments(0)
-    return text[:length] if length else text
-
-
-def _replace(expander: TemplateExpander, arguments: _Arguments) -> str:
-    text, old, new = arguments(0), arguments(1), arguments(2)
-    if not old:
-        return text
-    # Counted before it is made: every letter of a long text could become a long text.
-    expander._work(len(text) + text.count(old) * len(new))
-    return text.replace(old, new)
-
-
-def _plural(expander: TemplateExpander, arguments: _Arguments) -> str:
-    return arguments(1) if _same(arguments(0), "1") or len(arguments.parts) < 2 else arguments(2)
-
-
-def _format(expander: TemplateExpander, arguments: _Arguments) -> str:
-    if arguments(1).lower() in ("r", "nosep"):
-        return arguments(0).replace(",", "")
-    # The rule of the site's language groups the digits.
-    return "{{formatnum:" + arguments(0) + "}}"
-
-
-def _nothing(expander: TemplateExpander, arguments: _Arguments) -> str:
-    return ""
-
-
-def _first(expander: TemplateExpander, arguments: _Arguments) -> str:
-    return arguments(0)
-
-
-# https://www.mediawiki.org/wiki/Help:Magic_words, https://www.mediawiki.org/wiki/Help:Extension:ParserFunctions
-_FUNCTIONS: dict[str, _Function] = {
-    "#if": lambda expander, a: a(1) if a(0) else a(2),
-    "#ifeq": lambda expander, a: a(2) if _same(a(0), a(1)) else a(3),
-    "#iferror": lambda expander, a: a(1) if 'class="error"' in a(0) else (a(2) or a(0)),
-    "#ifexist": lambda expander, a: a(1),
-    "#ifexpr": _if_expression,
-    "#expr": _expression,
-    "#switch": _switch,
-    "#time": _time,
-    "#timel": _time,
-    "#titleparts": _titleparts,
-    "#tag": _tag,
-    "#invoke": _nothing,
-    "#rel2abs": _first,
-    "#len": lambda expander, a: str(len(a(0))),
-    "#pos": lambda expander, a: str(a(0).find(a(1))) if a(1) in a(0) else "",
-    "#sub": _sub,
-    "#replace": _replace,
-    "lc": lambda expander, a: a(0).lower(),
-    "uc": lambda expander, a: a(0).upper(),
-    "lcfirst": lambda expander, a: a(0)[:1].lower() + a(0)[1:],
-    "ucfirst": lambda expander, a: a(0)[:1].upper() + a(0)[1:],
-    "formatnum": _format,
-    "padleft": _pad(True),
-    "padright": _pad(False),
-    "plural": _plural,
-    "grammar": lambda expander, a: a(1),
-    "gender": lambda expander, a: a(3) or a(1),
-    "urlencode": _first,
-    "anchorencode": _first,
-    "fullurl": _nothing,
-    "localurl": _nothing,
-    "canonicalurl": _nothing,
-    "filepath": _nothing,
-    "int": _nothing,
-    "ns": lambda expander, a: "" if a(0) in ("", "0") else a(0),
-    "nse": lambda expander, a: "" if a(0) in ("", "0") else a(0),
-    "pagename": _first,
-    "fullpagename": _first,
-    "pagenamee": _first,
-    "fullpagenamee": _first,
-    "namespace": _nothing,
-    "basepagename": lambda expander, a: a(0).rsplit("/", 1)[0],
-    "subpagename": lambda expander, a: a(0).rsplit("/", 1)[-1],
-    "defaultsort": _nothing,
-    "displaytitle": _nothing,
-    "#language": _first,
-    "#special": _nothing,
-    "#statements": _nothing,
-    "#property": _nothing,
-    "#coordinates": _nothing,
-    "#related": _nothing,
-    "pagesincategory": lambda expander, a: "0",
-    "pagesize": lambda expander, a: "0",
-    "protectionlevel": _nothing,
-}
+    def value(self, number: int) -> str:
+        part = self._parts[number - 1]
+        start = part.index(Separator.EQUALS) + 1 if Separator.EQUALS in part else 0
+        return self._page.expand_nodes(part[start:], self._frame).strip()

@@ -1,8 +1,8 @@
 """A dump's own template definitions, collected before its pages are extracted (`--expand_templates`).
 
-Each batch of units gives a piece `<key>`: `<key>.text`, its templates' pages one after another, and `<key>.npy`, a row
-of PIECE for each. A library is the index of all pieces: INDEX, sorted by hash. The definitions stay in the pieces'
-files; a worker holds the index and reads a definition when a page asks for it.
+Each batch of units gives a piece with the files `<key>.text`, the pages of the batch's templates one after another, and
+`<key>.npy`, a row of PIECE for each of them. A library is the index of all pieces, rows of INDEX sorted by hash. The
+definitions stay in the pieces' files: a worker holds the index, and reads a definition when a page calls it.
 """
 
 import dataclasses
@@ -21,32 +21,35 @@ from transforms.storage import completions, files
 
 PIECES = "templates"
 LIBRARY = "template-library"
-NAMESPACE = 10
+NAMESPACE = 10  # of templates, on every wiki
 
-# hash: of the wiki and the template's name; offset, size: its page's bytes in the piece's text.
+_HASH_BYTES = 8
+# hash: of the wiki and the template's name (name_hash); offset, size: the bytes of its page in the piece's text.
 PIECE = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("size", "<i8")])
-# piece: the number of the piece that holds it.
+# piece: the number of the piece, from 0, that holds the page.
 INDEX = np.dtype([*PIECE.descr, ("piece", "<i8")])
 
 
 def name_hash(wiki: str, name: bytes) -> int:
-    """64 bits for a template's name, without its namespace, on a wiki (site_base)."""
-    return int.from_bytes(hashlib.sha256(wiki.encode() + b"\0" + name).digest()[:8], "little")
+    """The hash, 64 bits, of a template's name without its namespace, on the wiki of an address (site_base)."""
+    return int.from_bytes(hashlib.sha256(wiki.encode() + b"\0" + name).digest()[:_HASH_BYTES], "little")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Piece:
-    """The description of a batch's templates."""
+    """The description of a batch's templates: the batch, and the key of the piece's files."""
 
     batch: UnitBatch
     key: str
 
 
 def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Piece:
-    """Writes down the templates among a batch's pages, unless that is done already.
+    """Writes the templates among a batch's pages to a piece, unless an earlier run did.
+
+    Pages that cannot be read are passed over: extraction counts them.
 
     Raises:
-      RunFailedError: the input cannot be read to its end. (Pages that cannot be used are counted by the extraction.)
+      RunFailedError: the input cannot be read to its end.
     """
     ranges = [(u.format, u.start, u.end) for u in batch.units]
     key = completions.fingerprint(PIECES, completions.FORMAT_VERSIONS["templates"], batch.file.sha256, ranges, reading)
@@ -55,9 +58,7 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Pi
         PIECES,
         key,
         lambda: _write_piece(batch, reading, output, key),
-        lambda record: [
-            (f"{completions.WORK_DIRECTORY}/{PIECES}/{key}.text", record["size"], record["sha256"]),
-        ],
+        lambda record: [(f"{completions.WORK_DIRECTORY}/{PIECES}/{key}.text", record["size"], record["sha256"])],
     )
     return Piece(batch=batch, key=key)
 
@@ -82,7 +83,10 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
 
 
 def bind_library(pieces: Iterable[Piece], output: str) -> list[UnitBatch]:
-    """Makes the library of all pieces, and gives the batches back with its key. Of two with a name the first counts."""
+    """Makes the library of all pieces, in whatever order they come; returns the batches, in order, with its key.
+
+    Where a dump defines a name twice, the first definition counts.
+    """
     ordered = sorted(pieces, key=lambda p: p.batch.number)
     keys = [p.key for p in ordered]
     library = completions.fingerprint(LIBRARY, completions.FORMAT_VERSIONS["templates"], keys)
@@ -99,13 +103,17 @@ def _write_library(pieces: list[str], output: str, library: str) -> dict[str, An
             parts[-1][name] = table[name]
         parts[-1]["piece"] = number
     index = np.concatenate(parts)
-    index = index[np.unique(index["hash"], return_index=True)[1]]
+    _, first_of_each = np.unique(index["hash"], return_index=True)  # sorted by hash
+    index = index[first_of_each]
     completions.write_table(output, LIBRARY, library, index)
     return {"templates": len(index), "pieces": pieces}
 
 
 def read_library(output: str, library: str) -> dict[str, Any]:
-    """The record of a library: its number of templates and the keys of its pieces, in order."""
+    """The record of a library: `templates`, the number of its definitions, and `pieces`, their keys in order.
+
+    Raises FileNotFoundError if there is no such library.
+    """
     record = completions.load(output, LIBRARY, library)
     if record is None:
         raise FileNotFoundError(f"the completion record of the template library {library}")
@@ -113,19 +121,19 @@ def read_library(output: str, library: str) -> dict[str, Any]:
 
 
 class TemplateLibrary:
-    """Finds definitions by name."""
+    """Finds definitions by name. Holds the index in memory, 32 bytes for each definition."""
 
     def __init__(self, output: str, library: str) -> None:
         self._texts = [_text_path(output, key) for key in read_library(output, library)["pieces"]]
         self._index = completions.read_table(output, LIBRARY, library)
 
     def find(self, wiki: str, name: bytes) -> bytes | None:
-        """The page of a template of a wiki, or None where it has none of that name."""
+        """The page (wikitext, UTF-8) of a wiki's template, or None if the wiki has no template of that name."""
         wanted = np.uint64(name_hash(wiki, name))
-        at = int(np.searchsorted(self._index["hash"], wanted))
-        if at == len(self._index) or self._index["hash"][at] != wanted:
+        row = int(np.searchsorted(self._index["hash"], wanted))
+        if row == len(self._index) or self._index["hash"][row] != wanted:
             return None
-        _, offset, size, piece = self._index[at].tolist()
+        _, offset, size, piece = self._index[row].tolist()
         return files.read_range(self._texts[piece], offset, offset + size)
 
 
@@ -133,7 +141,7 @@ class TemplateLibrary:
 class CollectTemplates(beam.PTransform):
     """Collects the templates of all batches before the first page is extracted.
 
-    Input: UnitBatch. Output: the same, with the key of the library.
+    Input: UnitBatch. Output: UnitBatch, the same batches with the key of the library in `templates`.
     """
 
     reading: ReadOptions

@@ -27,16 +27,18 @@ A pattern is literal text with
     \\n \\s \\[ ...       a line break, a space, the character itself
 """
 
+import datetime
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transforms.errors import UnusableInputError
-from transforms.extraction.kernels import wikitext as kernels
+from transforms.extraction.kernels import tables as kernels
 
 _FORMATS = {
     "number": kernels.FORMAT_NUMBER,
@@ -50,14 +52,25 @@ _FORMATS = {
 
 _FLAGS = {"start": kernels.FLAG_START, "bracket": kernels.FLAG_BRACKET}
 
+# How names compare, uint8 [256]: ASCII letters in lower case, underscores as spaces.
 FOLD = np.arange(256, dtype=np.uint8)
-FOLD[ord("A") : ord("Z") + 1] += 32
+FOLD[ord("A") : ord("Z") + 1] += ord("a") - ord("A")
 FOLD[ord("_")] = ord(" ")
+
+_SECTION = re.compile(r"\[(rules|table ([\w-]+))\]")
+_ROW_KEY = re.compile(r"\{@([\w-]+)\}")  # in a rule's name: it stands for each key of a table
+_EXACT_NAME = re.compile("[A-Z]{2,3}")  # {{PER}} is Peru, and {{per}} is not
+
+_AGE_ARGUMENTS = (3, 6)  # of {!age:…}: a date, or two
+
+
+def _fold(text: bytes) -> bytes:
+    return bytes(FOLD[np.frombuffer(text, np.uint8)])
 
 
 @dataclass
 class WordTable:
-    """Collects the strings, names and programs that become the arrays of kernels.wikitext.Tables."""
+    """Collects the strings, names and programs that become the arrays of kernels.tables.Tables."""
 
     pool: bytearray = field(default_factory=bytearray)
     code: list[int] = field(default_factory=lambda: [0])
@@ -73,7 +86,7 @@ class WordTable:
         return self._offsets[text]
 
     def selector(self, argument: str) -> int:
-        """The number by which programs name an argument; see kernels.wikitext.find_argument."""
+        """The number by which programs name an argument; see kernels.rules.find_argument."""
         if argument.isascii() and argument.isdigit() and argument != "0":
             return int(argument)
         name = argument.encode()
@@ -83,14 +96,14 @@ class WordTable:
         return -1 - self._names[name]
 
     def add(self, domain: int, name: str, value: int, second: int = 0) -> None:
-        """Maps a name of a domain to two numbers; both cases of a first letter beyond ASCII count as the name."""
+        """Maps a name of a domain to two numbers; a first letter beyond ASCII may then be of either case."""
         forms = {name}
         if name and not name[0].isascii():
             forms |= {name[0].upper() + name[1:], name[0].lower() + name[1:]}
         for form in forms:
             key = form.encode()
             if domain not in (kernels.DOMAIN_ENTITY, kernels.DOMAIN_TEX):
-                key = bytes(FOLD[np.frombuffer(key, np.uint8)])
+                key = _fold(key)
             self.entries[domain, key] = (value, second)
 
     def add_text(self, domain: int, name: str, text: str) -> None:
@@ -98,75 +111,83 @@ class WordTable:
         encoded = text.encode()
         self.add(domain, name, self.intern(encoded), len(encoded))
 
-    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32]]:
-        """(words, pool, code) as kernels.wikitext.Tables has them."""
+    def arrays(self) -> tuple[NDArray[np.void], NDArray[np.uint8], NDArray[np.int32]]:
+        """(words, pool, code) as kernels.tables.Tables has them."""
         capacity = 16
         while capacity < 2 * len(self.entries):
             capacity *= 2
-        words = np.zeros((capacity, 6), np.int32)
+        words = np.zeros(capacity, kernels.WORD)
         offsets = {key: self.intern(key) for _, key in self.entries}
         for (domain, key), (value, second) in self.entries.items():
             source = np.frombuffer(key or b"\0", np.uint8)
             code = int(kernels.hash_bytes(FOLD, domain, source, 0, len(key)))
             row = code & (capacity - 1)
-            while words[row, 1] != 0:
+            while words["domain"][row] != 0:
                 row = (row + 1) & (capacity - 1)
             words[row] = (code, domain, offsets[key], len(key), value, second)
         return words, np.frombuffer(bytes(self.pool) or b"\0", np.uint8).copy(), np.array(self.code, np.int32)
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A line of a rule file: template names that share a pattern. where: the file and the line, for messages."""
+
+    names: tuple[str, ...]
+    pattern: str
+    where: str
+
+
+@dataclass(frozen=True)
 class RuleFile:
-    """What a rule file says: its tables, and (names, pattern, where it stands) of its rules."""
+    """What a rule file says: its tables by name, each from keys to texts, and its rules, in order."""
 
     tables: Mapping[str, Mapping[str, str]]
-    rules: list[tuple[list[str], str, str]]
+    rules: tuple[Rule, ...]
 
 
-def parse_rules(text: str, where: str) -> RuleFile:
-    """Reads a rule file; see the module's comment. Raises UnusableInputError naming the line of a mistake."""
+def parse_rules(text: str, file_name: str) -> RuleFile:
+    """Reads a rule file; see the module's docstring. Raises UnusableInputError, which names the line, for a mistake."""
     tables: dict[str, dict[str, str]] = {}
-    rules: list[tuple[list[str], str, str]] = []
+    rules: list[Rule] = []
     table: dict[str, str] | None = None
     section = ""
     for number, line in enumerate(text.split("\n"), 1):
-        place = f"{where} line {number}"
+        where = f"{file_name} line {number}"
         line = line.strip()
         if not line or line.startswith("# "):
             continue
-        heading = re.fullmatch(r"\[(rules|table ([\w-]+))\]", line)
+        heading = _SECTION.fullmatch(line)
         if heading:
             section = heading[1]
             table = tables.setdefault(heading[2], {}) if heading[2] else None
             continue
         split = line.find(" =", 1)
         if not section or split < 0:
-            raise UnusableInputError(f"{place} is neither a section nor `name = text`: {line!r}")
+            raise UnusableInputError(f"{where} is neither a section nor `name = text`: {line!r}")
         left, right = line[:split], line[split + 2 :].strip()
-        names = [name.strip() for name in left.split("|")] if left != "|" else ["|"]
+        names = tuple(name.strip() for name in left.split("|")) if left != "|" else ("|",)
         if table is not None:
-            for name in names:
-                table[name] = _unescape(right)
+            table.update(dict.fromkeys(names, _unescape(right)))
         else:
-            rules.append((names, right, place))
-    return RuleFile(tables, rules)
+            rules.append(Rule(names, right, where))
+    return RuleFile(tables, tuple(rules))
 
 
 def load_rules(language: str) -> list[RuleFile]:
-    """The rule files that hold for a language code, least specific first."""
+    """The rule files that hold for a language code, least specific first: common, of `zh`, of `zh-hans`."""
     folder = resources.files("transforms.extraction") / "data" / "templates"
-    files: list[tuple[str, RuleFile]] = []
-    for name in ("common", language.split("-")[0], language):
-        path = folder / f"{name}.rules"
-        if path.is_file() and all(file[0] != name for file in files):
-            files.append((name, parse_rules(path.read_text(encoding="utf-8"), f"{name}.rules")))
-    return [file for _, file in files]
+    names = dict.fromkeys(("common", language.split("-")[0], language))
+    return [
+        parse_rules(path.read_text(encoding="utf-8"), path.name)
+        for path in (folder / f"{name}.rules" for name in names)
+        if path.is_file()
+    ]
 
 
-def add_rules(words: WordTable, files: list[RuleFile], date: tuple[int, int, int]) -> None:
+def add_rules(words: WordTable, files: Sequence[RuleFile], date: datetime.date) -> None:
     """Compiles rule files into `words`; a later file's rules and table rows replace an earlier one's.
 
-    `date` is the dump's (year, month, day).
+    date: the dump's. Raises UnusableInputError, which names the line, for a pattern that is none.
     """
     tables: dict[str, dict[str, str]] = {}
     for file in files:
@@ -176,20 +197,11 @@ def add_rules(words: WordTable, files: list[RuleFile], date: tuple[int, int, int
     for name, rows in tables.items():
         for key, text in rows.items():
             words.add_text(domains[name], key, text)
-    compiler = _Compiler(words, tables, domains, date)
+    compiler = _Compiler(words, domains, _constants(tables, date))
     for file in files:
-        for names, pattern, where in file.rules:
-            for name in names:
-                spread = re.search(r"\{@([\w-]+)\}", name)
-                if spread:
-                    if spread[1] not in tables:
-                        raise UnusableInputError(f"{where}: there is no table {spread[1]!r}")
-                    for key, text in tables[spread[1]].items():
-                        escaped = re.sub(r"([\\{}\[\]])", r"\\\1", text)
-                        program = compiler.compile(pattern.replace("{@}", escaped), where)
-                        _add_name(words, name.replace(spread[0], key), program)
-                else:
-                    _add_name(words, name, compiler.compile(pattern, where))
+        for rule in file.rules:
+            for name, pattern in _spread(rule, tables):
+                _add_name(words, name, compiler.compile(pattern, rule.where))
 
 
 def names_with_rules(words: WordTable) -> Callable[[str], bool]:
@@ -197,258 +209,319 @@ def names_with_rules(words: WordTable) -> Callable[[str], bool]:
 
     def has_rule(name: str) -> bool:
         encoded = name.strip().encode()
-        key = bytes(FOLD[np.frombuffer(encoded, np.uint8)])
-        found = words.entries.get((kernels.DOMAIN_TEMPLATE, key))
-        if found is None:
+        entry = words.entries.get((kernels.DOMAIN_TEMPLATE, _fold(encoded)))
+        if entry is None:
             return False
-        return not found[1] or words.pool[found[1] - 1 : found[1] - 1 + len(encoded)] == encoded
+        _, exact = entry
+        return not exact or words.pool[exact - 1 : exact - 1 + len(encoded)] == encoded
 
     return has_rule
+
+
+def _spread(rule: Rule, tables: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
+    """The names and patterns of a rule: one for each row of the table where a name has `{@table}`."""
+    spread = []
+    for name in rule.names:
+        row_key = _ROW_KEY.search(name)
+        if row_key is None:
+            spread.append((name, rule.pattern))
+            continue
+        if row_key[1] not in tables:
+            raise UnusableInputError(f"{rule.where}: there is no table {row_key[1]!r}")
+        for key, text in tables[row_key[1]].items():
+            spread.append((name.replace(row_key[0], key), rule.pattern.replace("{@}", _escape(text))))
+    return spread
+
+
+def _constants(tables: Mapping[str, Mapping[str, str]], date: datetime.date) -> dict[str, str]:
+    """The texts of the functions of the clock: `{!year}` and so on."""
+    month = str(date.month)
+    names = tables.get("month", {})
+    return {
+        "year": str(date.year),
+        "month": f"{date.month:02}",
+        "day": f"{date.day:02}",
+        "hour": "00",
+        "day1": str(date.day),
+        "month1": month,
+        "monthname": names.get(month, month),
+        "monthgenitive": tables.get("month_genitive", names).get(month, month),
+    }
 
 
 def _add_name(words: WordTable, name: str, program: int) -> None:
     if name.endswith(":") and len(name) > 1:
         words.add(kernels.DOMAIN_FUNCTION, name[:-1], program)
     else:
-        # {{PER}} is Peru, and {{per}} is not.
-        exact = words.intern(name.encode()) + 1 if re.fullmatch("[A-Z]{2,3}", name) else 0
+        # 1 + where the name stands in the pool if its case matters; 0 if not.
+        exact = 1 + words.intern(name.encode()) if _EXACT_NAME.fullmatch(name) else 0
         words.add(kernels.DOMAIN_TEMPLATE, name, program, exact)
+
+
+def _escape(text: str) -> str:
+    """A text as patterns write it."""
+    return re.sub(r"([\\{}\[\]])", r"\\\1", text)
 
 
 def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "s": " "}.get(m[1], m[1]), text)
 
 
-class _Compiler:
-    """Turns patterns into programs, appended to words.code."""
+@dataclass(frozen=True)
+class _Text:
+    """Literal text of a pattern."""
 
-    def __init__(
-        self,
-        words: WordTable,
-        tables: Mapping[str, Mapping[str, str]],
-        domains: Mapping[str, int],
-        date: tuple[int, int, int],
-    ) -> None:
-        self.words = words
-        self.domains = domains
-        year, month, day = date
-        self.constants = {
-            "year": str(year),
-            "month": f"{month:02}",
-            "day": f"{day:02}",
-            "hour": "00",
-            "day1": str(day),
-            "month1": str(month),
-            "monthname": tables.get("month", {}).get(str(month), str(month)),
-            "monthgenitive": tables.get("month_genitive", tables.get("month", {})).get(str(month), str(month)),
-        }
-        self.done: dict[str, int] = {}
+    text: str
+
+
+@dataclass(frozen=True)
+class _Expression:
+    """What stands between braces."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Alternatives in brackets."""
+
+    alternatives: "list[list[_Node]]"
+
+
+_Node = _Text | _Expression | _Group
+
+
+class _PatternError(Exception):
+    """A pattern has a mistake."""
+
+
+class _PatternParser:
+    """Reads a pattern from left to right. Raises _PatternError for a brace or bracket that is not closed."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._at = 0
+
+    def parse(self) -> list[_Node]:
+        """The nodes of the pattern."""
+        return self._sequence(in_group=False)
+
+    def _sequence(self, *, in_group: bool) -> list[_Node]:
+        nodes: list[_Node] = []
+        literal = ""
+        while self._at < len(self._pattern):
+            character = self._pattern[self._at]
+            if in_group and (character == "]" or self._pattern.startswith("||", self._at)):
+                break
+            if character == "\\":
+                literal += _unescape(self._pattern[self._at : self._at + 2])
+                self._at += 2
+            elif character in "{[":
+                if literal:
+                    nodes.append(_Text(literal))
+                    literal = ""
+                nodes.append(self._expression() if character == "{" else self._group())
+            else:
+                literal += character
+                self._at += 1
+        if literal:
+            nodes.append(_Text(literal))
+        return nodes
+
+    def _expression(self) -> _Expression:
+        start = end = self._at + 1
+        while end < len(self._pattern) and self._pattern[end] != "}":
+            end += 2 if self._pattern[end] == "\\" else 1
+        if end >= len(self._pattern):
+            raise _PatternError("a { is not closed")
+        self._at = end + 1
+        return _Expression(self._pattern[start:end])
+
+    def _group(self) -> _Group:
+        self._at += 1
+        alternatives = [self._sequence(in_group=True)]
+        while self._pattern.startswith("||", self._at):
+            self._at += 2
+            alternatives.append(self._sequence(in_group=True))
+        if self._at >= len(self._pattern):
+            raise _PatternError("a [ is not closed")
+        self._at += 1
+        return _Group(alternatives)
+
+
+class _Value(NamedTuple):
+    """A value expression: argument names joined by `|`, a literal to fall back to, a format."""
+
+    names: str
+    fallback: str | None
+    form: int
+
+
+class _Compiler:
+    """Turns patterns into programs, appended to words.code. One pattern has one program, whatever rules share it."""
+
+    def __init__(self, words: WordTable, domains: Mapping[str, int], constants: Mapping[str, str]) -> None:
+        self._words = words
+        self._domains = domains
+        self._constants = constants
+        self._compiled: dict[str, int] = {}
+        # Of the pattern that is being compiled: its program, and the places in it that hold jump targets.
+        self._program: list[int] = []
+        self._jumps: list[int] = []
 
     def compile(self, pattern: str, where: str) -> int:
         """The place in words.code where the pattern's program starts."""
-        if pattern not in self.done:
-            self.where = where
-            self.pattern = pattern
-            self.position = 0
-            tree = self._sequence(top=True)
-            program: list[int] = []
-            self._emit(tree, program)
-            program.append(kernels.OP_END)
-            base = len(self.words.code)
-            # Jumps were made relative to the program's start.
-            self.words.code += program
+        if pattern not in self._compiled:
+            self._program = []
+            self._jumps = []
+            try:
+                self._emit(_PatternParser(pattern).parse())
+            except _PatternError as error:
+                raise UnusableInputError(f"{where}: {error} in the pattern {pattern!r}") from None
+            self._program.append(kernels.OP_END)
+            base = len(self._words.code)
+            # Targets were relative to the program's start.
             for place in self._jumps:
-                self.words.code[base + place] += base
-            self.done[pattern] = base
-        return self.done[pattern]
+                self._program[place] += base
+            self._words.code += self._program
+            self._compiled[pattern] = base
+        return self._compiled[pattern]
 
-    def _fail(self, what: str) -> UnusableInputError:
-        return UnusableInputError(f"{self.where}: {what} in the pattern {self.pattern!r}")
-
-    # Parsing: a sequence is a list of ("text", str), ("group", [sequence, ...]) and ("expression", str).
-
-    def _sequence(self, top: bool = False) -> list[tuple[str, object]]:
-        items: list[tuple[str, object]] = []
-        literal = ""
-        pattern = self.pattern
-
-        def flush() -> None:
-            nonlocal literal
-            if literal:
-                items.append(("text", literal))
-                literal = ""
-
-        if top:
-            self._jumps: list[int] = []
-        while self.position < len(pattern):
-            c = pattern[self.position]
-            if c == "\\":
-                literal += _unescape(pattern[self.position : self.position + 2])
-                self.position += 2
-            elif c == "{":
-                end = self.position + 1
-                while end < len(pattern) and pattern[end] != "}":
-                    end += 2 if pattern[end] == "\\" else 1
-                if end >= len(pattern):
-                    raise self._fail("a { is not closed")
-                flush()
-                items.append(("expression", pattern[self.position + 1 : end]))
-                self.position = end + 1
-            elif c == "[":
-                flush()
-                self.position += 1
-                alternatives = [self._sequence()]
-                while pattern.startswith("||", self.position):
-                    self.position += 2
-                    alternatives.append(self._sequence())
-                if self.position >= len(pattern):
-                    raise self._fail("a [ is not closed")
-                self.position += 1
-                items.append(("group", alternatives))
-            elif not top and (c == "]" or pattern.startswith("||", self.position)):
-                break
+    def _emit(self, nodes: list[_Node]) -> None:
+        for node in nodes:
+            if isinstance(node, _Text):
+                self._program += [kernels.OP_LITERAL, *self._literal(node.text)]
+            elif isinstance(node, _Group):
+                self._emit_group(node.alternatives)
             else:
-                literal += c
-                self.position += 1
-        flush()
-        return items
+                self._emit_expression(node.source)
 
-    # Code
-
-    def _literal(self, text: str) -> tuple[int, int]:
-        encoded = text.encode()
-        return self.words.intern(encoded), len(encoded)
-
-    def _selectors(self, names: str) -> list[int]:
-        return [self.words.selector(name.strip()) for name in names.split("|")]
-
-    def _domain(self, table: str) -> int:
-        if table not in self.domains:
-            raise self._fail(f"there is no table {table!r}")
-        return self.domains[table]
-
-    def _value(self, expression: str) -> tuple[str, str | None, int]:
-        """(argument names, literal to fall back to, format) of a value expression."""
-        form = kernels.FORMAT_PLAIN
-        fallback = None
-        quoted = re.search(r'\|?"(.*)"$', expression)
-        if quoted:
-            fallback = _unescape(quoted[1])
-            expression = expression[: quoted.start()]
-        at = re.fullmatch(r"(.+)@([\w-]+)", expression)
-        colon = re.fullmatch(r"(.+):(\w+)", expression)
-        if at:
-            expression = at[1]
-            form = kernels.FORMAT_TABLES + self._domain(at[2]) - kernels.DOMAIN_TABLES
-        elif colon:
-            if colon[2] not in _FORMATS:
-                raise self._fail(f"there is no format {colon[2]!r}")
-            expression = colon[1]
-            form = _FORMATS[colon[2]]
-        return expression, fallback, form
-
-    def _emit(self, items: list[tuple[str, object]], program: list[int]) -> None:
-        for kind, item in items:
-            if kind == "text":
-                assert isinstance(item, str)
-                program += [kernels.OP_LITERAL, *self._literal(item)]
-            elif kind == "group":
-                assert isinstance(item, list)
-                self._emit_group(item, program)
-            else:
-                assert isinstance(item, str)
-                self._emit_expression(item, program)
-
-    def _emit_group(self, alternatives: list[list[tuple[str, object]]], program: list[int]) -> None:
-        ends: list[int] = []
+    def _emit_group(self, alternatives: list[list[_Node]]) -> None:
+        ends = []
         for alternative in alternatives:
-            failures: list[int] = []
-            for kind, item in alternative:
-                if kind == "expression":
-                    assert isinstance(item, str)
-                    failures += self._emit_test(item, program)
-            self._emit(alternative, program)
-            program += [kernels.OP_JUMP, 0]
-            ends.append(len(program) - 1)
-            for place in failures:
-                program[place] = len(program)
-        for place in ends:
-            program[place] = len(program)
-            self._jumps.append(place)
+            tests = [self._emit_test(node.source) for node in alternative if isinstance(node, _Expression)]
+            self._emit(alternative)
+            ends.append(self._emit_jump(kernels.OP_JUMP))
+            self._land(*(place for place in tests if place is not None))
+        self._land(*ends)
 
-    def _emit_test(self, expression: str, program: list[int]) -> list[int]:
-        """Emits the test that an expression puts to its alternative; where its jump stands."""
+    def _emit_jump(self, operation: int, *operands: int) -> int:
+        """Emits an operation that may jump; returns the place of its target, for `_land`."""
+        place = len(self._program) + 1
+        self._program += [operation, 0, *operands]
+        self._jumps.append(place)
+        return place
+
+    def _land(self, *places: int) -> None:
+        """Makes the end of the program so far the target of jumps."""
+        for place in places:
+            self._program[place] = len(self._program)
+
+    def _emit_test(self, expression: str) -> int | None:
+        """Emits the test that an expression puts to its alternative; the place of its jump, or None if it has none."""
         if expression.startswith(("!", "*")) or re.match(r"\d+\*", expression):
-            return []
+            return None
+        if expression.startswith("?"):
+            return self._emit_condition(expression)
+        value = self._value(expression)
+        if value.fallback is not None:
+            return None
+        return self._emit_given(value.names)
+
+    def _emit_given(self, names: str) -> int:
+        """Emits the test that one of the arguments is given."""
+        selectors = self._selectors(names)
+        return self._emit_jump(kernels.OP_TEST, len(selectors), *selectors)
+
+    def _emit_condition(self, expression: str) -> int:
+        """Emits the test of an expression that starts with a question mark."""
         flag = re.fullmatch(r"\?(!?)\^(\w+)", expression)
         if flag:
             if flag[2] not in _FLAGS:
-                raise self._fail(f"there is no circumstance {flag[2]!r}")
-            program += [kernels.OP_FLAG, 0, _FLAGS[flag[2]], int(not flag[1])]
-            place = len(program) - 3
-        elif expression.startswith("?!"):
-            program += [kernels.OP_ABSENT, 0, self.words.selector(expression[2:])]
-            place = len(program) - 2
-        elif expression.startswith("?"):
-            expression = expression[1:]
-            if "=" in expression:
-                name, value = expression.split("=", 1)
-                folded = bytes(FOLD[np.frombuffer(_unescape(value).encode() or b"\0", np.uint8)])
-                if not value:
-                    raise self._fail("a test for an empty value")
-                program += [kernels.OP_EQUAL, 0, self.words.selector(name), self.words.intern(folded), len(folded)]
-                place = len(program) - 4
-            elif "@" in expression:
-                name, table = expression.split("@", 1)
-                program += [kernels.OP_IN_TABLE, 0, self.words.selector(name), self._domain(table)]
-                place = len(program) - 3
-            else:
-                selectors = self._selectors(expression)
-                program += [kernels.OP_TEST, 0, len(selectors), *selectors]
-                place = len(program) - 2 - len(selectors)
-        else:
-            names, fallback, _ = self._value(expression)
-            if fallback is not None:
-                return []
-            selectors = self._selectors(names)
-            program += [kernels.OP_TEST, 0, len(selectors), *selectors]
-            place = len(program) - 2 - len(selectors)
-        self._jumps.append(place)
-        return [place]
+                raise _PatternError(f"there is no circumstance {flag[2]!r}")
+            return self._emit_jump(kernels.OP_FLAG, _FLAGS[flag[2]], int(not flag[1]))
+        if expression.startswith("?!"):
+            return self._emit_jump(kernels.OP_ABSENT, self._words.selector(expression[2:]))
+        expression = expression[1:]
+        if "=" in expression:
+            name, value = expression.split("=", 1)
+            if not value:
+                raise _PatternError("a test for an empty value")
+            selector = self._words.selector(name)
+            folded = _fold(_unescape(value).encode())
+            return self._emit_jump(kernels.OP_EQUAL, selector, self._words.intern(folded), len(folded))
+        if "@" in expression:
+            name, table = expression.split("@", 1)
+            return self._emit_jump(kernels.OP_IN_TABLE, self._words.selector(name), self._domain(table))
+        return self._emit_given(expression)
 
-    def _emit_expression(self, expression: str, program: list[int]) -> None:
+    def _emit_expression(self, expression: str) -> None:
+        """Emits the text that an expression gives; tests give none."""
         if expression.startswith("?"):
             return
         joined = re.fullmatch(r"(\d*)\*(\d*):(.*?)(?:(?<!\\):(.*))?", expression, re.DOTALL)
         if joined:
             separator = self._literal(_unescape(joined[3]))
             last = self._literal(_unescape(joined[4])) if joined[4] is not None else separator
-            program += [kernels.OP_JOIN, int(joined[1] or 1), int(joined[2] or 1), *separator, *last]
+            self._program += [kernels.OP_JOIN, int(joined[1] or 1), int(joined[2] or 1), *separator, *last]
+        elif expression.startswith("!"):
+            self._emit_function(expression[1:])
+        else:
+            self._emit_value(self._value(expression))
+
+    def _emit_function(self, source: str) -> None:
+        name, _, arguments = source.partition(":")
+        if name == "age":
+            selectors = [self._words.selector(part.strip()) for part in arguments.split(",")]
+            if len(selectors) not in _AGE_ARGUMENTS:
+                raise _PatternError("an age needs three or six arguments")
+            self._program += [kernels.OP_AGE, *selectors, *([0] * (max(_AGE_ARGUMENTS) - len(selectors)))]
+        elif name == "title":
+            self._program.append(kernels.OP_TITLE)
+        elif name in self._constants:
+            self._program += [kernels.OP_LITERAL, *self._literal(self._constants[name])]
+        else:
+            raise _PatternError(f"there is no function {name!r}")
+
+    def _emit_value(self, value: _Value) -> None:
+        selectors = self._selectors(value.names)
+        operation = [kernels.OP_VALUE, value.form, len(selectors), *selectors]
+        if value.fallback is None:
+            self._program += operation
             return
-        if expression.startswith("!"):
-            name, _, rest = expression[1:].partition(":")
-            if name == "age":
-                selectors = [self.words.selector(part.strip()) for part in rest.split(",")]
-                if len(selectors) not in (3, 6):
-                    raise self._fail("an age needs three or six arguments")
-                program += [kernels.OP_AGE, *selectors, *([0] * (6 - len(selectors)))]
-            elif name == "title":
-                program.append(kernels.OP_TITLE)
-            elif name in self.constants:
-                program += [kernels.OP_LITERAL, *self._literal(self.constants[name])]
-            else:
-                raise self._fail(f"there is no function {name!r}")
-            return
-        names, fallback, form = self._value(expression)
-        selectors = self._selectors(names)
-        if fallback is None:
-            program += [kernels.OP_VALUE, form, len(selectors), *selectors]
-            return
-        program += [kernels.OP_TEST, 0, len(selectors), *selectors]
-        failure = len(program) - 2 - len(selectors)
-        program += [kernels.OP_VALUE, form, len(selectors), *selectors, kernels.OP_JUMP, 0]
-        end = len(program) - 1
-        program[failure] = len(program)
-        program += [kernels.OP_LITERAL, *self._literal(fallback)]
-        program[end] = len(program)
-        self._jumps += [failure, end]
+        not_given = self._emit_given(value.names)
+        self._program += operation
+        end = self._emit_jump(kernels.OP_JUMP)
+        self._land(not_given)
+        self._program += [kernels.OP_LITERAL, *self._literal(value.fallback)]
+        self._land(end)
+
+    def _value(self, expression: str) -> _Value:
+        fallback = None
+        quoted = re.search(r'\|?"(.*)"$', expression)
+        if quoted:
+            fallback = _unescape(quoted[1])
+            expression = expression[: quoted.start()]
+        lookup = re.fullmatch(r"(.+)@([\w-]+)", expression)
+        if lookup:
+            form = kernels.FORMAT_TABLES + self._domain(lookup[2]) - kernels.DOMAIN_TABLES
+            return _Value(lookup[1], fallback, form)
+        formatted = re.fullmatch(r"(.+):(\w+)", expression)
+        if formatted:
+            if formatted[2] not in _FORMATS:
+                raise _PatternError(f"there is no format {formatted[2]!r}")
+            return _Value(formatted[1], fallback, _FORMATS[formatted[2]])
+        return _Value(expression, fallback, kernels.FORMAT_PLAIN)
+
+    def _literal(self, text: str) -> tuple[int, int]:
+        """The offset and the length of a text in the pool."""
+        encoded = text.encode()
+        return self._words.intern(encoded), len(encoded)
+
+    def _selectors(self, names: str) -> list[int]:
+        return [self._words.selector(name.strip()) for name in names.split("|")]
+
+    def _domain(self, table: str) -> int:
+        if table not in self._domains:
+            raise _PatternError(f"there is no table {table!r}")
+        return self._domains[table]

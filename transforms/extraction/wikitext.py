@@ -1,29 +1,35 @@
-"""Wikitext to plain text: which site a dump is of, and the text of its pages.
+"""Wikitext to plain text: the text of a site's pages.
 
-The work is done by compiled kernels (transforms.kernels.wikitext); this module builds their tables from what the
-dump says of its site (`Site`), from what is known of its language (data/languages.toml) and from the rules for
-templates (transforms.template_rules).
+The work is done by compiled kernels (transforms.extraction.kernels); this module builds their tables from what the
+dump says of its site (`Site`), from what is known of its language (languages.py) and from the rules for templates
+(template_rules.py).
 """
 
 import datetime
-import functools
 import re
-import tomllib
 from collections.abc import Callable
 from html.entities import html5
 from importlib import resources
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transforms.errors import UnusableInputError
-from transforms.extraction import template_rules
-from transforms.extraction.kernels import wikitext as kernels
+from transforms.extraction import languages, template_rules
+from transforms.extraction.kernels import tables as kernels
+from transforms.extraction.kernels.wikitext import extract, is_disambiguation
+from transforms.extraction.languages import Language
 from transforms.extraction.options import WikitextOptions
-from transforms.extraction.template_expansion import TemplateExpander
+from transforms.extraction.template_expansion import ExpansionLimits, TemplateExpander
 from transforms.inputs.site import Site
 
-_KEPT = 1 << 20  # bytes of the page buffer that is kept
+_KEPT_BYTES = 1 << 20  # of the page buffer; a larger one is given back after the page that needed it
+_REDIRECT_BYTES = 400  # of a page's start in which a redirect is looked for
+_SHORTEST_REDIRECT_WORD = 4  # characters of a word that redirects without being known
+
+
+# Numbers of namespaces, on every wiki.
 _FILE = 6
 _TEMPLATE = 10
 _CATEGORY = 14
@@ -51,10 +57,17 @@ _TAGS = {
     kernels.TAG_SUPERSCRIPT: "sup",
 }
 
+# What may stand in front of a template's name in a call.
+_CALL_PREFIXES = ("subst", "safesubst", "msg", "msgnw", "raw")
+
+# The bytes at which the two passes over a page stop; the hyphen is one where pages are written in several variants.
+_STRUCTURE_BYTES = b"\n{}[]<"
+_RENDER_BYTES = b"\n'&|=]}[{<_\x01\r"
+_VARIANT_BYTE = ord("-")
 
 _LISTS = {"sentences": kernels.LISTS_SENTENCES, "keep": kernels.LISTS_KEEP, "drop": kernels.LISTS_DROP}
 
-# How data/tex_commands.tsv writes what is no text.
+# What data/tex_commands.tsv writes for commands that are not text.
 _TEX_COMMANDS = {
     "": kernels.TEX_IGNORED,
     "{}": kernels.TEX_GROUP,
@@ -64,23 +77,116 @@ _TEX_COMMANDS = {
 }
 
 
-@functools.cache
-def _language_data() -> dict[str, Any]:
-    path = resources.files("transforms.extraction") / "data" / "languages.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+def _all_cases(name: str) -> set[str]:
+    """The forms of a name in which wikis write it."""
+    return {name, name.lower(), name.upper(), name.title()}
 
 
-def language_words(language: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What data/languages.toml knows of a language code (empty if nothing), and of English."""
-    languages = _language_data()["language"]
-    language = _language_data()["aliases"].get(language, language)
-    return languages.get(language) or languages.get(language.split("-")[0], {}), languages["en"]
+def _add_markup(words: template_rules.WordTable) -> None:
+    """Adds what is the same on every wiki: tags, entities, TeX commands, prefixes of links, hidden classes."""
+    tags = [(name, kind) for kind, names in _TAGS.items() for name in names.split()]
+    for number, (name, kind) in enumerate(tags):
+        words.add(kernels.DOMAIN_TAG, name, kind, number)
+    for name, text in html5.items():
+        if name.endswith(";"):
+            words.add_text(kernels.DOMAIN_ENTITY, name[:-1], text)
+    path = resources.files("transforms.extraction") / "data" / "tex_commands.tsv"
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, _, text = line.partition("\t")
+        if text in _TEX_COMMANDS:
+            words.add(kernels.DOMAIN_TEX, name, 0, _TEX_COMMANDS[text])
+        else:
+            words.add_text(kernels.DOMAIN_TEX, name, text)
+    for name in languages.interlanguage_prefixes():
+        words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_LANGUAGE)
+    for name in languages.interwiki_prefixes():
+        words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_SITE)
+    for name in languages.hidden_classes():
+        words.add(kernels.DOMAIN_HIDDEN, name, 1)
+
+
+def _add_namespaces(words: template_rules.WordTable, site: Site, language: Language) -> None:
+    """Adds the site's namespaces; their names replace those of other sites."""
+    kinds = {
+        _FILE: kernels.NAMESPACE_FILE,
+        _CATEGORY: kernels.NAMESPACE_CATEGORY,
+        _TEMPLATE: kernels.NAMESPACE_TEMPLATE,
+    }
+    more_names = {_FILE: language.words("file"), _CATEGORY: language.words("category")}
+    for key, names in {**dict.fromkeys(kinds, ()), **site.namespaces}.items():
+        for name in (*names, *more_names.get(key, ())):
+            for form in _all_cases(name):
+                words.add(kernels.DOMAIN_NAMESPACE, form, kinds.get(key, kernels.NAMESPACE_OTHER))
+    for name in _CALL_PREFIXES:
+        words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_TEMPLATE)
+
+
+def _add_language(words: template_rules.WordTable, language: Language) -> None:
+    """Adds the language's names of appendices, variants and disambiguation templates."""
+    for name in language.words("appendix"):
+        for form in _all_cases(name):
+            words.add(kernels.DOMAIN_SECTION, form, 1)
+    for rank, name in enumerate(language.variants):
+        words.add(kernels.DOMAIN_VARIANT, name, rank)
+    for name in language.words("disambiguation"):
+        words.add(kernels.DOMAIN_DISAMBIGUATION, name, 1)
+
+
+def _redirect_pattern(language: Language) -> re.Pattern[str]:
+    words = {word.lstrip("#＃") for word in language.words("redirect")}
+    alternatives = "|".join(re.escape(word) for word in sorted(words))
+    return re.compile(rf"\s*[#＃](?:{alternatives})\s*[:：]?\s*\[\[", re.IGNORECASE)
+
+
+# Any one word before a link: languages without data, and words that the data lacks.
+_ANY_REDIRECT = re.compile(r"\s*[#＃]\s?([^\W\d]+)\s*[:：]?\s*\[\[[^\[\]\n]+\]\]")
+
+
+def _byte_classes(stops: bytes, variants: bool) -> NDArray[np.uint8]:
+    """For each byte value 1 if a pass over a page stops at it, uint8 [256]."""
+    classes = np.zeros(256, np.uint8)
+    classes[list(stops)] = 1
+    classes[_VARIANT_BYTE] = variants
+    return classes
+
+
+def _case_tables() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+    """The upper and the lower case of the first code points, uint16 [kernels.CASED] each."""
+    upper = np.arange(kernels.CASED, dtype=np.uint16)
+    lower = upper.copy()
+    for code in range(kernels.CASED):
+        for cases, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
+            # Mappings that change the length in UTF-8 or in characters are left out.
+            if len(form) == 1 and len(form.encode()) == len(chr(code).encode()):
+                cases[code] = ord(form)
+    return upper, lower
+
+
+def _settings(
+    words: template_rules.WordTable, language: Language, options: WikitextOptions, date: datetime.date
+) -> NDArray[np.int64]:
+    """The numbers that tell the kernels of the options and the language, int64 [kernels.SETTINGS]."""
+    settings = np.zeros(kernels.SETTINGS, np.int64)
+    settings[kernels.SETTING_KEEP_HEADINGS] = options.headings == "keep"
+    settings[kernels.SETTING_LISTS] = _LISTS[options.lists]
+    settings[kernels.SETTING_YEAR : kernels.SETTING_DAY + 1] = (date.year, date.month, date.day)
+    for setting, separator in (
+        (kernels.SETTING_GROUP_OFFSET, language.group_separator.encode()),
+        (kernels.SETTING_DECIMAL_OFFSET, language.decimal_separator.encode()),
+    ):
+        settings[setting] = words.intern(separator)
+        settings[setting + 1] = len(separator)
+    settings[kernels.SETTING_GROUP_FROM] = language.group_from
+    return settings
 
 
 class WikitextExtractor:
     """Makes plain text of a site's pages. Pickles as its arguments; one instance serves one thread at a time.
 
-    templates: for `expand_templates` gives a template's page by its name without the namespace; None if there is none.
+    templates: for `expand_templates`, a function that gives a template's page by its name without the namespace, or
+    None if there is none.
+
+    Raises UnusableInputError if templates are to be expanded and none are given.
     """
 
     def __init__(
@@ -89,75 +195,22 @@ class WikitextExtractor:
         self.site = site
         self.options = options
         self.templates = templates
-        data = _language_data()
-        own, english = language_words(site.language)
-        words = template_rules.WordTable()
-        self._add_markup(words, data, own, english)
         date = datetime.date.fromisoformat(options.date)
-        rules = template_rules.load_rules(data["aliases"].get(site.language, site.language))
-        template_rules.add_rules(words, rules, (date.year, date.month, date.day))
-        redirects = {word.lstrip("#＃") for word in (*own.get("redirect", ()), *english["redirect"])}
-        # Any single word in capitals before a link also redirects: languages this table lacks, aliases of those it has.
-        self._redirect = re.compile(
-            r"\s*[#＃](?:" + "|".join(re.escape(word) for word in sorted(redirects)) + r")\s*[:：]?\s*\[\[",
-            re.IGNORECASE,
-        )
-        self._any_redirect = re.compile(r"\s*[#＃]\s?([^\W\d]+)\s*[:：]?\s*\[\[[^\[\]\n]+\]\]")
-        self._titles = tuple(
-            f" ({word})".encode() for word in {*own.get("disambiguation_title", ()), *english["disambiguation_title"]}
-        )
+        language = languages.find_language(site.language)
+        words = template_rules.WordTable()
+        _add_markup(words)
+        _add_namespaces(words, site, language)
+        _add_language(words, language)
+        template_rules.add_rules(words, template_rules.load_rules(language.code), date)
+        self._redirect = _redirect_pattern(language)
+        self._title_ends = tuple(f" ({word})".encode() for word in language.words("disambiguation_title"))
         self._expander = self._make_expander(words, date) if options.expand_templates else None
-        self._tables = self._make_tables(words, own, date, bool(own.get("variants")))
+        self._tables = self._make_tables(words, language, date)
         self._text = np.empty(0, np.uint8)
         self._out = np.empty(0, np.uint8)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WikitextExtractor, (self.site, self.options, self.templates)
-
-    def _add_markup(
-        self, words: template_rules.WordTable, data: dict[str, Any], own: dict[str, Any], english: dict[str, Any]
-    ) -> None:
-        number = 0
-        for kind, names in _TAGS.items():
-            for name in names.split():
-                words.add(kernels.DOMAIN_TAG, name, kind, number)
-                number += 1
-        for name, text in html5.items():
-            if name.endswith(";"):
-                words.add_text(kernels.DOMAIN_ENTITY, name[:-1], text)
-        path = resources.files("transforms.extraction") / "data" / "tex_commands.tsv"
-        for line in path.read_text(encoding="utf-8").splitlines():
-            name, _, text = line.partition("\t")
-            if text in _TEX_COMMANDS:
-                words.add(kernels.DOMAIN_TEX, name, 0, _TEX_COMMANDS[text])
-            else:
-                words.add_text(kernels.DOMAIN_TEX, name, text)
-        for name in data["interlanguage"]:
-            words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_LANGUAGE)
-        for name in data["interwiki"]:
-            words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_SITE)
-        kinds = {
-            _FILE: kernels.NAMESPACE_FILE,
-            _CATEGORY: kernels.NAMESPACE_CATEGORY,
-            _TEMPLATE: kernels.NAMESPACE_TEMPLATE,
-        }
-        for key, names_of_key in {**dict.fromkeys(kinds, ()), **self.site.namespaces}.items():
-            aliases = {_FILE: "file", _CATEGORY: "category"}.get(key)
-            more = (*own.get(aliases, ()), *english[aliases]) if aliases else ()
-            for name in (*names_of_key, *more):
-                for form in {name, name.lower(), name.upper(), name.title()}:
-                    words.add(kernels.DOMAIN_NAMESPACE, form, kinds.get(key, kernels.NAMESPACE_OTHER))
-        for name in ("subst", "safesubst", "msg", "msgnw", "raw"):
-            words.add(kernels.DOMAIN_NAMESPACE, name, kernels.NAMESPACE_TEMPLATE)
-        for name in (*own.get("appendix", ()), *english["appendix"]):
-            for form in {name, name.lower(), name.upper(), name.title()}:
-                words.add(kernels.DOMAIN_SECTION, form, 1)
-        for name in data["hidden_classes"]:
-            words.add(kernels.DOMAIN_HIDDEN, name, 1)
-        for rank, name in enumerate(own.get("variants", ())):
-            words.add(kernels.DOMAIN_VARIANT, name, rank)
-        for name in (*own.get("disambiguation", ()), *english["disambiguation"]):
-            words.add(kernels.DOMAIN_DISAMBIGUATION, name, 1)
 
     def _make_expander(self, words: template_rules.WordTable, date: datetime.date) -> TemplateExpander:
         if self.templates is None:
@@ -168,47 +221,21 @@ class WikitextExtractor:
             prefixes=self.site.namespaces.get(_TEMPLATE, ()),
             first_letter=self.site.case == "first-letter",
             date=date,
-            depth=self.options.expansion_depth,
-            size=self.options.expansion_characters,
-            steps=self.options.expansion_steps,
+            limits=ExpansionLimits(
+                depth=self.options.expansion_depth,
+                characters=self.options.expansion_characters,
+                steps=self.options.expansion_steps,
+            ),
         )
 
-    def _make_tables(
-        self, words: template_rules.WordTable, own: dict[str, Any], date: datetime.date, variants: bool
-    ) -> kernels.Tables:
-        structure_class = np.zeros(256, np.uint8)
-        structure_class[list(b"\n{}[]<-" if variants else b"\n{}[]<")] = 1
-        render_class = np.zeros(256, np.uint8)
-        render_class[list(b"\n'&|=]}[{<_\x01\r")] = 1
-        if variants:
-            render_class[ord("-")] = 1
-        upper = np.arange(0x600, dtype=np.uint16)
-        lower = upper.copy()
-        for code in range(0x600):
-            for cases, form in ((upper, chr(code).upper()), (lower, chr(code).lower())):
-                # Mappings that change the length in UTF-8 or in characters are left out.
-                if len(form) == 1 and len(form.encode()) == len(chr(code).encode()):
-                    cases[code] = ord(form)
-        settings = np.zeros(kernels.SETTINGS, np.int64)
-        settings[kernels.SETTING_VARIANTS] = variants
-        settings[kernels.SETTING_KEEP_HEADINGS] = self.options.headings == "keep"
-        settings[kernels.SETTING_LISTS] = _LISTS[self.options.lists]
-        settings[kernels.SETTING_KEEP_APPENDICES] = self.options.appendices == "keep"
-        settings[kernels.SETTING_YEAR : kernels.SETTING_DAY + 1] = (date.year, date.month, date.day)
-        for key, setting, default in (
-            ("group_separator", kernels.SETTING_GROUP_OFFSET, ","),
-            ("decimal_separator", kernels.SETTING_DECIMAL_OFFSET, "."),
-        ):
-            separator = own.get(key, default).encode()
-            settings[setting] = words.intern(separator)
-            settings[setting + 1] = len(separator)
-        for i, keyword in enumerate((b"display", b"none", b"class")):
-            settings[kernels.SETTING_KEYWORDS + i] = words.intern(keyword)
-        settings[kernels.SETTING_GROUP_FROM] = own.get("group_from", 4)
+    def _make_tables(self, words: template_rules.WordTable, language: Language, date: datetime.date) -> kernels.Tables:
+        variants = bool(language.variants)
+        upper, lower = _case_tables()
+        settings = _settings(words, language, self.options, date)
         table, pool, programs = words.arrays()
         return kernels.Tables(
-            structure_class=structure_class,
-            render_class=render_class,
+            structure_class=_byte_classes(_STRUCTURE_BYTES, variants),
+            render_class=_byte_classes(_RENDER_BYTES, variants),
             fold=template_rules.FOLD,
             words=table,
             pool=pool,
@@ -219,51 +246,51 @@ class WikitextExtractor:
         )
 
     def _load(self, text: bytes) -> int:
-        """Copies a page into the kernels' padded buffer; its length."""
+        """Copies a page into the kernels' padded buffer; returns its length in bytes."""
         n = len(text)
-        # Buffers are kept for the next page, but not those that one enormous page needed.
-        if not n + kernels.PADDING <= len(self._text) <= max(n + kernels.PADDING, _KEPT):
-            self._text = np.empty(max(n + kernels.PADDING, _KEPT), np.uint8)
+        # A buffer is kept for the next page, unless one enormous page needed it.
+        if not n + kernels.PADDING <= len(self._text) <= max(n + kernels.PADDING, _KEPT_BYTES):
+            self._text = np.empty(max(n + kernels.PADDING, _KEPT_BYTES), np.uint8)
         self._text[:n] = np.frombuffer(text, np.uint8)
         self._text[n : n + kernels.PADDING] = 0
         return n
 
     @property
     def limited_pages(self) -> int:
-        """Pages whose templates were expanded in part only, because a limit of the options was reached."""
+        """The number of pages whose templates were expanded only in part, because they reached a limit."""
         return self._expander.limited if self._expander is not None else 0
 
     def is_redirect(self, text: bytes) -> bool:
-        """True if the page's wikitext redirects: `#REDIRECT [[…]]` in English or in the site's language."""
-        start = text[:400].lstrip()
+        """Whether the page's wikitext redirects: `#REDIRECT [[…]]` in English or in the site's language."""
+        start = text[:_REDIRECT_BYTES].lstrip()
         if not start.startswith((b"#", "＃".encode())):
             return False
         head = start.decode("utf-8", "ignore")
         if self._redirect.match(head):
             return True
-        word = self._any_redirect.match(head)
-        # A numbered list can start with a word and a link too, but not with one that is shouted.
-        return bool(word and len(word[1]) > 3 and word[1] == word[1].upper())
+        word = _ANY_REDIRECT.match(head)
+        # A numbered list can start with a word and a link, too, but that word is not in capitals.
+        return bool(word and len(word[1]) >= _SHORTEST_REDIRECT_WORD and word[1] == word[1].upper())
 
     def is_disambiguation(self, title: bytes, text: bytes) -> bool:
-        """True for a page that lists the meanings of its title, told by its title, its templates or its switch."""
-        if title.endswith(self._titles):
+        """Whether a page lists the meanings of its title: its title, a template or a switch says so."""
+        if title.endswith(self._title_ends):
             return True
         n = self._load(text)  # first: it may put a larger buffer in the place of self._text
-        return bool(kernels.is_disambiguation(self._text, n, self._tables))
+        return bool(is_disambiguation(self._text, n, self._tables))
 
     def extract(self, title: bytes, text: bytes) -> bytes:
-        """The plain text of a page: UTF-8 in, UTF-8 out, one paragraph a line, no blank lines.
+        """The plain text of a page, UTF-8: one paragraph a line, no blank lines, no newline at the end.
 
-        title, text: as the reader gives them, without XML escapes.
+        title, text: UTF-8 as the reader gives it, without XML escapes; other bytes are taken, too.
         """
         if self._expander is not None:
             expanded = self._expander.expand(title.decode("utf-8", "replace"), text.decode("utf-8", "replace"))
             text = expanded.encode("utf-8", "replace")
         n = self._load(text)
         room = 2 * n + kernels.ROOM
-        if not room <= len(self._out) <= max(room, 2 * _KEPT):
-            self._out = np.empty(max(room, 2 * _KEPT), np.uint8)
+        if not room <= len(self._out) <= max(room, 2 * _KEPT_BYTES):
+            self._out = np.empty(max(room, 2 * _KEPT_BYTES), np.uint8)
         name = np.frombuffer(title or b" ", np.uint8).copy()
-        length = kernels.extract(self._text, n, name, self._tables, self._out)
+        length = extract(self._text, n, name, self._tables, self._out)
         return self._out[:length].tobytes()

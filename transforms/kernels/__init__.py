@@ -9,6 +9,6 @@ Machine code is for the kind of CPU that made it: pin `NUMBA_CPU_NAME` and `NUMB
 and when it runs, to use it on other kinds.
 """
 
-from transforms.kernels.compiler import kernel
+from transforms.kernels.compiler import inlined_kernel, kernel, lean_kernel
 
-__all__ = ["kernel"]
+__all__ = ["inlined_kernel", "kernel", "lean_kernel"]

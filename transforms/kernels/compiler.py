@@ -1,8 +1,8 @@
-"""The decorator of kernels, and their warm-up."""
+"""The decorators of kernels, and their warm-up."""
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,39 @@ from transforms.kernels.cache import KernelCache
 _HERE = Path(__file__).resolve().parent
 
 
+# Nothing calls kernels from C: without `no_cfunc_wrapper` numba compiles a way to do so for each.
+_OPTIONS: Mapping[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compiles `function` with numba on first call: no Python objects, GIL released, machine code kept on disk.
 
     Division by zero follows NumPy's rules; nothing checks array bounds.
     """
-    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    return _compiled(function, _nrt=True)
+
+
+def lean_kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` as `kernel` does, but without counting references to arrays, so that it cannot make any.
+
+    It is for functions that take arrays out of named tuples: each field that is looked at would be counted up and down,
+    at several times the cost of the look. `_nrt` is numba's private name for the counting (seen in numba 0.68).
+    """
+    return _compiled(function, _nrt=False)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Has numba copy `function` into each kernel that calls it, in place of a call.
+
+    It is for a piece of a large kernel that has a name of its own to be read, and one caller or few: a call would pass
+    each array of a named tuple as seven arguments. Each copy costs compile time, the more the larger the caller is.
+    """
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    njit: Any = numba.njit
+    dispatcher = njit(**_OPTIONS, **options)(function)
     dispatcher._cache = KernelCache(dispatcher)
     return dispatcher
 

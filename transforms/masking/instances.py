@@ -7,30 +7,34 @@ masking, of google-research/bert: the same text, vocabulary, options and seed gi
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from transforms.kernels import random as random_kernels
-from transforms.masking.kernels import instances as instance_kernels
+from transforms.masking.kernels import instances as kernels
+from transforms.masking.kernels.masks import SCRATCH, MaskRules
+from transforms.masking.kernels.pairs import Documents
 from transforms.masking.options import MaskingOptions
 from transforms.tokenization.vocabulary import Vocabulary
 from transforms.tokenization.wordpiece import TokenizedText
 
+# How much memory is taken at first. Memory that is not written to costs nothing, so these are generous.
+_INSTANCE_SHARE = 0.9  # of max_seq_length, that an instance fills
+_INSTANCE_MARGIN = 1.2
+_MASK_MARGIN = 1.1
 _SPARE = 1024
 
 
 @dataclasses.dataclass(frozen=True)
 class Instances:
-    """Sentence pairs with masks, over the pieces of a tokenized text: arrays as in kernels/instances.py.
+    """Sentence pairs with masks, over the pieces of a tokenized text.
 
-    `order` int64[instances] is the order in which they are written.
+    Attributes:
+      arrays: the instances as they were made, see kernels/instances.py.
+      order: int64[instances], the order in which they are written.
     """
 
-    spans: np.ndarray
-    lengths: np.ndarray
-    is_random: np.ndarray
-    mask_ends: np.ndarray
-    masks: np.ndarray
-    redrawn: np.ndarray
-    order: np.ndarray
+    arrays: kernels.InstanceArrays
+    order: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.order)
@@ -39,77 +43,91 @@ class Instances:
 def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: MaskingOptions) -> Instances:
     """Draws the instances of a tokenized text of at least one document, and the order in which they are written."""
     twister = random_kernels.seeded(options.random_seed)
-    segment_starts = np.concatenate([np.zeros(1, np.int64), text.segment_ends])
-    document_starts = np.concatenate([np.zeros(1, np.int64), text.document_ends])
     order = np.arange(len(text.document_ends), dtype=np.int64)
     random_kernels.shuffle(twister, order)
-    length = options.max_seq_length
-    to_predict = np.array(
-        [
-            min(options.max_predictions_per_seq, max(1, round(pieces * options.masked_lm_prob)))
-            for pieces in range(length + 1)
-        ],
-        np.int64,
+    documents = Documents(
+        segment_starts=np.concatenate([np.zeros(1, np.int64), text.segment_ends]),
+        document_starts=np.concatenate([np.zeros(1, np.int64), text.document_ends]),
+        order=order,
     )
-    continues = np.empty(0, np.uint8)
-    if options.do_whole_word_mask:
-        continues = _continues(vocabulary)[text.ids]
-    room, mask_room = _guess(len(text.ids), len(order), options)
-    spans = np.empty((room, 2), np.int64)
-    lengths = np.empty((room, 2), np.int32)
-    is_random = np.empty(room, np.uint8)
-    mask_ends = np.empty((room, 2), np.int64)
-    masks = np.empty(mask_room, np.uint16)
-    # Every tenth mask is redrawn; here, too, room that is not used costs nothing.
-    redrawn = np.empty(mask_room, np.int32)
-    scratch = np.zeros(instance_kernels.SCRATCH, np.uint8)
-    state = np.zeros(instance_kernels.STATE, np.int64)
-    state[instance_kernels.TARGET] = -1
-    while not instance_kernels.make_instances(
-        twister, segment_starts, document_starts, order, continues, vocabulary.ids, vocabulary.id_of("[MASK]"),
-        to_predict, options.dupe_factor, float(options.short_seq_prob), length, options.do_whole_word_mask, scratch,
-        spans, lengths, is_random, mask_ends, masks, redrawn, state,
-    ):  # fmt: skip
-        if state[instance_kernels.INSTANCES] == len(spans):
-            room = _more(len(spans))
-            for array in (spans, lengths, mask_ends):
-                array.resize((room, 2), refcheck=False)
-            is_random.resize(room, refcheck=False)
-        else:
-            mask_room = _more(len(masks)) + options.max_predictions_per_seq
-            masks.resize(mask_room, refcheck=False)
-            redrawn.resize(mask_room, refcheck=False)
-    made = int(state[instance_kernels.INSTANCES])
+    rules = kernels.InstanceRules(
+        dupe_factor=options.dupe_factor,
+        short_seq_prob=float(options.short_seq_prob),
+        max_seq_length=options.max_seq_length,
+        to_predict=_predictions(options),
+    )
+    mask_rules = MaskRules(
+        piece_ids=vocabulary.ids,
+        mask_id=vocabulary.id_of("[MASK]"),
+        whole_words=options.do_whole_word_mask,
+        continues=_continues(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
+    )
+    scratch = np.zeros(SCRATCH, np.uint8)
+    state = np.zeros(kernels.STATE, np.int64)
+    state[kernels.TARGET] = kernels.NO_TARGET
+    arrays = _make_room(*_guess(len(text.ids), len(order), options))
+    while not kernels.make_instances(twister, documents, rules, mask_rules, scratch, arrays, state):
+        _enlarge(arrays, int(state[kernels.INSTANCES]), options)
+    made = int(state[kernels.INSTANCES])
     written = np.arange(made, dtype=np.int64)
     random_kernels.shuffle(twister, written)
     return Instances(
-        spans[:made],
-        lengths[:made],
-        is_random[:made],
-        mask_ends[:made],
-        masks[: state[instance_kernels.MASKS]],
-        redrawn[: state[instance_kernels.PIECES]],
+        kernels.InstanceArrays(
+            spans=arrays.spans[:made],
+            lengths=arrays.lengths[:made],
+            is_random=arrays.is_random[:made],
+            mask_ends=arrays.mask_ends[:made],
+            masks=arrays.masks[: state[kernels.MASKS]],
+            redrawn=arrays.redrawn[: state[kernels.REDRAWN_PIECES]],
+        ),
         written,
     )
 
 
-def _guess(tokens: int, documents: int, options: MaskingOptions) -> tuple[int, int]:
-    """How many instances and masks there will be, generously: memory that is not written to costs nothing.
+def _predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
+    """int64[max_seq_length + 1]: how many positions an instance of so many pieces predicts."""
+    wanted = (max(1, round(pieces * options.masked_lm_prob)) for pieces in range(options.max_seq_length + 1))
+    return np.array([min(options.max_predictions_per_seq, positions) for positions in wanted], np.int64)
 
-    What the guesses do not hold is added as it is needed.
-    """
-    instances = int(1.2 * options.dupe_factor * (tokens / (0.9 * options.max_seq_length) + documents)) + _SPARE
+
+def _continues(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
+    """uint8[ids]: whether a piece goes on a word."""
+    continues = np.zeros(vocabulary.size, np.uint8)
+    continues[vocabulary.ids] = [piece.startswith("##") for piece in vocabulary.pieces]
+    return continues
+
+
+def _guess(tokens: int, documents: int, options: MaskingOptions) -> tuple[int, int]:
+    """How many instances and how many masks there will be, rather too many than too few."""
+    passes = tokens / (_INSTANCE_SHARE * options.max_seq_length) + documents
+    instances = int(_INSTANCE_MARGIN * options.dupe_factor * passes) + _SPARE
     most = min(options.max_seq_length * options.masked_lm_prob, options.max_predictions_per_seq)
-    return instances, int(1.1 * instances * most) + options.max_predictions_per_seq
+    return instances, int(_MASK_MARGIN * instances * most) + options.max_predictions_per_seq
+
+
+def _make_room(instances: int, masks: int) -> kernels.InstanceArrays:
+    return kernels.InstanceArrays(
+        spans=np.empty((instances, 2), np.int64),
+        lengths=np.empty((instances, 2), np.int32),
+        is_random=np.empty(instances, np.uint8),
+        mask_ends=np.empty((instances, 2), np.int64),
+        masks=np.empty(masks, np.uint16),
+        redrawn=np.empty(masks, np.int32),  # a tenth of it is used
+    )
+
+
+def _enlarge(arrays: kernels.InstanceArrays, instances: int, options: MaskingOptions) -> None:
+    """Makes room, in place, for more instances where `instances` fill the arrays, else for more masks."""
+    if instances == len(arrays.spans):
+        room = _more(instances)
+        for pairs in (arrays.spans, arrays.lengths, arrays.mask_ends):
+            pairs.resize((room, 2), refcheck=False)
+        arrays.is_random.resize(room, refcheck=False)
+    else:
+        room = _more(len(arrays.masks)) + options.max_predictions_per_seq
+        arrays.masks.resize(room, refcheck=False)
+        arrays.redrawn.resize(room, refcheck=False)
 
 
 def _more(size: int) -> int:
     return size + (size >> 2) + _SPARE
-
-
-def _continues(vocabulary: Vocabulary) -> np.ndarray:
-    """uint8[ids]: whether a piece goes on a word."""
-    continues = np.zeros(vocabulary.size, np.uint8)
-    marks = [piece.startswith("##") for piece in vocabulary.pieces]
-    continues[vocabulary.ids] = marks
-    return continues

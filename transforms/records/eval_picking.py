@@ -3,18 +3,13 @@
 Source of the rule: pick_eval_samples.py of mlcommons/training.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+from google.protobuf.message import Message
 
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.records.tfrecord import (
-    Feature,
-    WrittenFile,
-    count_records,
-    encode_example,
-    frame,
-    parse_example,
-    read_records,
-)
+from transforms.records.example_proto import count_values, encode_example, parse_example
+from transforms.records.tfrecord import WrittenFile, count_records, frame, read_records
 from transforms.storage import files
 
 
@@ -52,25 +47,34 @@ def pick_examples(
             f"{', '.join(paths)}: there are {available:,} examples, {count:,} cannot be picked; "
             "pick fewer, or make more."
         )
-    ratio = available / count
-    wanted = iter([int(i * ratio) for i in range(count)])
     lengths = _expected_lengths(max_seq_length, max_predictions_per_seq)
+    picked = 0
     with files.new_file(output, checksum=checksum, packed=output.endswith(".gz")) as file:
-        number = 0
-        next_one = next(wanted, None)
-        for path in paths:
-            for place, record in enumerate(read_records(path)):
-                if number == next_one:
-                    features = _checked(record, lengths, path, place)
-                    file.write(frame(encode_example(features)))
-                    next_one = next(wanted, None)
-                number += 1
-        if next_one is not None:
+        for path, place, record in _at_even_distance(paths, available, count):
+            features = _checked(record, lengths, path, place)
+            file.write(frame(encode_example(features)))
+            picked += 1
+        if picked < count:
             raise RunFailedError(f"{', '.join(paths)}: these files changed while they were read; run it again.")
     return WrittenFile(path=output, size=file.size, sha256=file.sha256 if checksum else None)
 
 
+def _at_even_distance(paths: Sequence[str], available: int, count: int) -> Iterator[tuple[str, int, bytes]]:
+    """Yields `count` of the `available` records of some files: the file, the record's number in it, the record."""
+    distance = available / count
+    wanted = iter([int(i * distance) for i in range(count)])
+    next_one = next(wanted, None)
+    number = 0
+    for path in paths:
+        for place, record in enumerate(read_records(path)):
+            if number == next_one:
+                yield path, place, record
+                next_one = next(wanted, None)
+            number += 1
+
+
 def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int | None) -> dict[str, int]:
+    """How many values features must have, by name."""
     lengths: dict[str, int] = {}
     if max_seq_length is not None:
         lengths |= dict.fromkeys(("input_ids", "input_mask", "segment_ids"), max_seq_length)
@@ -80,15 +84,16 @@ def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int |
     return lengths
 
 
-def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -> dict[str, Feature]:
+def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -> dict[str, Message]:
+    """The features of the example that a record holds; those in `lengths` have as many values."""
     try:
         features = parse_example(record)
     except ValueError as error:
         raise UnusableInputError(f"{path}: record {place} is not a tf.train.Example ({error}).") from None
     for name, length in lengths.items():
-        found = len(features[name]) if name in features else None
-        if found != length:
-            have = "no such feature" if found is None else f"{found} values"
+        values = count_values(features[name]) if name in features else None
+        if values != length:
+            have = "no such feature" if values is None else f"{values} values"
             raise UnusableInputError(
                 f"{path}: record {place} has {have} in {name}, not {length}; "
                 "give the lengths that the examples were made with."

@@ -1,7 +1,7 @@
-"""Text shards → shards of masked training examples, and the eval examples that are picked of them.
+"""Text shards → shards of masked training examples → picked eval examples.
 
-A shard's random decisions come from (seed, kind, number) and nothing else, so it does not matter which worker
-makes it, or how often.
+A shard's random decisions come from (seed, kind, number) and nothing else, so it does not matter which worker makes
+it, or how often.
 """
 
 import dataclasses
@@ -25,18 +25,34 @@ KIND = "examples"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesSetup:
-    """What decides a shard's examples, its text aside."""
+    """What decides a shard's examples, apart from its text.
+
+    Attributes:
+      vocab_file, vocab_sha256: the vocabulary and its checksum, in hexadecimal.
+      masking: how examples are made.
+      one_seed: whether all shards have the seed of `masking`, as in the reference; else each has its own, `shard_seed`.
+      packed: whether to gzip the TFRecords; a packed shard has no index.
+    """
 
     vocab_file: str
     vocab_sha256: str
     masking: MaskingOptions
-    one_seed: bool  # the reference's way: the same seed for every shard
-    packed: bool  # gzip the TFRecords
+    one_seed: bool
+    packed: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExampleShard:
-    """The description of a TFRecord shard, and of its index where it has one."""
+    """The description of a TFRecord shard, and of its index where it has one.
+
+    Attributes:
+      path, size, sha256: of the TFRecord file; size in bytes.
+      kind, number: those of the text shard.
+      index_path, index_sha256: of the index.
+      counts: the fields of ExampleCounts.
+      inputs: the text shard's path, and its sha256.
+      key: of the completion record.
+    """
 
     path: str
     kind: ShardKind
@@ -55,13 +71,21 @@ def shard_seed(seed: int, kind: ShardKind, number: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{kind}:{number}".encode()).digest()[:8], "big")
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=2)  # a worker makes many shards with one vocabulary
 def _vocabulary(path: str, sha256: str, duplicate_pieces: DuplicatePieces) -> Vocabulary:
     return load_vocabulary(path, duplicate_pieces)
 
 
 def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> ExampleShard:
-    """Masks a text shard and writes its examples, unless that is done already with the same content."""
+    """Masks a text shard and writes its examples to the directory `output`.
+
+    Files of an earlier run are kept where they were made from the same text, vocabulary and options and still have
+    the content that they were written with.
+
+    Raises:
+      UnusableInputError: the text or the vocabulary cannot be used.
+      RunFailedError: a file cannot be written.
+    """
     masking = setup.masking
     if not setup.one_seed:
         seed = shard_seed(masking.random_seed, shard.kind, shard.number)
@@ -72,21 +96,18 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
     source = (shard.sha256, setup.vocab_sha256)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["examples"], source, masking, name)
     record = completions.once(
-        output,
-        KIND,
-        key,
-        lambda: _write(shard, setup, masking, path),
-        lambda record: record["files"],
+        output, KIND, key, lambda: _write(shard, setup, masking, path), lambda record: record["files"]
     )
-    (_, size, sha256), *index = record["files"]
+    (_, size, sha256), *others = record["files"]
+    index_name, _, index_sha256 = others[0] if others else (None, 0, None)
     return ExampleShard(
         path=path,
         kind=shard.kind,
         number=shard.number,
         size=size,
         sha256=sha256,
-        index_path=files.join(output, index[0][0]) if index else None,
-        index_sha256=index[0][2] if index else None,
+        index_path=files.join(output, index_name) if index_name else None,
+        index_sha256=index_sha256,
         counts=record["counts"],
         inputs={shard.path: shard.sha256},
         key=key,
@@ -94,13 +115,14 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
 
 
 def _write(shard: TextShard, setup: ExamplesSetup, masking: MaskingOptions, path: str) -> dict[str, Any]:
+    """Writes a shard's examples; returns the completion record."""
     vocabulary = _vocabulary(setup.vocab_file, setup.vocab_sha256, masking.duplicate_pieces)
     written, counts = write_examples(
         [shard.path], [path], vocabulary, masking, indexes=not setup.packed, packed=setup.packed, checksum=True
     )
     return {
         "files": [[files.base_name(f.path), f.size, f.sha256] for f in written],
-        "counts": {f.name: getattr(counts, f.name) for f in dataclasses.fields(counts)},
+        "counts": dataclasses.asdict(counts),
     }
 
 
@@ -108,8 +130,8 @@ def _write(shard: TextShard, setup: ExamplesSetup, masking: MaskingOptions, path
 class WriteExamples(beam.PTransform):
     """Masks text shards and writes them as training examples.
 
-    Input: TextShard. Output: ExampleShard, the description of the TFRecord file written, its records in the
-    order of the reference's create_pretraining_data.py for the shard's seed.
+    Input: TextShard (a description: path, kind, number, checksum). Output: ExampleShard, the description of the
+    TFRecord file written, its records in the order of the reference's create_pretraining_data.py for the shard's seed.
     """
 
     setup: ExamplesSetup
@@ -125,7 +147,13 @@ class WriteExamples(beam.PTransform):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PickedExamples:
-    """The description of the picked eval examples."""
+    """The description of the picked eval examples.
+
+    Attributes:
+      path, size, sha256: of the TFRecord file; size in bytes.
+      picked, available: how many examples were picked, of how many.
+      inputs: the path of each shard that was read, and its sha256.
+    """
 
     path: str
     size: int
@@ -138,13 +166,16 @@ class PickedExamples:
 def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output: str) -> PickedExamples | None:
     """Picks eval examples at even distance over the eval shards in order (MLPerf's pick_eval_samples.py).
 
-    None where there are none to pick: the eval set of a small corpus can be empty.
+    The eval set of a small corpus can be empty: then there is nothing to pick, and None is returned.
 
     Args:
       shards: all example shards; those of the eval set are read.
       wanted: how many to pick.
-      strict: whether fewer than `wanted` is an error; otherwise all there are are taken.
+      strict: whether it is an error if there are fewer than `wanted`; otherwise all are taken.
       output: path of the TFRecord.
+
+    Raises:
+      UnusableInputError: there are fewer examples than `wanted`, and `strict`; or a shard is missing or damaged.
     """
     ordered = sorted((s for s in shards if s.kind == "eval"), key=lambda s: s.number)
     available = sum(s.counts["examples"] for s in ordered)
@@ -168,7 +199,7 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
 class PickEvalExamples(beam.PTransform):
     """Picks the eval examples once all eval shards are written.
 
-    Input: ExampleShard. Output: PickedExamples.
+    Input: ExampleShard, all of a build. Output: PickedExamples, or None where there are no eval examples.
     """
 
     wanted: int
@@ -176,4 +207,8 @@ class PickEvalExamples(beam.PTransform):
     output: str
 
     def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        return shards | "Together" >> GroupAll() | "Pick" >> beam.Map(pick_eval, self.wanted, self.strict, self.output)
+        return (
+            shards
+            | "Together" >> GroupAll()  # list[ExampleShard]
+            | "Pick" >> beam.Map(pick_eval, self.wanted, self.strict, self.output)  # PickedExamples | None
+        )

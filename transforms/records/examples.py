@@ -5,7 +5,6 @@ masking, of google-research/bert: for the same text, vocabulary, options and see
 """
 
 import dataclasses
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,13 +12,10 @@ import numpy as np
 from transforms.errors import UnusableInputError
 from transforms.masking.instances import Instances, make_instances
 from transforms.masking.options import MaskingOptions
-from transforms.records.kernels import serialize as serialize_kernels
-from transforms.records.tfrecord import WrittenFile
-from transforms.storage import files
+from transforms.records.serialization import Serializer
+from transforms.records.tfrecord import WrittenFile, write_tfrecord
 from transforms.tokenization.vocabulary import Vocabulary
 from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
-
-_BUFFER_BYTES = 4 << 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,8 +60,7 @@ def write_examples(
       outputs: the records are dealt to these files in turn.
       vocabulary: WordPiece vocabulary.
       options: how examples are made.
-      indexes: write `OUTPUT.idx` beside each output, DALI's index: a line "offset size" for each record, its frame
-        included. For packed files the offsets are those of the unpacked content.
+      indexes: write DALI's index, `OUTPUT.idx`, beside each output; see `tfrecord.index_tfrecord`.
       packed: gzip the outputs.
       checksum: compute the files' sha256 while they are written.
 
@@ -97,8 +92,8 @@ def write_examples(
         tokens=len(text.ids),
         unknown_words=text.unknown,
         examples=len(instances),
-        random_next=int(np.count_nonzero(instances.is_random)),
-        masked_positions=len(instances.masks),
+        random_next=int(np.count_nonzero(instances.arrays.is_random)),
+        masked_positions=len(instances.arrays.masks),
     )
     return written, counts
 
@@ -115,59 +110,9 @@ def write_instances(
     checksum: bool = True,
 ) -> list[WrittenFile]:
     """Writes the instances of a text as TFRecords; see `write_examples`."""
-    return [
-        written
-        for place, path in enumerate(outputs)
-        for written in _write(
-            path, place, len(outputs), text, instances, vocabulary, options, indexes, packed, checksum
-        )
-    ]
-
-
-def _write(
-    path: str,
-    place: int,
-    step: int,
-    text: TokenizedText,
-    instances: Instances,
-    vocabulary: Vocabulary,
-    options: MaskingOptions,
-    indexes: bool,
-    packed: bool,
-    checksum: bool,
-) -> list[WrittenFile]:
-    """Writes every `step`-th record from `place` on, and the index."""
-    most = serialize_kernels.most_record_bytes(options.max_seq_length, options.max_predictions_per_seq)
-    records = max(1, _BUFFER_BYTES // most)
-    buffer = np.empty(records * most, np.uint8)
-    sizes = np.empty(records, np.int64)
-    lines = np.empty(records * 42, np.uint8)
-    varints = np.empty(max(vocabulary.size, options.max_seq_length), np.uint64)
-    serialize_kernels.make_varints(varints)
-    heads = np.empty(serialize_kernels.HEADS, np.uint8)
-    serialize_kernels.make_heads(options.max_seq_length, options.max_predictions_per_seq, heads)
-    pieces = np.empty(options.max_seq_length, np.int32)
-    cls_id, sep_id, mask_id = (vocabulary.id_of(piece) for piece in ("[CLS]", "[SEP]", "[MASK]"))
-    index: list[bytes] = []
-    offset = 0
-    with files.new_file(path, checksum=checksum, packed=packed) as file:
-        for first in range(place, len(instances), records * step):
-            last = min(first + records * step, len(instances))
-            start = serialize_kernels.serialize_records(
-                text.ids, instances.spans, instances.lengths, instances.is_random, instances.mask_ends,
-                instances.masks, instances.redrawn, instances.order, varints, heads, pieces,
-                cls_id, sep_id, mask_id, options.max_seq_length, options.max_predictions_per_seq, first, last, step,
-                buffer, sizes,
-            )  # fmt: skip
-            file.write(buffer.data[start:])
-            if indexes:
-                count = math.ceil((last - first) / step)
-                used = serialize_kernels.index_lines(sizes, count, offset, lines)
-                index.append(lines[:used].tobytes())
-            offset += len(buffer) - start
-    written = [WrittenFile(path=path, size=file.size, sha256=file.sha256 if checksum else None)]
-    if indexes:
-        with files.new_file(f"{path}.idx", checksum=checksum) as file:
-            file.write(b"".join(index))
-        written.append(WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None))
+    serializer = Serializer(vocabulary, options)
+    written = []
+    for place, path in enumerate(outputs):
+        blocks = serializer.blocks(text, instances, instances.order[place :: len(outputs)])
+        written += write_tfrecord(path, blocks, index=indexes, packed=packed, checksum=checksum)
     return written

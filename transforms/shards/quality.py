@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import Literal
 
-from transforms.extraction import wikitext
+from transforms.extraction.languages import find_language
 from transforms.shards.options import QualityOptions
 
 Reason = Literal["too_short", "few_letters", "repeated_lines", "list_pages", "stub_pages"]
@@ -23,10 +23,10 @@ class QualityFilter:
 
     def __init__(self, options: QualityOptions, language: str = "en") -> None:
         self.options = options
-        own, english = wikitext.language_words(language)
-        titles = sorted({*own.get("list_title", ()), *english["list_title"]})
+        known = find_language(language)
+        titles = sorted(set(known.words("list_title")))
         self._list_title = re.compile("|".join(rf"{re.escape(title)}(?!\w)" for title in titles), re.IGNORECASE)
-        stubs = sorted({*own.get("stub", ()), *english["stub"]})
+        stubs = sorted(set(known.words("stub")))
         names = "|".join(re.escape(name) for name in stubs)
         self._stub = re.compile(r"\{\{\s*(?:[^{}|\[\]\n]*[ _-])?(?:" + names + r")\s*[|}]", re.IGNORECASE)
 

@@ -7,7 +7,7 @@ from transforms.errors import UnusableInputError
 from transforms.shards.text_shards import ShardKind, TextShard
 from transforms.storage import files, manifest
 
-_NUMBERED = re.compile(r"(part|eval)-(\d+)-of-\d+")
+_NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
 
 
 def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
@@ -35,15 +35,24 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
 
 
 def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
-    """Describes a text shard on disk: kind and number from a name that the extract stage gives, else by its place."""
+    """Describes a text file on disk as a text shard; it is read for its checksum.
+
+    Args:
+      numbered: the file's place among all, and its path. Names that the extract stage gives have the shard's kind and
+        number in them; a file of another name is a train shard whose number is its place.
+    """
     place, path = numbered
     name = files.base_name(path)
-    named = _NUMBERED.search(name)
     kind: ShardKind = "eval" if name.startswith("eval") else "train"
+    in_name = _NUMBERED.search(name)
+    if in_name:
+        number = int(in_name["number"])
+    else:
+        number = 0 if kind == "eval" else place
     return TextShard(
         path=path,
         kind=kind,
-        number=int(named.group(2)) if named else 0 if kind == "eval" else place,
+        number=number,
         size=files.size(path),
         sha256=files.sha256_of(path),
         documents=0,

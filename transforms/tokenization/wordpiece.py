@@ -1,9 +1,11 @@
-"""Text files to pieces of a vocabulary, as tokenization.py of the reference splits them (kernels/tokenizer.py)."""
+"""Text files to pieces of a vocabulary, as tokenization.py of the reference splits them (kernels/wordpiece.py)."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
 from transforms.storage import files
@@ -13,21 +15,36 @@ from transforms.tokenization.vocabulary import Vocabulary
 
 _BLOCK_BYTES = 1 << 20
 _MOST_PIECE_BYTES = (1 << 24) - 2  # a node of the trie and a byte make a 32-bit key
+_ASCII = 128
+_NEWLINE = 10
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedText:
     """Documents of segments of pieces; a segment is a line that has any.
 
-    ids: int32[tokens]; segment_ends: int64[segments], where each ends in `ids`; document_ends: int64[documents],
-    where each ends in `segment_ends`; unknown: how many words have no pieces; bytes: of the text read.
+    Attributes:
+      ids: int32[tokens].
+      segment_ends: int64[segments], where each ends in `ids`.
+      document_ends: int64[documents], where each ends in `segment_ends`.
+      unknown: how many words have no pieces.
+      bytes: of the text read, carriage returns not counted.
     """
 
-    ids: np.ndarray
-    segment_ends: np.ndarray
-    document_ends: np.ndarray
+    ids: npt.NDArray[np.int32]
+    segment_ends: npt.NDArray[np.int64]
+    document_ends: npt.NDArray[np.int64]
     unknown: int
     bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _Block:
+    """A run of whole lines of a file, without carriage returns; only the last line of a file may lack its newline."""
+
+    path: str
+    lines_before: int
+    content: bytes | bytearray
 
 
 class Tokenizer:
@@ -39,28 +56,22 @@ class Tokenizer:
         Raises:
           UnusableInputError: there are no tables for this Unicode version, or the vocabulary is too large.
         """
-        self.vocabulary = vocabulary
-        self.code_points = unicode_tables.load(unicode, do_lower_case)
-        self.unknown_id = vocabulary.id_of("[UNK]")
-        pieces = [piece.encode() for piece in vocabulary.pieces]
-        joined = np.frombuffer(bytearray(b"".join(pieces) + b"\0"), np.uint8)
-        starts = np.zeros(len(pieces) + 1, np.int64)
-        np.cumsum([len(piece) for piece in pieces], out=starts[1:])
-        if starts[-1] > _MOST_PIECE_BYTES or vocabulary.size > kernels.MAX_ID:
-            raise UnusableInputError(
-                f"{vocabulary.path}: the pieces of this vocabulary have {starts[-1]:,} bytes; "
-                f"the tokenizer takes up to {_MOST_PIECE_BYTES:,}."
-            )
-        most_nodes = int(starts[-1]) + 2
-        self._slots = np.zeros(1 << (2 * most_nodes).bit_length(), np.uint64)
-        self._node_ids = np.empty(most_nodes, np.int32)
-        kernels.build_trie(joined, starts, vocabulary.ids, self._slots, self._node_ids)
-        self._ascii_ids = np.full(128, self.unknown_id, np.int32)
+        table = unicode_tables.load(unicode, do_lower_case)
+        slots, node_ids = _trie_of(vocabulary)
+        unknown_id = vocabulary.id_of("[UNK]")
         known = dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True))
-        for byte in range(128):
-            self._ascii_ids[byte] = known.get(chr(byte), self.unknown_id)
-        self._words = np.zeros((1 << kernels.WORD_BITS) * 4, np.uint64)
-        self._scratch = np.empty(kernels.SCRATCH, np.uint8)
+        self._arrays = kernels.TokenizerArrays(
+            pages=table.pages,
+            blocks=table.blocks,
+            pool=table.pool,
+            slots=slots,
+            node_ids=node_ids,
+            ascii_ids=np.array([known.get(chr(byte), unknown_id) for byte in range(_ASCII)], np.int32),
+            words=np.zeros(kernels.CACHED_WORD << kernels.WORD_BITS, np.uint64),
+            scratch=np.empty(kernels.SCRATCH, np.uint8),
+            unknown_id=unknown_id,
+            do_lower_case=do_lower_case,
+        )
 
     def tokenize_file(self, path: str) -> TokenizedText:
         """Tokenizes one file; see `tokenize_files`."""
@@ -80,44 +91,27 @@ class Tokenizer:
     def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
         """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
         text = text.replace(b"\r", b"")
-        return self._tokenize([(name, 0, text)] if text else [])
+        return self._tokenize([_Block(name, 0, text)] if text else [])
 
-    def _tokenize(self, blocks: Iterable[tuple[str, int, bytes | bytearray]]) -> TokenizedText:
+    def _tokenize(self, blocks: Iterable[_Block]) -> TokenizedText:
+        memory = _BlockMemory()
         state = np.zeros(kernels.STATE, np.int64)
-        room = line_room = -1
-        ids: list[np.ndarray] = []
-        segment_ends: list[np.ndarray] = []
-        document_ends: list[np.ndarray] = []
+        ids: list[npt.NDArray[np.int32]] = []
+        segment_ends: list[npt.NDArray[np.int64]] = []
+        document_ends: list[npt.NDArray[np.int64]] = []
         tokens = segments = read = 0
-        table = self.code_points
-        for path, lines_before, block in blocks:
-            size = len(block)
-            whole = size + (block[-1] != 10)  # a last line without its newline is a line
-            if whole > room:
-                room = max(whole, _BLOCK_BYTES)
-                text = np.empty(room + kernels.PADDING, np.uint8)
-                block_ids = np.empty(room + 8, np.int32)
-            # A larger block is one long line with few others before it, or was given whole.
-            lines = whole if whole <= _BLOCK_BYTES else block.count(b"\n") + 1
-            if lines > line_room:
-                line_room = max(lines, _BLOCK_BYTES)
-                block_ends = np.empty(line_room + 1, np.int64)
-                block_documents = np.empty(line_room + 1, np.int64)
-            text[:size] = np.frombuffer(block, np.uint8)
-            text[size : whole + kernels.PADDING] = 10
-            kernels.tokenize_block(
-                text, whole, table.do_lower_case, table.pages, table.blocks, table.pool, self._slots, self._node_ids,
-                self._ascii_ids, self.unknown_id, self._words, self._scratch, block_ids, block_ends,
-                block_documents, state,
-            )  # fmt: skip
+        for block in blocks:
+            size = memory.load(block.content)
+            tokenized = kernels.TokenizedBlock(memory.ids, memory.segment_ends, memory.document_ends, state)
+            kernels.tokenize_block(memory.text, size, self._arrays, tokenized)
             if state[kernels.BAD_BYTE] >= 0:
-                raise _not_utf8(path, lines_before, bytes(block), int(state[kernels.BAD_BYTE]))
-            ids.append(block_ids[: state[kernels.IDS]].copy())
-            segment_ends.append(block_ends[: state[kernels.SEGMENTS]] + tokens)
-            document_ends.append(block_documents[: state[kernels.DOCUMENTS]] + segments)
+                raise _not_utf8(block, int(state[kernels.BAD_BYTE]))
+            ids.append(memory.ids[: state[kernels.IDS]].copy())
+            segment_ends.append(memory.segment_ends[: state[kernels.SEGMENTS]] + tokens)
+            document_ends.append(memory.document_ends[: state[kernels.DOCUMENTS]] + segments)
             tokens += int(state[kernels.IDS])
             segments += int(state[kernels.SEGMENTS])
-            read += size
+            read += len(block.content)
         if state[kernels.OPEN_SEGMENTS]:
             document_ends.append(np.array([segments], np.int64))
         return TokenizedText(
@@ -129,36 +123,81 @@ class Tokenizer:
         )
 
 
-def _joined(parts: list[np.ndarray], kind: type) -> np.ndarray:
+class _BlockMemory:
+    """Arrays that hold a block and what it becomes; they are used for one block after the other, and grow."""
+
+    def __init__(self) -> None:
+        self._bytes = self._lines = -1
+
+    def load(self, content: bytes | bytearray) -> int:
+        """Takes in the text of a block; returns its size, that of a newline at its end included."""
+        size = len(content)
+        whole = size + (content[-1] != _NEWLINE)
+        if whole > self._bytes:
+            self._bytes = max(whole, _BLOCK_BYTES)
+            self.text = np.empty(self._bytes + kernels.PADDING, np.uint8)
+            self.ids = np.empty(self._bytes + kernels.SPARE_IDS, np.int32)
+        # A block that is larger than most is one long line with few others before it, or was given as a whole.
+        lines = whole if whole <= _BLOCK_BYTES else content.count(b"\n") + 1
+        if lines > self._lines:
+            self._lines = max(lines, _BLOCK_BYTES)
+            self.segment_ends = np.empty(self._lines + 1, np.int64)
+            self.document_ends = np.empty(self._lines + 1, np.int64)
+        self.text[:size] = np.frombuffer(content, np.uint8)
+        self.text[size : whole + kernels.PADDING] = _NEWLINE
+        return whole
+
+
+def _trie_of(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
+    """The arrays `slots` and `node_ids` of kernels/wordpiece.py."""
+    pieces = [piece.encode() for piece in vocabulary.pieces]
+    joined = np.frombuffer(bytearray(b"".join(pieces) + b"\0"), np.uint8)
+    starts = np.zeros(len(pieces) + 1, np.int64)
+    np.cumsum([len(piece) for piece in pieces], out=starts[1:])
+    if starts[-1] > _MOST_PIECE_BYTES or vocabulary.size > kernels.MAX_ID:
+        raise UnusableInputError(
+            f"{vocabulary.path}: the pieces of this vocabulary have {starts[-1]:,} bytes; "
+            f"the tokenizer takes up to {_MOST_PIECE_BYTES:,}."
+        )
+    most_nodes = int(starts[-1]) + kernels.FIRST_FREE_NODE
+    slots = np.zeros(1 << (2 * most_nodes).bit_length(), np.uint64)
+    node_ids = np.empty(most_nodes, np.int32)
+    kernels.build_trie(joined, starts, vocabulary.ids, slots, node_ids)
+    return slots, node_ids
+
+
+def _joined(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
     joined = np.concatenate(parts) if parts else np.empty(0, kind)
-    parts.clear()
+    parts.clear()  # so that no more than one array is there twice
     return joined
 
 
-def _blocks(path: str) -> Iterator[tuple[str, int, bytearray]]:
-    """Yields runs of whole lines of a file, without carriage returns, and the number of lines before each."""
+def _blocks(path: str) -> Iterator[_Block]:
+    """Yields the blocks of a file."""
     lines = 0
     pending = bytearray()
     with files.open_input(path) as file:
-        while block := file.read(_BLOCK_BYTES):
-            if b"\r" in block:
-                block = block.replace(b"\r", b"")
-            end = block.rfind(b"\n") + 1
+        while content := file.read(_BLOCK_BYTES):
+            if b"\r" in content:
+                content = content.replace(b"\r", b"")
+            end = content.rfind(b"\n") + 1
             if end:
-                pending += block[:end]
-                yield path, lines, pending
+                pending += content[:end]
+                yield _Block(path, lines, pending)
                 lines += pending.count(b"\n")
-                pending = bytearray(block[end:])
+                pending = bytearray(content[end:])
             else:
-                pending += block
+                pending += content
     if pending:
-        yield path, lines, pending
+        yield _Block(path, lines, pending)
 
 
-def _not_utf8(path: str, lines_before: int, block: bytes, bad: int) -> UnusableInputError:
-    line = lines_before + block.count(b"\n", 0, bad) + 1
-    column = bad - (block.rfind(b"\n", 0, bad) + 1)
+def _not_utf8(block: _Block, bad: int) -> UnusableInputError:
+    """The error for the byte at `bad` of a block."""
+    content = block.content
+    line = block.lines_before + content.count(b"\n", 0, bad) + 1
+    column = bad - (content.rfind(b"\n", 0, bad) + 1)
     return UnusableInputError(
-        f"{path}, line {line}: this text is not UTF-8 (byte 0x{block[bad]:02X} after {column} bytes of the line, "
-        "carriage returns not counted); convert the file or leave it out."
+        f"{block.path}, line {line}: this text is not UTF-8 (byte 0x{content[bad]:02X} after {column} bytes of the "
+        "line, carriage returns not counted); convert the file or leave it out."
     )

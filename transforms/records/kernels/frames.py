@@ -1,4 +1,4 @@
-"""Walks over TFRecords: where each record lies, with its two checksums verified.
+"""Walks over TFRecords: where each record lies, with its two checksums verified; and the index of a walk.
 
 Arrays
   data        uint8: a part of a TFRecord file that starts where a record starts.
@@ -15,6 +15,13 @@ from transforms.kernels.memory import load_u32, load_u64
 
 HEAD = 12  # bytes in front of a record's data
 TAIL = 4  # and behind it
+FRAME = HEAD + TAIL
+_LENGTH = 8  # bytes of a record's length, the first of its head
+
+INDEX_LINE = 42  # most bytes of a line "offset size"; two numbers of 20 digits, a space and a newline
+_ZERO_DIGIT = 48
+_SPACE = 32
+_NEWLINE = 10
 
 # How a walk ends.
 INCOMPLETE = 0  # the data ends, inside a record or behind the last
@@ -32,7 +39,7 @@ def scan_records(data, size, starts, sizes):
     while True:
         if i + HEAD > size:
             return INCOMPLETE, n, i, HEAD
-        if load_u32(data, i + 8) != masked_crc32c(data, i, i + 8):
+        if load_u32(data, i + _LENGTH) != masked_crc32c(data, i, i + _LENGTH):
             return BAD_LENGTH, n, i, HEAD
         length = np.int64(load_u64(data, i))
         if length < 0:
@@ -49,6 +56,35 @@ def scan_records(data, size, starts, sizes):
         i += HEAD + length + TAIL
 
 
+@kernel
+def index_lines(record_sizes, count, offset, lines):
+    """Writes a line "offset size" for each of `count` records, the first at `offset`; returns how many bytes.
+
+    record_sizes: int64, each with its frame. lines: uint8, with room for INDEX_LINE bytes a record.
+    """
+    digits = np.empty(INDEX_LINE, np.uint8)
+    n = 0
+    for k in range(count):
+        for part in range(2):
+            number = record_sizes[k] if part else offset
+            length = 0
+            while True:
+                digits[length] = _ZERO_DIGIT + number % 10
+                number //= 10
+                length += 1
+                if number == 0:
+                    break
+            for d in range(length - 1, -1, -1):
+                lines[n] = digits[d]
+                n += 1
+            lines[n] = _NEWLINE if part else _SPACE
+            n += 1
+        offset += record_sizes[k]
+    return n
+
+
 def warm_up() -> None:
     """Compiles the entry kernels of this module."""
+    sizes = np.empty(1, np.int64)
+    index_lines(sizes, 0, 0, np.empty(INDEX_LINE, np.uint8))
     scan_records(np.zeros(HEAD, np.uint8), 0, np.empty(1, np.int64), np.empty(1, np.int64))

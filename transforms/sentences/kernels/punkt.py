@@ -1,9 +1,9 @@
 """Punkt's decisions on UTF-8 bytes: where NLTK's sent_tokenize ends a sentence.
 
 Implements nltk/tokenize/punkt.py (PunktSentenceTokenizer.span_tokenize) of the two versions that `ASCII_WORDS` and
-the character tables tell apart. The steps are NLTK's: candidates (a full stop, question or exclamation mark with
-the right neighbour), the few words around each, their tokens, the two passes of heuristics over those tokens, and
-the realignment of closing quotes.
+the character tables tell apart. The steps are NLTK's: find candidates (a full stop, question or exclamation mark with
+the right neighbour), take the few words around each, cut them into tokens, pass twice over the tokens with heuristics,
+and move closing quotes back to the sentence before. Names in brackets in the docstrings are NLTK's.
 
 Layout. A model is one int32 array (one, because a compiled call pays for every array it is handed):
 
@@ -13,10 +13,12 @@ Layout. A model is one int32 array (one, because a compiled call pays for every 
   `w` is `model[letters + model[starts + w] : letters + model[starts + w + 1]]`, its code points in lower case, and
   `model[bits + w]` says what is known of it: NLTK's orthographic contexts (bits 1 to 6), `ABBREVIATION`, `STARTER`,
   `COLLOCATES` (the first word of a collocation).
-- A collocation is two word numbers; they are sorted.
+- A collocation is two word numbers; collocations are sorted.
 
-A token is its bytes `start:end`, the `_T_…` bits that the first pass finds of it, and the number of its word or -1.
+`scratch` is room for the word that is looked up, `model[LONGEST_WORD] + 2` code points, int32.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +45,7 @@ from transforms.characters.kernels.characters import (
 )
 from transforms.kernels import kernel
 
-# The fields at the head of a model.
+# The fields at the head of a model: where its parts start (…_AT), and numbers.
 SLOTS_AT = 0
 SLOTS_MASK = 1
 STARTS_AT = 2
@@ -55,7 +57,7 @@ NUMBER_WORD = 7  # the number of the word that stands for every number
 LONGEST_WORD = 8  # code points
 ASCII_WORDS = 9  # the word before a candidate starts after ASCII white space (1, NLTK 3.6.6 and later) or any (0)
 
-# What is known of a word; bits 1 to 6 are NLTK's orthographic contexts.
+# The bits of a word; 1 to 6 are NLTK's orthographic contexts.
 ORTHO_BEG_LC = 1 << 4
 ORTHO_MID_UC = 1 << 2
 ORTHO_UC = 1 << 1 | 1 << 2 | 1 << 3
@@ -64,7 +66,7 @@ ABBREVIATION = 1 << 7
 STARTER = 1 << 8
 COLLOCATES = 1 << 9
 
-# What the first pass finds of a token.
+# The bits of a token, from the first pass.
 _T_BREAK = 1
 _T_ABBREVIATION = 2
 _T_ELLIPSIS = 4
@@ -72,16 +74,57 @@ _T_PERIOD = 8
 _T_NUMBER = 16
 _T_INITIAL = 32
 _T_COLLOCATES = 64
+# Only tokens with one of these are looked at by the second pass.
+_T_UNSURE = _T_ABBREVIATION | _T_ELLIPSIS | _T_NUMBER | _T_INITIAL | _T_COLLOCATES
 
 _HASH_START = np.uint64(14695981039346656037)  # FNV-1a, over code points
 _HASH_FACTOR = np.uint64(1099511628211)
 
 _FULL_STOP, _QUESTION, _EXCLAMATION = ord("."), ord("?"), ord("!")
 _COMMA, _HYPHEN, _NEWLINE = ord(","), ord("-"), ord("\n")
+_SEMICOLON, _COLON, _BLANK, _TAB, _CARRIAGE_RETURN = ord(";"), ord(":"), ord(" "), ord("\t"), ord("\r")
+_FIRST_SEPARATOR, _LAST_SEPARATOR = 0x1C, 0x1F  # control characters that are white space to Unicode, but not to ASCII
 _CAPITAL_SIGMA, _FINAL_SIGMA, _SMALL_SIGMA, _DOTTED_I, _DOT_ABOVE = 0x3A3, 0x3C2, 0x3C3, 0x130, 0x307
+_CAPITAL_SIGMA_BYTES = 2
+_FIRST_LEAD = 0xC0  # the least first byte of a UTF-8 character of several bytes
+
+_FEWEST_MARKS = 256  # of a line that the buffers start with
 
 _LINE_MARKS = np.zeros(256, np.uint8)
 _LINE_MARKS[[_FULL_STOP, _QUESTION, _EXCLAMATION, _NEWLINE]] = 1
+
+
+class _Token(NamedTuple):
+    """A token: its bytes `start:end`, its _T_… bits, the number of its type among the words, or -1."""
+
+    start: int
+    end: int
+    bits: int
+    number: int
+
+
+class _Candidate(NamedTuple):
+    """A mark that may end a sentence.
+
+    word_start: where the word before it starts. mark: its byte, or -1 for no candidate. after: the end of what follows
+    and decides on it. next_start: where the next sentence starts if one ends here.
+    """
+
+    word_start: int
+    mark: int
+    after: int
+    next_start: int
+
+
+class _Slice(NamedTuple):
+    """A piece of the line between two ends of sentences, which waits for the next one.
+
+    skipped: the bytes at its start that belong to the sentence before it.
+    """
+
+    start: int
+    end: int
+    skipped: int
 
 
 @kernel
@@ -104,8 +147,8 @@ def _multi_character_mark(model, data, at, end):  # type: ignore[no-untyped-def]
     for _ in range(2):
         if at + 1 >= end or data[at] != _FULL_STOP or data[at + 1] == _NEWLINE:
             return False
-        held, size = character(model, data, at + 1)
-        if not held & SPACE:
+        properties, size = character(model, data, at + 1)
+        if not properties & SPACE:
             return False
         at += 1 + size
     return at < end and data[at] == _FULL_STOP
@@ -122,8 +165,8 @@ def _multi_character_end(model, data, at, end):  # type: ignore[no-untyped-def]
     while True:  # at a full stop: it goes on with one white space and another full stop
         if at + 1 >= end:
             return at + 1
-        held, size = character(model, data, at + 1)
-        if not held & SPACE or at + 1 + size >= end or data[at + 1 + size] != _FULL_STOP:
+        properties, size = character(model, data, at + 1)
+        if not properties & SPACE or at + 1 + size >= end or data[at + 1 + size] != _FULL_STOP:
             return at + 1
         at += 1 + size
 
@@ -133,25 +176,25 @@ def _ends_word(model, data, at, end):  # type: ignore[no-untyped-def]
     """Whether a word that reaches byte `at` ends there (_word_tokenize_fmt), a comma not looked at."""
     if at >= end:
         return True
-    held, _size = character(model, data, at)
-    if held & (SPACE | NON_WORD):
+    properties, _size = character(model, data, at)
+    if properties & (SPACE | NON_WORD):
         return True
-    return held & CHECK != 0 and _multi_character_mark(model, data, at, end)
+    return properties & CHECK != 0 and _multi_character_mark(model, data, at, end)
 
 
 @kernel
 def _token_end(model, data, at, end):  # type: ignore[no-untyped-def]
     """Where the token that starts at byte `at` (no white space) ends (_word_tokenize_fmt)."""
-    held, size = character(model, data, at)
-    if held & CHECK and _multi_character_mark(model, data, at, end):
+    properties, size = character(model, data, at)
+    if properties & CHECK and _multi_character_mark(model, data, at, end):
         return _multi_character_end(model, data, at, end)
     at += size
-    if held & NO_WORD_START:
+    if properties & NO_WORD_START:
         return at
     while at < end:
-        held, size = character(model, data, at)
-        if held & (SPACE | NON_WORD | CHECK):
-            if held & (SPACE | NON_WORD):
+        properties, size = character(model, data, at)
+        if properties & (SPACE | NON_WORD | CHECK):
+            if properties & (SPACE | NON_WORD):
                 break
             if data[at] == _COMMA:
                 if _ends_word(model, data, at + 1, end):
@@ -165,35 +208,65 @@ def _token_end(model, data, at, end):  # type: ignore[no-untyped-def]
 @kernel
 def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def]
     """Whether the capital sigma at byte `at` of a token gets its final form (str.lower)."""
-    found = False
+    follows_cased = False
     before = at
-    while before > start and not found:
+    while before > start and not follows_cased:
         before = character_before(data, before, start)
-        held, _size = character(model, data, before)
-        if not held & IGNORABLE:
-            found = True
-            if not held & CASED:
+        properties, _size = character(model, data, before)
+        if not properties & IGNORABLE:
+            if not properties & CASED:
                 return False
-    if not found:
+            follows_cased = True
+    if not follows_cased:
         return False
-    after = at + 2
+    after = at + _CAPITAL_SIGMA_BYTES
     while after < end:
-        held, size = character(model, data, after)
-        if not held & IGNORABLE:
-            return held & CASED == 0
+        properties, size = character(model, data, after)
+        if not properties & IGNORABLE:
+            return properties & CASED == 0
         after += size
     return True
 
 
 @kernel
-def _look_up(model, data, start, end, word):  # type: ignore[no-untyped-def]
-    """The number of the word that bytes `start:end` are in lower case, or -1. `word` is scratch."""
+def _look_up(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+    """The number of the word that bytes `start:end` are in lower case, or -1."""
+    count, hashed = _lower_and_hash(model, data, start, end, scratch)
+    if count == 0 or count > model[LONGEST_WORD]:
+        return -1
+    mask = np.uint64(model[SLOTS_MASK])
+    slot = (hashed ^ hashed >> np.uint64(32)) & mask
+    while True:
+        number = model[model[SLOTS_AT] + np.int64(slot)]
+        if number < 0 or _is_word(model, number, scratch, count):
+            return number
+        slot = (slot + np.uint64(1)) & mask
+
+
+@kernel
+def _is_word(model, number, scratch, count):  # type: ignore[no-untyped-def]
+    """Whether `scratch[:count]` is the word of this number."""
+    first = model[LETTERS_AT] + model[model[STARTS_AT] + number]
+    if model[LETTERS_AT] + model[model[STARTS_AT] + number + 1] - first != count:
+        return False
+    for i in range(count):
+        if model[first + i] != scratch[i]:
+            return False
+    return True
+
+
+@kernel
+def _lower_and_hash(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+    """Writes bytes `start:end` in lower case to `scratch`; the number of code points, and their hash before folding.
+
+    Stops early, with a number above `model[LONGEST_WORD]`, when there are more than a word has.
+    """
     count = 0
     hashed = _HASH_START
     at = start
     while at < end:
         if count > model[LONGEST_WORD]:
-            return -1
+            return count, hashed
         lead = data[at]
         if lead < 0x80:
             code = lead + (model[ASCII + lead] >> DELTA_SHIFT)
@@ -203,34 +276,17 @@ def _look_up(model, data, start, end, word):  # type: ignore[no-untyped-def]
             if code == _CAPITAL_SIGMA:
                 code = _FINAL_SIGMA if _sigma_is_final(model, data, start, end, at) else _SMALL_SIGMA
             elif code == _DOTTED_I:
-                word[count] = ord("i")
-                hashed = (hashed ^ np.uint64(word[count])) * _HASH_FACTOR
+                scratch[count] = ord("i")
+                hashed = (hashed ^ np.uint64(scratch[count])) * _HASH_FACTOR
                 count += 1
                 code = _DOT_ABOVE
             else:
                 code += entry(model, code) >> DELTA_SHIFT
             at += size
-        word[count] = code
-        hashed = (hashed ^ np.uint64(word[count])) * _HASH_FACTOR
+        scratch[count] = code
+        hashed = (hashed ^ np.uint64(scratch[count])) * _HASH_FACTOR
         count += 1
-    if count == 0 or count > model[LONGEST_WORD]:
-        return -1
-    mask = np.uint64(model[SLOTS_MASK])
-    slot = (hashed ^ hashed >> np.uint64(32)) & mask
-    while True:
-        number = model[model[SLOTS_AT] + np.int64(slot)]
-        if number < 0:
-            return -1
-        first = model[LETTERS_AT] + model[model[STARTS_AT] + number]
-        if model[LETTERS_AT] + model[model[STARTS_AT] + number + 1] - first == count:
-            same = True
-            for i in range(count):
-                if model[first + i] != word[i]:
-                    same = False
-                    break
-            if same:
-                return number
-        slot = (slot + np.uint64(1)) & mask
+    return count, hashed
 
 
 @kernel
@@ -243,75 +299,85 @@ def _is_number(model, data, start, end):  # type: ignore[no-untyped-def]
         at += 1
     if at >= end:
         return False
-    held, size = character(model, data, at)
-    if not held & DIGIT:
+    properties, size = character(model, data, at)
+    if not properties & DIGIT:
         return False
     at += size
     while at < end:
-        held, size = character(model, data, at)
-        if not held & (DIGIT | CHECK):
+        properties, size = character(model, data, at)
+        if not properties & (DIGIT | CHECK):
             return False
         at += size
     return True
 
 
 @kernel
-def _first_pass(model, data, start, end, word):  # type: ignore[no-untyped-def]
-    """What a token says by itself (_first_pass_annotation): its bits, and the number of its type.
+def _is_abbreviation(model, number):  # type: ignore[no-untyped-def]
+    """Whether the word of a number, or -1, is an abbreviation."""
+    return number >= 0 and model[model[BITS_AT] + number] & ABBREVIATION != 0
+
+
+@kernel
+def _period_bits(model, data, start, end, number, scratch):  # type: ignore[no-untyped-def]
+    """The bits of a token that ends in a full stop and is more than that; `number` is that of its type."""
+    bits = _T_PERIOD
+    if data[end - 2] == _FULL_STOP:
+        bits |= _T_ELLIPSIS
+        for at in range(start, end):
+            if data[at] != _FULL_STOP:
+                bits &= ~_T_ELLIPSIS
+                break
+    elif _is_abbreviation(model, number):
+        bits |= _T_ABBREVIATION
+    else:
+        hyphen = end - 2
+        while hyphen >= start and data[hyphen] != _HYPHEN:
+            hyphen -= 1
+        part = -1
+        if hyphen >= start:
+            # A hyphen bounds what decides on a final sigma, so the part behind it can be looked up by itself.
+            part = _look_up(model, data, hyphen + 1, end - 1, scratch)
+        bits |= _T_ABBREVIATION if _is_abbreviation(model, part) else _T_BREAK
+    properties, size = character(model, data, start)
+    if properties & ALPHA and end - start == size + 1:
+        bits |= _T_INITIAL
+    return bits
+
+
+@kernel
+def _first_pass(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+    """The token of bytes `start:end`, with what it says by itself (_first_pass_annotation).
 
     The type of a token that ends in a full stop is taken without it (type_no_period); the number is only looked up
     for those.
     """
     last = data[end - 1]
     if last != _FULL_STOP:
-        if end - start == 1 and _is_end_mark(last):
-            return _T_BREAK, -1
-        return 0, -1
-    found = _T_PERIOD
+        is_mark = end - start == 1 and _is_end_mark(last)
+        return _Token(start, end, _T_BREAK if is_mark else 0, -1)
     if end - start == 1:
-        found |= _T_BREAK
-        number = _look_up(model, data, start, end, word)
+        bits = _T_PERIOD | _T_BREAK
+        number = int(_look_up(model, data, start, end, scratch))
     else:
-        number = _look_up(model, data, start, end - 1, word)
-        if data[end - 2] == _FULL_STOP:
-            found |= _T_ELLIPSIS
-            for at in range(start, end):
-                if data[at] != _FULL_STOP:
-                    found &= ~_T_ELLIPSIS
-                    break
-        elif number >= 0 and model[model[BITS_AT] + number] & ABBREVIATION:
-            found |= _T_ABBREVIATION
-        else:
-            hyphen = end - 2
-            while hyphen >= start and data[hyphen] != _HYPHEN:
-                hyphen -= 1
-            part = -1
-            if hyphen >= start:
-                # A hyphen bounds what decides on a final sigma, so that the part can be taken by itself.
-                part = _look_up(model, data, hyphen + 1, end - 1, word)
-            if part >= 0 and model[model[BITS_AT] + part] & ABBREVIATION:
-                found |= _T_ABBREVIATION
-            else:
-                found |= _T_BREAK
-        held, size = character(model, data, start)
-        if held & ALPHA and end - start == size + 1:
-            found |= _T_INITIAL
+        number = int(_look_up(model, data, start, end - 1, scratch))
+        bits = _period_bits(model, data, start, end, number, scratch)
     if _is_number(model, data, start, end):
-        number = model[NUMBER_WORD]
-        found |= _T_NUMBER
+        number = int(model[NUMBER_WORD])
+        bits |= _T_NUMBER
     if number >= 0 and model[model[BITS_AT] + number] & COLLOCATES:
-        found |= _T_COLLOCATES
-    return found, number
+        bits |= _T_COLLOCATES
+    return _Token(start, end, bits, number)
 
 
 @kernel
-def _next_type(model, data, start, end, found, number, word):  # type: ignore[no-untyped-def]
+def _next_type(model, data, token, scratch):  # type: ignore[no-untyped-def]
     """The number of the type of the token after a possible break (type_no_sentperiod), or -1."""
-    if found & _T_PERIOD and (found & (_T_BREAK | _T_NUMBER)):
-        return number
-    if not found & _T_PERIOD and _is_number(model, data, start, end):
-        return model[NUMBER_WORD]
-    return _look_up(model, data, start, end, word)
+    if token.bits & _T_PERIOD:
+        if token.bits & (_T_BREAK | _T_NUMBER):
+            return token.number
+    elif _is_number(model, data, token.start, token.end):
+        return int(model[NUMBER_WORD])
+    return int(_look_up(model, data, token.start, token.end, scratch))
 
 
 @kernel
@@ -336,66 +402,60 @@ _FALSE, _TRUE, _UNKNOWN = 0, 1, 2
 def _starts_sentence(model, data, start, end, bits):  # type: ignore[no-untyped-def]
     """Whether a token whose type has these `bits` starts a sentence (_ortho_heuristic)."""
     byte = data[start]
-    if end - start == 1 and (_is_end_mark(byte) or byte in (_COMMA, ord(";"), ord(":"))):
+    if end - start == 1 and (_is_end_mark(byte) or byte in (_COMMA, _SEMICOLON, _COLON)):
         return _FALSE
-    held, _size = character(model, data, start)
-    if held & UPPER and bits & ORTHO_LC and not bits & ORTHO_MID_UC:
+    properties, _size = character(model, data, start)
+    if properties & UPPER and bits & ORTHO_LC and not bits & ORTHO_MID_UC:
         return _TRUE
-    if held & LOWER and (bits & ORTHO_UC or not bits & ORTHO_BEG_LC):
+    if properties & LOWER and (bits & ORTHO_UC or not bits & ORTHO_BEG_LC):
         return _FALSE
     return _UNKNOWN
 
 
 @kernel
-def _second_pass(model, data, found, number, start, end, next_found, next_number, word):  # type: ignore[no-untyped-def]
-    """Whether a sentence ends with a token, in view of the token after it (_second_pass_annotation).
-
-    `found` and `number` are of the token, the others of the one after it.
-    """
-    if not found & (_T_ABBREVIATION | _T_ELLIPSIS | _T_NUMBER | _T_INITIAL | _T_COLLOCATES):
-        return found & _T_BREAK != 0
-    next_type = _next_type(model, data, start, end, next_found, next_number, word)
-    if found & _T_COLLOCATES and next_type >= 0 and _are_collocated(model, number, next_type):
+def _second_pass(model, data, token, following, scratch):  # type: ignore[no-untyped-def]
+    """Whether a sentence ends with a token, in view of the token that follows (_second_pass_annotation)."""
+    if not token.bits & _T_UNSURE:
+        return token.bits & _T_BREAK != 0
+    next_type = _next_type(model, data, following, scratch)
+    if token.bits & _T_COLLOCATES and next_type >= 0 and _are_collocated(model, token.number, next_type):
         return False
     bits = model[model[BITS_AT] + next_type] if next_type >= 0 else 0
-    starts = _starts_sentence(model, data, start, end, bits)
-    upper = character(model, data, start)[0] & UPPER
+    starts = _starts_sentence(model, data, following.start, following.end, bits)
+    upper = character(model, data, following.start)[0] & UPPER
     if (
-        found & (_T_ABBREVIATION | _T_ELLIPSIS)
-        and not found & _T_INITIAL
+        token.bits & (_T_ABBREVIATION | _T_ELLIPSIS)
+        and not token.bits & _T_INITIAL
         and (starts == _TRUE or (upper and bits & STARTER))
     ):
         return True
-    if found & (_T_INITIAL | _T_NUMBER):
+    if token.bits & (_T_INITIAL | _T_NUMBER):
         if starts == _FALSE:
             return False
-        if starts == _UNKNOWN and found & _T_INITIAL and upper and not bits & ORTHO_LC:
+        if starts == _UNKNOWN and token.bits & _T_INITIAL and upper and not bits & ORTHO_LC:
             return False
-    return found & _T_BREAK != 0
+    return token.bits & _T_BREAK != 0
 
 
 @kernel
-def _contains_break(model, data, begin, end, word):  # type: ignore[no-untyped-def]
+def _contains_break(model, data, begin, end, scratch):  # type: ignore[no-untyped-def]
     """Whether a sentence ends within bytes `begin:end`, before their last token (text_contains_sentbreak)."""
-    found = 0
-    number = -1
+    token = _Token(begin, begin, 0, -1)  # the last one; there is none yet
     at = begin
     while at < end:
-        held, size = character(model, data, at)
-        if held & SPACE:
+        properties, size = character(model, data, at)
+        if properties & SPACE:
             at += size
             continue
-        # Another token follows: where what it is does not matter, it need not be read.
-        if found and not found & (_T_ABBREVIATION | _T_ELLIPSIS | _T_NUMBER | _T_INITIAL | _T_COLLOCATES):
-            if found & _T_BREAK:
-                return True
-            found = 0
-        token_end = _token_end(model, data, at, end)
-        next_found, next_number = _first_pass(model, data, at, token_end, word)
-        if found and _second_pass(model, data, found, number, at, token_end, next_found, next_number, word):
+        # Another token follows. It need not be read where it decides nothing.
+        is_unsure = token.bits & _T_UNSURE != 0
+        if not is_unsure and token.bits & _T_BREAK:
             return True
-        found, number = next_found, next_number
-        at = token_end
+        following = _first_pass(model, data, at, _token_end(model, data, at, end), scratch)
+        if is_unsure and _second_pass(model, data, token, following, scratch):
+            return True
+        token = following
+        at = token.end
     return False
 
 
@@ -407,17 +467,17 @@ def _realigned(model, data, begin, end):  # type: ignore[no-untyped-def]
     """
     at = begin
     while at < end:
-        held, size = character(model, data, at)
-        if not held & CLOSER:
+        properties, size = character(model, data, at)
+        if not properties & CLOSER:
             return 0
         at += size
         if at >= end:
             return at - begin
-        held, size = character(model, data, at)
-        if held & SPACE:
+        properties, size = character(model, data, at)
+        if properties & SPACE:
             while at < end:
-                held, size = character(model, data, at)
-                if not held & SPACE:
+                properties, size = character(model, data, at)
+                if not properties & SPACE:
                     break
                 at += size
             return at - begin
@@ -435,22 +495,22 @@ def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
     at += 1
     if at >= end:
         return -1, -1
-    held, size = character(model, data, at)
-    if held & NON_WORD:
+    properties, size = character(model, data, at)
+    if properties & NON_WORD:
         return at + size, at
-    if not held & SPACE:
+    if not properties & SPACE:
         return -1, -1
-    while held & SPACE:
+    while properties & SPACE:
         at += size
         if at >= end:
             return -1, -1
-        held, size = character(model, data, at)
+        properties, size = character(model, data, at)
     start = at
-    while not held & SPACE:
+    while not properties & SPACE:
         at += size
         if at >= end:
             break
-        held, size = character(model, data, at)
+        properties, size = character(model, data, at)
     return at, start
 
 
@@ -461,95 +521,81 @@ def _space_between(model, data, begin, end):  # type: ignore[no-untyped-def]
     while at > begin:
         at -= 1
         byte = data[at]
-        if byte == 0x20 or 0x09 <= byte <= 0x0D:
+        if byte == _BLANK or _TAB <= byte <= _CARRIAGE_RETURN:
             return at + 1
-        if not model[ASCII_WORDS] and (byte >= 0xC0 or 0x1C <= byte <= 0x1F):
-            held, size = character(model, data, at)
-            if held & SPACE:
+        if not model[ASCII_WORDS] and (byte >= _FIRST_LEAD or _FIRST_SEPARATOR <= byte <= _LAST_SEPARATOR):
+            properties, size = character(model, data, at)
+            if properties & SPACE:
                 return at + size
     return -1
 
 
 @kernel
-def line_sentences(model, data, begin, end, marks, num_marks, word, spans):  # type: ignore[no-untyped-def]
+def _end_slice(model, data, waiting, start, end, spans, count):  # type: ignore[no-untyped-def]
+    """Writes the sentence of the waiting slice, and lets bytes `start:end` wait: (the slice that waits, sentences)."""
+    if waiting.end < 0:
+        return _Slice(start, end, 0), count
+    sentence_start = waiting.start + waiting.skipped
+    # An empty slice (its end may even lie before its start) has nothing to give back.
+    moved = int(_realigned(model, data, start, end))
+    sentence_end = stripped_end(model, data, start, start + moved) if moved > 0 else waiting.end
+    if moved > 0 or sentence_start < sentence_end:
+        spans[count, 0] = sentence_start
+        spans[count, 1] = sentence_end
+        count += 1
+    return _Slice(start, end, moved), count
+
+
+@kernel
+def _find_candidate(model, data, begin, end, mark, previous):  # type: ignore[no-untyped-def]
+    """The candidate at byte `mark` of a line, and whether it stands in another word than the previous one.
+
+    Its `mark` is -1 if nothing follows that could start a sentence.
+    """
+    after, next_start = _context_after(model, data, mark, end)
+    if after < 0:
+        return _Candidate(begin, -1, -1, -1), False
+    if previous.mark < 0:
+        is_apart = False
+        word_start = _space_between(model, data, begin, mark)
+        if word_start < 0 or (model[ASCII_WORDS] and word_start == begin + 1):
+            word_start = begin  # NLTK takes white space at place 0 for none
+    else:
+        word_start = _space_between(model, data, previous.mark, mark)
+        is_apart = word_start >= 0 or (model[ASCII_WORDS] != 0 and previous.word_start == previous.mark)
+        if word_start < 0:
+            word_start = previous.word_start
+    return _Candidate(word_start, mark, after, next_start), is_apart
+
+
+@kernel
+def line_sentences(model, data, begin, end, marks, spans, scratch):  # type: ignore[no-untyped-def]
     """Writes the spans of the sentences of one line into `spans` [n, 2]; their number.
 
-    `data[begin:end]` is the line; `marks[:num_marks]` are the places of its bytes `.`, `?` and `!`.
-    `spans` has room for `num_marks + 1`; `word` is scratch of `model[LONGEST_WORD] + 2` code points.
+    `data[begin:end]` is the line; `marks`, int64 [n], are the places of its bytes `.`, `?` and `!`. `spans` has room
+    for one more than there are marks.
     """
     count = 0
-    # The slice of text that waits for the one after it (realignment looks at both).
-    held_start = begin
-    held_end = -1
-    realign = 0
+    waiting = _Slice(begin, -1, 0)
     last_break = begin
-    # The candidate that waits: a later one in the same word takes its place.
-    word_start = begin
-    mark = -1
-    after = next_start = -1
-    number = 0
-    while True:
-        new_mark = -1
-        new_start = new_after = new_next = -1
-        evaluate = False
-        if number < num_marks:
-            at = marks[number]
-            number += 1
-            new_after, new_next = _context_after(model, data, at, end)
-            if new_after < 0:
-                continue
-            new_mark = at
-            if mark < 0:
-                new_start = _space_between(model, data, begin, at)
-                if new_start < 0 or (model[ASCII_WORDS] and new_start == begin + 1):
-                    new_start = begin  # NLTK takes white space at place 0 for none
-            else:
-                new_start = _space_between(model, data, mark, at)
-                if new_start < 0:
-                    new_start = word_start
-                    evaluate = model[ASCII_WORDS] and word_start == mark
-                else:
-                    evaluate = True
-        else:
-            evaluate = mark >= 0
-        done = new_mark < 0
-        is_break = evaluate and _contains_break(model, data, word_start, after, word)
-        # A round of the loop hands over at most two slices: one that ends at a break, and the last one.
-        for last in range(2):
-            if last == 0:
-                if not is_break:
-                    continue
-                slice_start = last_break
-                slice_end = mark + 1
-                last_break = next_start
-            else:
-                if not done:
-                    continue
-                slice_start = last_break
-                slice_end = stripped_end(model, data, begin, end)
-            if held_end >= 0:
-                start = held_start + realign
-                # An empty slice (its end may even lie before its start) has nothing to give back.
-                moved = _realigned(model, data, slice_start, slice_end)
-                if moved > 0:
-                    spans[count, 0] = start
-                    spans[count, 1] = stripped_end(model, data, slice_start, slice_start + moved)
-                    count += 1
-                    realign = moved
-                else:
-                    realign = 0
-                    if start < held_end:
-                        spans[count, 0] = start
-                        spans[count, 1] = held_end
-                        count += 1
-            held_start = slice_start
-            held_end = slice_end
-        if done:
-            break
-        word_start, mark, after, next_start = new_start, new_mark, new_after, new_next
-    if held_start + realign < held_end:
-        spans[count, 0] = held_start + realign
-        spans[count, 1] = held_end
+    # Of several candidates in one word, the last one counts.
+    candidate = _Candidate(begin, -1, -1, -1)
+    for mark in marks:
+        later, is_apart = _find_candidate(model, data, begin, end, mark, candidate)
+        if later.mark < 0:
+            continue
+        if is_apart and _contains_break(model, data, candidate.word_start, candidate.after, scratch):
+            waiting, count = _end_slice(model, data, waiting, last_break, candidate.mark + 1, spans, count)
+            last_break = candidate.next_start
+        candidate = later
+    if candidate.mark >= 0 and _contains_break(model, data, candidate.word_start, candidate.after, scratch):
+        waiting, count = _end_slice(model, data, waiting, last_break, candidate.mark + 1, spans, count)
+        last_break = candidate.next_start
+    line_end = stripped_end(model, data, begin, end)
+    waiting, count = _end_slice(model, data, waiting, last_break, line_end, spans, count)
+    if waiting.start + waiting.skipped < waiting.end:
+        spans[count, 0] = waiting.start + waiting.skipped
+        spans[count, 1] = waiting.end
         count += 1
     return count
 
@@ -575,6 +621,11 @@ def find_marks(data, begin, marks):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _scratch(model):  # type: ignore[no-untyped-def]
+    return np.empty(model[LONGEST_WORD] + 2, np.int32)
+
+
+@kernel
 def spans_of_line(model, data):  # type: ignore[no-untyped-def]
     """The spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
     num_marks = 0
@@ -588,9 +639,31 @@ def spans_of_line(model, data):  # type: ignore[no-untyped-def]
             marks[number] = at
             number += 1
     spans = np.empty((num_marks + 1, 2), np.int64)
-    word = np.empty(model[LONGEST_WORD] + 2, np.int32)
-    count = line_sentences(model, data, 0, data.size, marks, num_marks, word, spans)
+    count = line_sentences(model, data, 0, data.size, marks, spans, _scratch(model))
     return spans[:count]
+
+
+@kernel
+def _write_sentences(model, data, spans, keep_blank, out, written):  # type: ignore[no-untyped-def]
+    """Writes sentences, stripped, one a line; how many bytes are written then."""
+    for number in range(spans.shape[0]):
+        start = stripped_start(model, data, spans[number, 0], spans[number, 1])
+        end = stripped_end(model, data, start, spans[number, 1])
+        if start < end or keep_blank:
+            for at in range(start, end):
+                out[written] = data[at]
+                written += 1
+            out[written] = _NEWLINE
+            written += 1
+    return written
+
+
+@kernel
+def _is_one_character(data, begin, end):  # type: ignore[no-untyped-def]
+    """Whether the line of bytes `begin:end`, with its newline if it has one, is a single character."""
+    if end < data.size:
+        return begin == end
+    return end - begin == code_at(data, begin)[1]
 
 
 @kernel
@@ -600,9 +673,9 @@ def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
     With `keep_blank`, lines of one character give a blank line, and sentences that strip to nothing stay, as
     do_sentence_segmentation.py has it. `out` needs `2 * data.size + 2` bytes at most.
     """
-    marks = np.empty(256, np.int64)
-    spans = np.empty((257, 2), np.int64)
-    word = np.empty(model[LONGEST_WORD] + 2, np.int32)
+    marks = np.empty(_FEWEST_MARKS, np.int64)
+    spans = np.empty((marks.size + 1, 2), np.int64)
+    scratch = _scratch(model)
     written = 0
     begin = 0
     while begin < data.size:
@@ -611,26 +684,11 @@ def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
             marks = np.empty(4 * marks.size, np.int64)
             spans = np.empty((marks.size + 1, 2), np.int64)
             end, num_marks = find_marks(data, begin, marks)
-        has_newline = end < data.size
-        if keep_blank:
-            length = end - begin
-            if has_newline:
-                single = length == 0
-            else:
-                single = length == code_at(data, begin)[1]
-            if single:
-                out[written] = _NEWLINE
-                written += 1
-        count = line_sentences(model, data, begin, end, marks, num_marks, word, spans)
-        for number in range(count):
-            start = stripped_start(model, data, spans[number, 0], spans[number, 1])
-            stop = stripped_end(model, data, start, spans[number, 1])
-            if start < stop or keep_blank:
-                for at in range(start, stop):
-                    out[written] = data[at]
-                    written += 1
-                out[written] = _NEWLINE
-                written += 1
+        if keep_blank and _is_one_character(data, begin, end):
+            out[written] = _NEWLINE
+            written += 1
+        count = line_sentences(model, data, begin, end, marks[:num_marks], spans, scratch)
+        written = _write_sentences(model, data, spans[:count], keep_blank, out, written)
         begin = end + 1
     return written
 

@@ -1,7 +1,6 @@
 """Tokenization against the reference's own ids, and against the oracle on any text."""
 
 import itertools
-import os
 import unicodedata
 from pathlib import Path
 
@@ -9,14 +8,16 @@ import hypothesis
 import numpy as np
 import oracle_pretraining as oracle
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
+from made_up_texts import vocabulary_of_pieces
+from properties import tries
 
 from transforms.errors import UnusableInputError
 from transforms.tokenization import unicode_tables, wordpiece
-from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
+from transforms.tokenization.vocabulary import load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
 
-EXAMPLES = int(os.environ.get("MASKMILL_EXAMPLES", "1500"))
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 # What has gone wrong somewhere before: white space, controls, marks, sigmas, punctuation that NFD makes, ideographs.
@@ -28,11 +29,6 @@ AWKWARD = (
     "漢㐀豈﨑𠀀𪜀丽⼀가힣각ᄀ、。"
     "aZ09#[]"
 )
-
-
-def vocabulary_of(pieces: list[str]) -> Vocabulary:
-    """A vocabulary that was never in a file; distinct pieces only."""
-    return Vocabulary("made up", "", "first", tuple(pieces), np.arange(len(pieces), dtype=np.int32))
 
 
 def tokenized(text: bytes, tokenizer: Tokenizer) -> list[list[list[int]]]:
@@ -70,9 +66,8 @@ characters = st.one_of(
 texts = st.one_of(st.text(characters, max_size=60), st.text(st.sampled_from(AWKWARD + "ab \n\n"), max_size=80))
 
 
-@hypothesis.settings(max_examples=EXAMPLES, deadline=None, derandomize="MASKMILL_EXAMPLES" not in os.environ)
-@hypothesis.given(data=st.data())
-def test_any_text_and_vocabulary(data: st.DataObject) -> None:
+def check_any(data: st.DataObject) -> None:
+    """Text and vocabulary are drawn; the pieces are those of the oracle."""
     text = data.draw(texts)
     do_lower_case = data.draw(st.booleans())
     version = data.draw(st.sampled_from(unicode_tables.VERSIONS))
@@ -88,31 +83,60 @@ def test_any_text_and_vocabulary(data: st.DataObject) -> None:
     for char in set(source) if data.draw(st.booleans()) else ():
         pieces |= {char: None, "##" + char: None}
     names = list(pieces)
-    tokenizer = Tokenizer(vocabulary_of(names), do_lower_case=do_lower_case, unicode=version)
+    tokenizer = Tokenizer(vocabulary_of_pieces(names), do_lower_case=do_lower_case, unicode=version)
     encoded = text.encode()
     first = tokenized(encoded, tokenizer)
     assert first == expected(encoded, names, do_lower_case, version)
     assert tokenized(encoded, tokenizer) == first  # now from the word cache
 
 
+@tries(200)
+@given(data=st.data())
+def test_any_text_and_vocabulary(data: st.DataObject) -> None:
+    check_any(data)
+
+
+@pytest.mark.slow
+@tries(1500)
+@given(data=st.data())
+def test_many_texts_and_vocabularies(data: st.DataObject) -> None:
+    check_any(data)
+
+
+def points_of(version: str, do_lower_case: bool) -> tuple[list[int], list[int]]:
+    """The code points that text can have: those that become something else, and those that are kept or ideographs."""
+    table = unicode_tables.load(version, do_lower_case)
+    kinds = table.blocks.reshape(-1, 128)[table.pages].ravel() & unicode_tables.KIND_MASK
+    plain = np.isin(kinds, (unicode_tables.KEEP, unicode_tables.IDEOGRAPH))
+    points = np.arange(0x110000)
+    allowed = ((points < 0xD800) | (points >= 0xE000)) & (points != ord("\n"))
+    return np.flatnonzero(allowed & ~plain).tolist(), np.flatnonzero(allowed & plain).tolist()
+
+
+def check_points(points: list[int], version: str, do_lower_case: bool) -> None:
+    """Code points come out as from the oracle, within a word and around a capital sigma."""
+    table = oracle.unicode(version)
+    lines = "\n".join(f"a{chr(p)}b AΣ{chr(p)} AΣ{chr(p)}a A{chr(p)}Σ" for p in points)
+    parts = {c for p in points for c in table.nfd(table.lower(chr(p)) + chr(p))}
+    names = [*SPECIAL, *dict.fromkeys(x for c in sorted(parts | set("abAΣσς")) for x in (c, "##" + c))]
+    tokenizer = Tokenizer(vocabulary_of_pieces(names), do_lower_case=do_lower_case, unicode=version)
+    assert tokenized(lines.encode(), tokenizer) == expected(lines.encode(), names, do_lower_case, version)
+
+
+@pytest.mark.parametrize("do_lower_case", [True, False])
+@pytest.mark.parametrize("version", unicode_tables.VERSIONS)
+def test_some_code_points_of_every_block(version: str, do_lower_case: bool) -> None:
+    special, plain = points_of(version, do_lower_case)
+    # Odd steps, so that over the cases most code points of a block have their turn.
+    check_points(special[:: 5 if do_lower_case else 9] + plain[::401], version, do_lower_case)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("do_lower_case", [True, False])
 @pytest.mark.parametrize("version", unicode_tables.VERSIONS)
 def test_every_code_point_that_is_not_simply_kept(version: str, do_lower_case: bool) -> None:
-    table = unicode_tables.load(version, do_lower_case)
-    entries = table.blocks.reshape(-1, 128)[table.pages].ravel()
-    special = np.flatnonzero(entries & 15 != unicode_tables.KEEP)
-    # The ideographs are 81,520; every 40th will do. So will every 40th of those that stay.
-    ideographs = special[entries[special] & 15 == unicode_tables.IDEOGRAPH][::40]
-    others = special[entries[special] & 15 != unicode_tables.IDEOGRAPH]
-    plain = np.flatnonzero(entries & 15 == unicode_tables.KEEP)[::40]
-    points = [
-        p for p in sorted({*ideographs, *others[:: 1 if do_lower_case else 4], *plain}) if not 0xD800 <= p < 0xE000
-    ]
-    lines = "\n".join(f"a{chr(p)}b AΣ{chr(p)} AΣ{chr(p)}a A{chr(p)}Σ" for p in points if p != 10)
-    parts = {c for p in points for c in oracle.unicode(version).nfd(oracle.unicode(version).lower(chr(p)) + chr(p))}
-    names = [*SPECIAL, *dict.fromkeys(x for c in sorted(parts | set("abAΣσς")) for x in (c, "##" + c))]
-    tokenizer = Tokenizer(vocabulary_of(names), do_lower_case=do_lower_case, unicode=version)
-    assert tokenized(lines.encode(), tokenizer) == expected(lines.encode(), names, do_lower_case, version)
+    special, plain = points_of(version, do_lower_case)
+    check_points(special + plain[::40], version, do_lower_case)
 
 
 def test_the_oracle_normalises_as_python_does() -> None:
@@ -132,7 +156,7 @@ def test_the_oracle_normalises_as_python_does() -> None:
 @pytest.mark.parametrize("points", [199, 200, 201, 300])
 def test_a_word_of_more_than_200_code_points_is_unknown(points: int) -> None:
     names = [*SPECIAL, "é", "##é", "e", "##e", "a", "##a"]
-    tokenizer = Tokenizer(vocabulary_of(names))
+    tokenizer = Tokenizer(vocabulary_of_pieces(names))
     for word in ("a" * points, "é" * points, "e\u0301" * points, "é" * points + "\u0301" * 300):
         text = word.encode()
         (((*ids,),),) = tokenized(text, tokenizer)
@@ -146,12 +170,12 @@ def test_marks_of_a_long_word_are_ordered() -> None:
     for between in ("", "\u0301", "\u0e31", "a"):
         for times in (1, 60):
             text = ("a" + f"\u302e{between}\u1b44\U0001d165" * times).encode()
-            assert tokenized(text, Tokenizer(vocabulary_of(names))) == expected(text, names, True, "11.0.0")
+            assert tokenized(text, Tokenizer(vocabulary_of_pieces(names))) == expected(text, names, True, "11.0.0")
 
 
 def test_lines_are_read_as_tensorflow_reads_them(tmp_path: Path) -> None:
     names = [*SPECIAL, "a", "b", "##b", "é"]
-    vocabulary = vocabulary_of(names)
+    vocabulary = vocabulary_of_pieces(names)
     contents = [
         b"a\r\n\r\nb\r",  # a carriage return is no character at all
         b"a\n\n\n\nb\n \t\x0b\x1c\xc2\x85\xe2\x80\xa8\nb",  # white space alone is a blank line
@@ -174,7 +198,7 @@ def test_lines_are_read_as_tensorflow_reads_them(tmp_path: Path) -> None:
 def test_no_document_ends_where_a_file_ends(tmp_path: Path) -> None:
     (tmp_path / "1").write_bytes(b"a\na")
     (tmp_path / "2").write_bytes(b"a\n\na")
-    tokenizer = Tokenizer(vocabulary_of([*SPECIAL, "a"]))
+    tokenizer = Tokenizer(vocabulary_of_pieces([*SPECIAL, "a"]))
     result = tokenizer.tokenize_files([str(tmp_path / "1"), str(tmp_path / "2")])
     assert result.document_ends.tolist() == [3, 4]
     assert result.segment_ends.tolist() == [1, 2, 3, 4]
@@ -196,7 +220,7 @@ def test_where_blocks_end_makes_no_difference(block: int, tmp_path: Path, monkey
 
 
 def test_unknown_words_are_counted() -> None:
-    tokenizer = Tokenizer(vocabulary_of([*SPECIAL, "a", ","]))
+    tokenizer = Tokenizer(vocabulary_of_pieces([*SPECIAL, "a", ","]))
     text = b"a b, b! \xe6\xbc\xa2 " + b"c" * 20 + b" " + b"a" * 300
     for _ in range(2):  # the second time from the word cache
         assert tokenizer.tokenize_bytes(text).unknown == 6
@@ -210,7 +234,7 @@ BAD += [b"\xe0\x80\x80", b"\xf0\x9f\x98", b"\xf5\x80\x80\x80", b"a\xcc", b"\xce\
 def test_what_is_not_utf8_is_one_sentence(bad: bytes, tmp_path: Path) -> None:
     with pytest.raises(UnicodeDecodeError):
         bad.decode()
-    tokenizer = Tokenizer(vocabulary_of([*SPECIAL, "a"]))
+    tokenizer = Tokenizer(vocabulary_of_pieces([*SPECIAL, "a"]))
     for content in (b"a\na\r\n\na " + bad + b"\na", b"a\na\n\na " + bad):
         (tmp_path / "text").write_bytes(content)
         with pytest.raises(
@@ -233,14 +257,14 @@ def test_any_bytes_are_refused_where_python_refuses_them(content: bytes, do_lowe
         tokenizer.tokenize_bytes(content)
 
 
-_SHARED = [Tokenizer(vocabulary_of([*SPECIAL, "a"]), do_lower_case=lower) for lower in (False, True)]
+_SHARED = [Tokenizer(vocabulary_of_pieces([*SPECIAL, "a"]), do_lower_case=lower) for lower in (False, True)]
 
 
 def test_a_vocabulary_that_is_too_large_is_one_sentence() -> None:
     with pytest.raises(UnusableInputError, match=r"have 17,000,\d+ bytes; the tokenizer takes up to 16,777,214\."):
-        Tokenizer(vocabulary_of([*SPECIAL, "a" * 17_000_000]))
+        Tokenizer(vocabulary_of_pieces([*SPECIAL, "a" * 17_000_000]))
 
 
 def test_a_version_without_tables_is_one_sentence() -> None:
     with pytest.raises(UnusableInputError, match=r"unicode 9\.0\.0: no such tables; there are 11\.0\.0 and 15\.1\.0"):
-        Tokenizer(vocabulary_of(SPECIAL), unicode="9.0.0")
+        Tokenizer(vocabulary_of_pieces(SPECIAL), unicode="9.0.0")

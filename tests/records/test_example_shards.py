@@ -1,0 +1,258 @@
+"""The steps from text shards to examples and picked eval examples, alone and on Beam's local runner."""
+
+import dataclasses
+import gzip
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import apache_beam as beam
+import oracle_pretraining as oracle
+import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
+from apache_beam.testing.util import assert_that, equal_to
+from commands import digests
+from gold_examples import VOCABULARY
+
+from transforms.errors import UnusableInputError
+from transforms.masking.options import MaskingOptions
+from transforms.records.eval_picking import pick_examples
+from transforms.records.example_shards import (
+    ExampleShard,
+    ExamplesSetup,
+    PickedExamples,
+    PickEvalExamples,
+    WriteExamples,
+    describe_text_shard,
+    pick_eval,
+    shard_seed,
+    write_example_shard,
+)
+from transforms.records.examples import write_examples
+from transforms.shards.text_shards import TextShard
+from transforms.tokenization.vocabulary import load_vocabulary
+
+NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval-00000-of-00002.txt", "eval-00001-of-00002.txt")
+MASKING = MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2)
+SETUP = ExamplesSetup(
+    vocab_file=VOCABULARY,
+    vocab_sha256=hashlib.sha256(Path(VOCABULARY).read_bytes()).hexdigest(),
+    masking=MASKING,
+    one_seed=False,
+    packed=False,
+)
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> list[TextShard]:
+    """Two train shards and two eval shards; the first two have the same text."""
+    (tmp_path / "text").mkdir()
+    for place, name in enumerate(NAMES):
+        document = "".join(f"Sentence {n} of shard {max(1, place)} is about foxes.\n" for n in range(20))
+        (tmp_path / "text" / name).write_text(f"{document}\n" * 3)
+    return [describe_text_shard((place, str(tmp_path / "text" / name))) for place, name in enumerate(NAMES)]
+
+
+def write(shards: Sequence[TextShard], output: Path, setup: ExamplesSetup = SETUP) -> list[ExampleShard]:
+    """Writes the shards by the plain function."""
+    return [write_example_shard(shard, setup, str(output)) for shard in shards]
+
+
+def write_in_pipeline(shards: Sequence[TextShard], output: Path, expected: Sequence[ExampleShard]) -> None:
+    """Writes the shards in a pipeline, which must describe them as expected."""
+    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
+        written = pipeline | beam.Create(shards) | WriteExamples(setup=SETUP, output=str(output))
+        assert_that(written, equal_to(expected))
+
+
+def moved(shards: Sequence[ExampleShard], output: Path) -> list[ExampleShard]:
+    """The descriptions of the same shards in another directory."""
+    return [
+        dataclasses.replace(
+            shard,
+            path=str(output / Path(shard.path).name),
+            index_path=shard.index_path and str(output / Path(shard.index_path).name),
+        )
+        for shard in shards
+    ]
+
+
+def age(directory: Path) -> None:
+    """Sets the time of all files below a directory to the first second of 1970."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            os.utime(path, (1, 1))
+
+
+def renewed(directory: Path) -> set[str]:
+    """The names of a directory's files that were written since `age`."""
+    return {path.name for path in directory.iterdir() if path.is_file() and path.stat().st_mtime > 1}
+
+
+# ---- WriteExamples
+
+
+def test_shards_in_any_order_give_the_same_files(shards: list[TextShard], tmp_path: Path) -> None:
+    plain = write(shards, tmp_path / "plain")
+    for place, order in enumerate(([0, 1, 2, 3], [2, 0, 3, 1])):
+        output = tmp_path / f"pipeline{place}"
+        write_in_pipeline([shards[k] for k in order], output, moved(plain, output))
+        assert digests(output) == digests(tmp_path / "plain")
+    assert sorted(digests(tmp_path / "plain")) == sorted(f"{n}.tfrecord{i}" for n in NAMES for i in ("", ".idx"))
+
+
+def test_a_second_run_writes_nothing(shards: list[TextShard], tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    written = write(shards, output)
+    age(output)
+    write_in_pipeline(shards[::-1], output, written)
+    assert renewed(output) == set()
+
+
+def test_what_is_damaged_or_missing_is_made_again_and_nothing_else(shards: list[TextShard], tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    written = write(shards, output)
+    before = digests(output)
+    content = bytearray(Path(written[1].path).read_bytes())
+    content[len(content) // 2] ^= 1
+    Path(written[1].path).write_bytes(content)
+    Path(f"{written[2].path}.idx").unlink()
+    age(output)
+    write_in_pipeline(shards, output, written)
+    assert digests(output) == before
+    assert renewed(output) == {f"{NAMES[k]}.tfrecord{suffix}" for k in (1, 2) for suffix in ("", ".idx")}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        dataclasses.replace(SETUP, masking=dataclasses.replace(MASKING, random_seed=1)),
+        dataclasses.replace(SETUP, one_seed=True),
+        dataclasses.replace(SETUP, vocab_sha256="of another vocabulary"),
+    ],
+)
+def test_other_options_make_a_shard_again(changed: ExamplesSetup, shards: list[TextShard], tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    (before,) = write(shards[:1], output)
+    age(output)
+    (after,) = write(shards[:1], output, changed)
+    assert after.key != before.key
+    assert renewed(output) == {f"{NAMES[0]}.tfrecord", f"{NAMES[0]}.tfrecord.idx"}
+
+
+def test_the_description_is_that_of_the_files(shards: list[TextShard], tmp_path: Path) -> None:
+    for shard, written in zip(shards, write(shards, tmp_path / "out"), strict=True):
+        content = Path(written.path).read_bytes()
+        assert (written.size, written.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+        assert written.index_path == f"{written.path}.idx"
+        assert written.index_sha256 == hashlib.sha256(Path(written.index_path).read_bytes()).hexdigest()
+        assert (written.kind, written.number) == (shard.kind, shard.number)
+        assert written.inputs == {shard.path: hashlib.sha256(Path(shard.path).read_bytes()).hexdigest()}
+        assert written.counts["documents"] == 3
+        assert written.counts["sentences"] == 60
+        assert written.counts["examples"] == len(oracle.split_tfrecord(content))
+
+
+def test_each_shard_has_a_seed_of_its_own_unless_one_is_for_all(shards: list[TextShard], tmp_path: Path) -> None:
+    first, second = write(shards[:2], tmp_path / "own")  # of the same text
+    assert first.sha256 != second.sha256
+    first, second = write(shards[:2], tmp_path / "one", dataclasses.replace(SETUP, one_seed=True))
+    assert first.sha256 == second.sha256
+
+
+def test_a_shards_seed_comes_from_its_identity(shards: list[TextShard], tmp_path: Path) -> None:
+    assert shard_seed(12345, "train", 0) == 0x5E243F18009E2644  # the first 8 bytes of sha256 of "12345:train:0"
+    (written,) = write(shards[3:], tmp_path / "out")
+    masking = dataclasses.replace(MASKING, random_seed=shard_seed(MASKING.random_seed, "eval", 1))
+    vocabulary = load_vocabulary(VOCABULARY)
+    (file, _), _ = write_examples([shards[3].path], [str(tmp_path / "single")], vocabulary, masking)
+    assert file.sha256 == written.sha256
+
+
+def test_packed_shards_have_no_index(shards: list[TextShard], tmp_path: Path) -> None:
+    (plain,) = write(shards[:1], tmp_path / "plain")
+    (packed,) = write(shards[:1], tmp_path / "packed", dataclasses.replace(SETUP, packed=True))
+    assert packed.path == str(tmp_path / "packed" / f"{NAMES[0]}.tfrecord.gz")
+    assert (packed.index_path, packed.index_sha256) == (None, None)
+    assert gzip.decompress(Path(packed.path).read_bytes()) == Path(plain.path).read_bytes()
+
+
+def test_a_text_without_a_sentence_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("\n \n")
+    with pytest.raises(UnusableInputError, match=r"empty\.txt: there is no sentence in this text"):
+        write([describe_text_shard((0, str(tmp_path / "empty.txt")))], tmp_path / "out")
+    assert [p for p in (tmp_path / "out").rglob("*") if p.is_file()] == []
+
+
+# ---- describe_text_shard
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "kind", "number"),
+    [
+        (7, "part-00003-of-00012", "train", 3),
+        (7, "eval-00001-of-00002.txt", "eval", 1),
+        (7, "eval.txt", "eval", 0),
+        (7, "anything.txt", "train", 7),
+        (7, "corpus-part-00002-of-00003.txt", "train", 2),
+    ],
+)
+def test_what_a_name_says_of_a_text(place: int, name: str, kind: str, number: int, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("A sentence.\n")
+    shard = describe_text_shard((place, str(tmp_path / name)))
+    assert (shard.kind, shard.number, shard.size) == (kind, number, 12)
+    assert shard.sha256 == hashlib.sha256(b"A sentence.\n").hexdigest()
+
+
+# ---- PickEvalExamples
+
+
+def pick_in_pipeline(
+    shards: Sequence[ExampleShard], wanted: int, output: Path, expected: PickedExamples | None, strict: bool = False
+) -> None:
+    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
+        picked = pipeline | beam.Create(shards) | PickEvalExamples(wanted=wanted, strict=strict, output=str(output))
+        assert_that(picked, equal_to([expected]))
+
+
+def test_eval_shards_in_any_order_give_the_same_examples(shards: list[TextShard], tmp_path: Path) -> None:
+    written = write(shards, tmp_path / "out")
+    eval_shards = written[2:]
+    available = sum(shard.counts["examples"] for shard in eval_shards)
+    file = pick_examples([shard.path for shard in eval_shards], str(tmp_path / "expected"), 5)
+    for place, order in enumerate(([0, 1, 2, 3], [3, 1, 0, 2])):
+        output = tmp_path / f"picked{place}"
+        expected = PickedExamples(
+            path=str(output),
+            size=file.size,
+            sha256=str(file.sha256),
+            picked=5,
+            available=available,
+            inputs={shard.path: shard.sha256 for shard in eval_shards},
+        )
+        pick_in_pipeline([written[k] for k in order], 5, output, expected, strict=True)
+        assert output.read_bytes() == (tmp_path / "expected").read_bytes()
+
+
+def test_where_there_are_too_few_all_are_taken(shards: list[TextShard], tmp_path: Path) -> None:
+    written = write(shards[2:], tmp_path / "out")
+    everything = [example for shard in written for example in oracle.read_examples(Path(shard.path))]
+    picked = pick_eval(written, 100_000, False, str(tmp_path / "picked"))
+    assert picked is not None
+    assert (picked.picked, picked.available) == (len(everything), len(everything))
+    assert oracle.read_examples(tmp_path / "picked") == everything
+
+
+def test_too_few_are_an_error_where_the_number_is_strict(shards: list[TextShard], tmp_path: Path) -> None:
+    written = write(shards[2:], tmp_path / "out")
+    with pytest.raises(UnusableInputError, match="100,000 cannot be picked; pick fewer, or make more"):
+        pick_eval(written, 100_000, True, str(tmp_path / "picked"))
+    assert not (tmp_path / "picked").exists()
+
+
+def test_nothing_is_picked_where_there_is_no_eval_set(shards: list[TextShard], tmp_path: Path) -> None:
+    written = write(shards[:2], tmp_path / "out")
+    pick_in_pipeline(written, 5, tmp_path / "picked", None)
+    assert not (tmp_path / "picked").exists()

@@ -1,0 +1,76 @@
+"""Model configurations, from google-research's and Hugging Face's files and from presets."""
+
+import dataclasses
+import json
+
+import pytest
+
+from training import config
+from transforms.errors import UnusableInputError
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "bert_config.json: this model configuration is not JSON"),
+        ("[]", "has no vocab_size"),
+        ('{"vocab_size": 9, "hidden_act": "swish"}', "hidden_act is 'swish'"),
+        (
+            '{"vocab_size": 9, "hidden_size": 10, "num_attention_heads": 3}',
+            "10 is not a multiple of num_attention_heads",
+        ),
+        ('{"vocab_size": 9, "model_type": "gpt2"}', "only bert and roberta encoders"),
+        ('{"vocab_size": 9, "hidden_dropout_prob": 1.5}', "hidden_dropout_prob is 1.5"),
+        ('{"vocab_size": "many"}', "a size in this model configuration is not a number"),
+        ('{"vocab_size": 9, "embedding_size": 128}', "models with factorised embeddings"),
+        ('{"vocab_size": 0}', "vocab_size is 0"),
+    ],
+)
+def test_bad_model_configurations(text, message):
+    with pytest.raises(UnusableInputError, match=message):
+        config.from_json(text, where="bert_config.json")
+
+
+def test_unknown_keys_are_passed_over():
+    model = config.from_json('{"vocab_size": 9, "hidden_size": 24, "directionality": "bidi"}', where="x")
+    assert model == config.ModelConfig(vocab_size=9, hidden_size=24)
+
+
+def test_presets_have_berts_sizes():
+    sizes = {"tiny": (2, 128, 2), "base": (12, 768, 12), "large": (24, 1024, 16)}
+    for name, (layers, width, heads) in sizes.items():
+        model = config.from_preset(name)
+        assert (model.num_hidden_layers, model.hidden_size, model.num_attention_heads) == (layers, width, heads)
+        assert model.intermediate_size == 4 * width
+    assert config.from_preset("tiny", vocab_size=1000).vocab_size == 1000
+    assert config.from_preset("roberta-base").model_type == "roberta"
+    with pytest.raises(UnusableInputError, match="there is no such preset; choose one of tiny, mini"):
+        config.from_preset("huge")
+
+
+def test_gelu_means_another_function_to_hugging_face():
+    google = config.from_json('{"vocab_size": 9, "hidden_act": "gelu"}', where="bert_config.json")
+    theirs = config.from_json('{"vocab_size": 9, "hidden_act": "gelu", "architectures": ["BertModel"]}', where="x")
+    assert (google.hidden_act, theirs.hidden_act) == ("gelu", "gelu_erf")
+    assert google.to_hugging_face()["hidden_act"] == "gelu_new"
+
+
+@pytest.mark.parametrize("name", ["tiny", "roberta-base"])
+def test_both_forms_give_the_same_model_again(name):
+    model = dataclasses.replace(config.from_preset(name), hidden_dropout_prob=0.0)
+    for form in (model.to_google(), model.to_hugging_face()):
+        assert config.from_json(json.dumps(form), where="x") == model
+
+
+def test_hugging_face_counts_robertas_padding_positions():
+    model = config.from_preset("roberta-base")
+    form = model.to_hugging_face()
+    assert form["max_position_embeddings"] == model.max_position_embeddings + 2 == 514
+    assert form["architectures"] == ["RobertaForMaskedLM"]
+
+
+def test_a_bert_config_has_no_keys_that_the_reference_does_not_know():
+    form = config.from_preset("base").to_google()
+    assert "model_type" not in form
+    assert "layer_norm_eps" not in form
+    assert config.from_preset("roberta-base").to_google()["model_type"] == "roberta"

@@ -1,0 +1,52 @@
+"""The choice of the backend and the platform, before either is started."""
+
+import importlib.util
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from training import devices
+from transforms.errors import UnusableInputError
+
+
+def test_the_backend_is_chosen_before_keras_is_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, "keras", raising=False)
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    devices.select_backend("tensorflow")
+    assert os.environ["KERAS_BACKEND"] == "tensorflow"
+
+
+def test_a_process_keeps_its_backend(monkeypatch):
+    keras = SimpleNamespace(backend=SimpleNamespace(backend=lambda: "jax"))
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    devices.select_backend("jax")
+    with pytest.raises(UnusableInputError, match="Keras runs on jax in this process already; start another process"):
+        devices.select_backend("tensorflow")
+    assert os.environ["KERAS_BACKEND"] == "jax"
+
+
+@pytest.mark.parametrize(
+    ("platforms", "installed", "expected"),
+    [
+        ("", (), "cpu"),
+        ("", ("jax_cuda12_plugin",), "accelerator"),
+        ("", ("libtpu",), "accelerator"),
+        ("cpu", ("libtpu",), "cpu"),
+        ("cuda,cpu", (), "cuda"),
+    ],
+)
+def test_jaxs_platform_is_known_before_jax_starts(monkeypatch, platforms, installed, expected):
+    monkeypatch.setenv("JAX_PLATFORMS", platforms)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if name in installed else None)
+    assert devices._platform() == expected
+
+
+def test_the_first_process_writes():
+    first, second = (
+        devices.Devices(backend="jax", kind="cpu", count=2, process_index=i, process_count=2) for i in range(2)
+    )
+    assert first.is_first
+    assert not second.is_first

@@ -1,0 +1,89 @@
+"""What a run is resumed by, and what MLPerf's log says of it."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from training import settings
+from training.config import ModelConfig
+from training.options import TrainOptions
+
+CONFIG = ModelConfig(vocab_size=9)
+
+
+def options(**changes):
+    return TrainOptions(**({"output_dir": "run", "input_file": ("part-*",)} | changes))
+
+
+def resume_settings(**changes):
+    return settings.resume_settings(options(**changes), CONFIG, "0123")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"learning_rate": 1.0},
+        {"train_batch_size": 64},
+        {"seed": 3},
+        {"shuffle": False},
+        {"dtype": "bfloat16"},
+        {"weight_decay_rate": 0.1},
+        {"optimizer": "lamb"},
+        {"task": "classify"},
+    ],
+)
+def test_a_run_is_not_resumed_with_another_value(change):
+    assert resume_settings(**change) != resume_settings()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"output_dir": "other"},
+        {"input_file": ("copies/part-*",)},
+        {"log_steps": 7},
+        {"num_devices": 4},
+        {"steps_per_update": 4},
+        {"lamb_beta_1": 0.5},  # AdamW does not read it
+        {"num_labels": 5},  # nor does pre-training
+    ],
+)
+def test_a_run_may_be_resumed_with_another_value(change):
+    assert resume_settings(**change) == resume_settings()
+
+
+def test_the_number_of_parts_matters_where_each_is_clipped():
+    clipped = {"clip_by_global_norm_after_gradient_allreduce": False}
+    assert resume_settings(**clipped, steps_per_update=4) != resume_settings(**clipped)
+
+
+def test_the_model_and_the_data_matter():
+    base = resume_settings()
+    assert settings.resume_settings(options(), CONFIG, "4567") != base
+    assert settings.resume_settings(options(), ModelConfig(vocab_size=10), "0123") != base
+    assert json.loads(json.dumps(base)) == base
+
+
+def test_mlperfs_names_of_the_settings():
+    features = {"input_ids": SimpleNamespace(length=512), "masked_lm_positions": SimpleNamespace(length=76)}
+    named = settings.mlperf_settings(
+        options(optimizer="lamb", train_batch_size=8192, num_train_steps=600, lamb_beta_2=0.88, log_epsilon=-6),
+        features,
+    )
+    assert named["global_batch_size"] == 8192
+    assert named["train_samples"] == 600 * 8192
+    assert named["max_sequence_length"] == 512
+    assert named["max_predictions_per_seq"] == 76
+    assert named["opt_lamb_beta_2"] == 0.88
+    assert named["opt_epsilon"] == pytest.approx(1e-6)
+    adamw = settings.mlperf_settings(options(), {"input_ids": SimpleNamespace(length=128)})
+    assert adamw["opt_name"] == "adamw"
+    assert not [name for name in adamw if "lamb" in name or name == "max_predictions_per_seq"]
+
+
+def test_options_that_were_not_given_are_not_logged():
+    given = settings.given_options(options(seed=3))
+    assert given["seed"] == 3
+    assert "preset" not in given
+    assert json.loads(json.dumps(given))["input_file"] == ["part-*"]

@@ -1,0 +1,181 @@
+"""What training and evaluating share: the devices, the model with its task, the examples and the steps of a command."""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+
+from training import (
+    checkpoints,
+    convert,
+    devices,
+    finetune,
+    inputs,
+    model,
+    optimizers,
+    schedule,
+    steps,
+    storage,
+    tasks,
+)
+from training.config import ModelConfig, from_json, from_preset
+from training.inputs import Arrays, Examples
+from training.logs import MlperfLog
+from training.options import TrainOptions
+from transforms.errors import UnusableInputError
+from transforms.storage import files
+
+# What reads an evaluation set, from its beginning.
+EvaluationSet = Callable[[], Iterator[Arrays]]
+
+
+class Session:
+    """The devices, model, task, examples and steps of one command, made from its options when they are first needed.
+
+    Raises:
+      UnusableInputError: the model's configuration or the devices are missing or unusable.
+    """
+
+    def __init__(self, options: TrainOptions) -> None:
+        self.options = options
+        self.devices = devices.start(
+            devices.DeviceOptions(
+                backend=options.backend,
+                num_devices=options.num_devices,
+                dtype="mixed_bfloat16" if options.dtype == "bfloat16" else "float32",
+                coordinator=options.coordinator,
+                num_processes=options.num_processes,
+                process_id=options.process_id,
+                deterministic=options.deterministic,
+            )
+        )
+        self.config = _model_config(options)
+        enabled = options.mlperf_log and self.devices.is_first and not options.eval_only
+        self.mlperf = MlperfLog(files.join(options.output_dir, "mlperf.log"), enabled=enabled)
+        self.mlperf.start("init_start")
+
+    def check_batches(self) -> None:
+        """Checks that the devices can share the batches evenly.
+
+        Raises:
+          UnusableInputError: they cannot.
+        """
+        options, count = self.options, self.devices.count
+        part_size = options.train_batch_size // options.steps_per_update
+        sizes = {"train_batch_size / steps_per_update": part_size, "eval_batch_size": options.eval_batch_size}
+        for name, size in sizes.items():
+            if size % count:
+                raise UnusableInputError(
+                    f"--{name} is {size}: it must be a multiple of the number of devices, {count}."
+                )
+
+    @functools.cached_property
+    def examples(self) -> Examples:
+        """The training and evaluation files, and the features of their examples."""
+        if self.options.task == "classify":
+            return finetune.find_examples(self.options, self.config)
+        return inputs.find_pretraining_examples(self.options, self.config, next_sentence=self._next_sentence)
+
+    @functools.cached_property
+    def task(self) -> tasks.Task:
+        """The task, with a model of initial weights."""
+        options = self.options
+        with self._strategy_scope():
+            if options.task == "classify":
+                built = model.classification_model(self.config, num_labels=options.num_labels, seed=options.seed)
+                return finetune.ClassificationTask(built, num_labels=options.num_labels)
+            built = model.pretraining_model(self.config, next_sentence=self._next_sentence, seed=options.seed)
+            return tasks.PretrainingTask(built)
+
+    def make_steps(self) -> steps.Steps:
+        """The steps of the task with a new optimizer."""
+        with self._strategy_scope():
+            step_options = steps.StepOptions(clip=_clip(self.options), seed=self.options.seed)
+            return steps.make_steps(self.task, _optimizer(self.options), self.devices, step_options)
+
+    def evaluation_set(self) -> EvaluationSet:
+        """What reads this host's batches of the evaluation set."""
+        options, examples = self.options, self.examples
+        limit = None if options.max_eval_steps is None else options.max_eval_steps * options.eval_batch_size
+        return functools.partial(
+            inputs.evaluation_batches,
+            examples.evaluation,
+            examples.features,
+            batch=options.eval_batch_size,
+            limit=limit,
+            host=self.devices.process_index,
+            hosts=self.devices.process_count,
+        )
+
+    def _strategy_scope(self) -> contextlib.AbstractContextManager[Any]:
+        """The scope in which TensorFlow's variables must be made; on JAX there is none."""
+        strategy = self.devices.strategy
+        return contextlib.nullcontext() if strategy is None else strategy.scope()
+
+    @functools.cached_property
+    def _next_sentence(self) -> bool:
+        """Whether the model has a next-sentence head."""
+        given = self.options.next_sentence_prediction
+        return self.config.model_type == "bert" if given is None else given
+
+
+def _model_config(options: TrainOptions) -> ModelConfig:
+    """The model's configuration, from the options or from a checkpoint that they name.
+
+    Raises:
+      UnusableInputError: there is none, or it does not fit the vocabulary.
+    """
+    vocabulary_size = None
+    if options.vocab_file is not None:
+        from transforms.tokenization.vocabulary import load_vocabulary
+
+        vocabulary_size = load_vocabulary(options.vocab_file).size
+    if options.preset is not None:
+        return from_preset(options.preset, vocab_size=options.vocab_size or vocabulary_size)
+    config = _named_config(options)
+    if vocabulary_size is not None and vocabulary_size > config.vocab_size:
+        raise UnusableInputError(
+            f"{options.vocab_file}: this vocabulary has {vocabulary_size} tokens, but the model only "
+            f"{config.vocab_size} (vocab_size); give the model's own vocabulary."
+        )
+    return config
+
+
+def _named_config(options: TrainOptions) -> ModelConfig:
+    """The configuration in --bert_config_file or of the checkpoint that the options name."""
+    if options.bert_config_file is not None:
+        return from_json(storage.read_bytes(options.bert_config_file), where=options.bert_config_file)
+    checkpoint = options.checkpoint or options.init_checkpoint
+    if checkpoint is None and options.eval_only:
+        checkpoint = next(reversed(checkpoints.list_checkpoints(options.output_dir)), None)
+    config = None if checkpoint is None else convert.find_config(checkpoint)
+    if config is None:
+        raise UnusableInputError("No model was named: give --bert_config_file or --preset.")
+    return config
+
+
+def _clip(options: TrainOptions) -> steps.Clip:
+    if not options.clip_gradients:
+        return "none"
+    return "after" if options.clip_by_global_norm_after_gradient_allreduce else "before"
+
+
+def _optimizer(options: TrainOptions) -> keras.optimizers.Optimizer:
+    rate = schedule.WarmupPolynomialDecay(
+        learning_rate=options.learning_rate,
+        num_train_steps=options.num_train_steps,
+        num_warmup_steps=options.num_warmup_steps,
+        start_warmup_step=options.start_warmup_step,
+        poly_power=options.poly_power,
+    )
+    if options.optimizer == "lamb":
+        return optimizers.Lamb(
+            rate,
+            weight_decay_rate=options.lamb_weight_decay_rate,
+            beta_1=options.lamb_beta_1,
+            beta_2=options.lamb_beta_2,
+            epsilon=10.0**options.log_epsilon,
+        )
+    return optimizers.AdamW(rate, weight_decay_rate=options.weight_decay_rate)

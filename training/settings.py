@@ -1,0 +1,79 @@
+"""The options of a run as other programs and later runs need them. This imports neither TensorFlow nor Keras."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from training.config import ModelConfig
+from training.options import TrainOptions
+
+if TYPE_CHECKING:
+    from training.inputs import Feature
+
+# Options that the result of every run depends on.
+_RESULT_OPTIONS = (
+    "task",
+    "train_batch_size",
+    "num_train_steps",
+    "seed",
+    "shuffle",
+    "shuffle_buffer",
+    "optimizer",
+    "learning_rate",
+    "num_warmup_steps",
+    "start_warmup_step",
+    "poly_power",
+    "clip_gradients",
+    "clip_by_global_norm_after_gradient_allreduce",
+    "dtype",
+)
+_LAMB_OPTIONS = ("lamb_weight_decay_rate", "lamb_beta_1", "lamb_beta_2", "log_epsilon")
+
+
+def resume_settings(options: TrainOptions, config: ModelConfig, training_data: str) -> dict[str, Any]:
+    """The settings that a run's result depends on, by name. A run may only be resumed with the same settings.
+
+    `training_data` is the fingerprint of the training examples.
+    """
+    names = [*_RESULT_OPTIONS]
+    if options.task == "classify":
+        names.append("num_labels")
+    names += _LAMB_OPTIONS if options.optimizer == "lamb" else ["weight_decay_rate"]
+    if not options.clip_by_global_norm_after_gradient_allreduce:
+        # The gradient of each part is clipped then, so the number of parts matters.
+        names.append("steps_per_update")
+    settings = {name: getattr(options, name) for name in names}
+    return settings | {"model": dataclasses.asdict(config), "training_data": training_data}
+
+
+def mlperf_settings(options: TrainOptions, features: "Mapping[str, Feature]") -> dict[str, Any]:
+    """The settings of a run under the names of MLPerf's log, in the order in which they are logged."""
+    settings: dict[str, Any] = {
+        "submission_benchmark": "bert",
+        "global_batch_size": options.train_batch_size,
+        "max_sequence_length": features["input_ids"].length,
+        "opt_name": options.optimizer,
+        "opt_base_learning_rate": options.learning_rate,
+        "opt_learning_rate_warmup_steps": options.num_warmup_steps,
+        "start_warmup_step": options.start_warmup_step,
+        "opt_learning_rate_training_steps": options.num_train_steps,
+        "gradient_accumulation_steps": options.steps_per_update,
+        "train_samples": options.num_train_steps * options.train_batch_size,
+        "seed": options.seed,
+    }
+    if "masked_lm_positions" in features:
+        settings["max_predictions_per_seq"] = features["masked_lm_positions"].length
+    if options.optimizer == "lamb":
+        settings |= {
+            "opt_weight_decay": options.lamb_weight_decay_rate,
+            "opt_lamb_beta_1": options.lamb_beta_1,
+            "opt_lamb_beta_2": options.lamb_beta_2,
+            "opt_lamb_learning_rate_decay_poly_power": options.poly_power,
+            "opt_epsilon": 10.0**options.log_epsilon,
+        }
+    return settings
+
+
+def given_options(options: TrainOptions) -> dict[str, Any]:
+    """The options that are not None, by name, in forms that JSON can hold."""
+    return {name: value for name, value in dataclasses.asdict(options).items() if value is not None}

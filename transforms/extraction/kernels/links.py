@@ -1,0 +1,178 @@
+"""What of a link, an external link or a language variant shows: a range of the page, which `render` then renders."""
+
+import numpy as np
+
+from transforms.extraction.kernels.tables import (
+    DOMAIN_NAMESPACE,
+    DOMAIN_VARIANT,
+    MAX_TARGET,
+    NAMESPACE_CATEGORY,
+    NAMESPACE_FILE,
+    NAMESPACE_LANGUAGE,
+    NAMESPACE_SITE,
+    find,
+)
+from transforms.extraction.kernels.tags import same_name
+from transforms.extraction.kernels.text import is_letter, skip, trim
+from transforms.kernels import inlined_kernel, lean_kernel
+from transforms.kernels.ascii import (
+    COLON,
+    HASH,
+    HYPHEN,
+    LESS_THAN,
+    NEWLINE,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    OPEN_PAREN,
+    PIPE,
+    SEMICOLON,
+    SPACE,
+    UPPER_H,
+    UPPER_R,
+    UPPER_T,
+)
+
+NAMESPACE_NONE = 0
+LONGEST_FLAGS = 20  # bytes of a variant that are looked at for its flags, and for a language's code
+
+
+@lean_kernel
+def namespace_of(text, start, colon, tables):  # type: ignore[no-untyped-def]
+    """NAMESPACE_* of the prefix text[start:colon]; NAMESPACE_NONE if it is none."""
+    row = find(tables, np.int64(DOMAIN_NAMESPACE), text, start, colon)
+    return np.int64(tables.words[row].value) if row >= 0 else NAMESPACE_NONE
+
+
+@inlined_kernel
+def target_end(text, start, end):  # type: ignore[no-untyped-def]
+    """(end of the link's target that starts at `start`, its first colon or -1).
+
+    The end is that of the content where the target is all of it, and of MAX_TARGET bytes where it is too long.
+    """
+    colon = -1
+    j = start
+    while j < end:
+        c = text[j]
+        if c == PIPE or c == OPEN_BRACE or c == OPEN_BRACKET or c == LESS_THAN or c == NEWLINE:
+            break
+        if c == COLON and colon < 0:
+            colon = j
+        j += 1
+    return j, colon
+
+
+@inlined_kernel
+def short_name(text, start, end):  # type: ignore[no-untyped-def]
+    """The end of the name text[start:end] before what stands in brackets: `[[Name (what)|]]` shows the name alone."""
+    k = start
+    while k < end and text[k] != OPEN_PAREN:
+        k += 1
+    return k if k > start else end
+
+
+@lean_kernel
+def link_shows(text, inner, inner_end, tables):  # type: ignore[no-untyped-def]
+    """(start, end) of what the internal link shows whose content is text[inner:inner_end]; (-1, -1) if nothing."""
+    inner = skip(text, inner, inner_end, SPACE)
+    start = inner
+    if text[start] == COLON:
+        start += 1
+    j, colon = target_end(text, start, min(inner_end, inner + MAX_TARGET))
+    kind = NAMESPACE_NONE
+    if colon >= 0:
+        a, b = trim(text, start, colon)
+        kind = namespace_of(text, a, b, tables)
+    if start == inner:
+        if kind == NAMESPACE_FILE or kind == NAMESPACE_CATEGORY or (kind == NAMESPACE_LANGUAGE and j >= inner_end):
+            return -1, -1
+    if j < inner_end and text[j] == PIPE:
+        a, b = trim(text, j + 1, inner_end)
+        if kind == NAMESPACE_LANGUAGE and b - a == colon - start and same_name(text, a, start, b - a):
+            # `[[:de:Haus|de]]` points to a page in another language after a name.
+            return -1, -1
+        if a < b:
+            return j + 1, inner_end
+        if kind != NAMESPACE_NONE:
+            start = colon + 1
+        return start, short_name(text, start, j)
+    if j < inner_end:
+        # No target MediaWiki would take: the content shows.
+        return inner, inner_end
+    if kind == NAMESPACE_SITE and start == inner:
+        return colon + 1, inner_end
+    if text[start] == HASH:
+        start += 1
+    return start, inner_end
+
+
+@lean_kernel
+def external_shows(text, inner, inner_end):  # type: ignore[no-untyped-def]
+    """Where what an external link shows starts, its content being text[inner:inner_end]; inner_end if nothing."""
+    j = inner
+    while j < inner_end:
+        c = text[j]
+        if c == SPACE or c == LESS_THAN or c == OPEN_BRACKET or c == OPEN_BRACE:
+            break
+        j += 1
+    return skip(text, j, inner_end, SPACE)
+
+
+@inlined_kernel
+def variant_flags(text, start, bar):  # type: ignore[no-untyped-def]
+    """The first of a variant's flags text[start:bar] that matters: R shows all; H, T and - show nothing; 0 if none."""
+    for k in range(start, bar):
+        c = text[k]
+        if c == UPPER_H or c == UPPER_T or c == UPPER_R:
+            return np.int64(c)
+        # In `zh-hans` the hyphen is part of a code.
+        if c == HYPHEN and not is_letter(text[k - 1]) and not is_letter(text[k + 1]):
+            return HYPHEN
+    return 0
+
+
+@inlined_kernel
+def variant_rank(text, start, end, tables):  # type: ignore[no-untyped-def]
+    """(rank of the code that the piece text[start:end] of a variant starts with, or -1; its colon)."""
+    colon = start
+    while colon < end and colon < start + LONGEST_FLAGS and text[colon] != COLON:
+        colon += 1
+    if colon < end and text[colon] == COLON:
+        a, b = trim(text, start, colon)
+        row = find(tables, np.int64(DOMAIN_VARIANT), text, a, b)
+        if row >= 0:
+            return np.int64(tables.words[row].value), colon
+    return -1, colon
+
+
+@lean_kernel
+def variant_shows(text, start, end, tables):  # type: ignore[no-untyped-def]
+    """(start, end) of what `-{...}-` shows, its content being text[start:end].
+
+    Of `code:text;` pairs it is the pair whose code ranks first for the language; a rule that shows nothing (flags
+    H, T, -) gives an empty range.
+    """
+    j = start
+    while j < end and j < start + LONGEST_FLAGS and text[j] != PIPE and text[j] != COLON and text[j] != OPEN_BRACE:
+        j += 1
+    if j < end and text[j] == PIPE:
+        flag = variant_flags(text, start, j)
+        if flag == UPPER_R:
+            return j + 1, end
+        if flag != 0:
+            return end, end
+        start = j + 1
+    best = -1
+    best_start = start
+    best_end = end
+    i = start
+    while i < end:
+        piece = i
+        while i < end and text[i] != SEMICOLON:
+            i += 1
+        rank, colon = variant_rank(text, piece, i, tables)
+        if rank >= 0 and (best < 0 or rank < best):
+            best = rank
+            best_start = colon + 1
+            best_end = i
+        i += 1
+    return best_start, best_end

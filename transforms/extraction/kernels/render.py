@@ -1,0 +1,661 @@
+"""Second pass: writes the text of a page.
+
+`render` walks the page once from left to right, copies what is prose and jumps over what is dropped. Where a construct
+shows a part of itself (a link its label, a template its arguments) that part is rendered in place: a frame says where
+it ends and where to go on then. Arguments of templates are written to the output like all else; when the call ends,
+its rule is evaluated behind them and the result is moved to where they started.
+
+Every byte read makes at most two bytes of output outside template rules, a rule gives at most its arguments' bytes plus
+RULE_SLACK, and rules nest at most MAX_RULE_DEPTH deep, so time and memory grow linearly with the page.
+
+A function that reads and writes takes where it reads, p, and the output's end, o, and returns both anew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transforms.extraction.kernels.formula import put_formula
+from transforms.extraction.kernels.lines import (
+    LINE_DROPPED,
+    LINE_HEADING,
+    LINE_INDENTED,
+    LINE_LIST,
+    LINE_PROSE,
+    classify_line,
+    ends_as_sentence,
+    is_list_mark,
+    reads_as_prose,
+    stray_bold,
+)
+from transforms.extraction.kernels.links import external_shows, link_shows, namespace_of, variant_shows
+from transforms.extraction.kernels.rules import (
+    ARGUMENT,
+    MAX_ARGUMENTS,
+    Call,
+    close_argument,
+    evaluate,
+    find_template,
+    open_argument,
+    where_called,
+)
+from transforms.extraction.kernels.structure import (
+    EVENT_COMMENT,
+    EVENT_EXTERNAL,
+    EVENT_LINK,
+    EVENT_RAW,
+    EVENT_TABLE,
+    EVENT_TEMPLATE,
+    EVENT_VARIANT,
+)
+from transforms.extraction.kernels.tables import (
+    DOMAIN_SECTION,
+    LISTS_KEEP,
+    LISTS_SENTENCES,
+    NAMESPACE_FILE,
+    RULE_SLACK,
+    SETTING_KEEP_HEADINGS,
+    SETTING_LISTS,
+    TAG_INLINE,
+    TAG_LITERAL,
+    TAG_MATH,
+    find,
+)
+from transforms.extraction.kernels.tags import put_tag
+from transforms.extraction.kernels.text import MARK, copy, is_blank, put_entity, put_mark, skip, trim
+from transforms.kernels import inlined_kernel, lean_kernel
+from transforms.kernels.ascii import (
+    AMPERSAND,
+    APOSTROPHE,
+    CARRIAGE_RETURN,
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    COMMA,
+    EQUALS,
+    LESS_THAN,
+    NEWLINE,
+    NOT_ASCII,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    PERIOD,
+    PIPE,
+    SEMICOLON,
+    SPACE,
+    TAB,
+    UNDERSCORE,
+    UPPER_A,
+    UPPER_Z,
+)
+
+MAX_FRAMES = 256  # constructs rendered within one another
+MAX_RULE_DEPTH = 24  # template calls among them
+OUTPUT_MARGIN = 64  # bytes at the end of the output that no rule writes to
+DEEPEST_APPENDIX = 2  # level of the headings that can start a section of sources and links
+LONGEST_SWITCH = 80  # bytes of a behaviour switch
+SHORTEST_SWITCH = 5
+LONGEST_PREFIX = 60  # bytes looked at for the namespace of a link that is never closed
+
+# What is being rendered inside a construct: up to `end` in the page, then on from `resume`. A template's frame also has
+# where its text starts in the output, its program, its first argument, the argument that is being written (-1 before
+# the first `|`), and the number that the next argument without a name gets.
+FRAME = np.dtype(
+    [
+        ("kind", np.int64),
+        ("end", np.int64),
+        ("resume", np.int64),
+        ("output", np.int64),
+        ("program", np.int64),
+        ("first_argument", np.int64),
+        ("argument", np.int64),
+        ("position", np.int64),
+    ]
+)
+
+FRAME_RANGE = 1
+FRAME_TEMPLATE = 2
+
+STATE_DEPTH = 0  # frames
+STATE_LIMIT = 1  # where the innermost frame ends, or the page
+STATE_RULES = 2  # template frames
+STATE_ARGUMENTS = 3  # rows of `arguments` in use
+STATE_EVENT = 4  # the first event that does not lie behind us
+STATE_QUOTES_END = 5  # up to where in the page apostrophes are counted
+STATE_STRAY_BOLD = 6  # see stray_bold
+STATE_SKIP_LEVEL = 7  # > 0: inside a section that is dropped, whose heading has this level
+STATE_LINE_KIND = 8  # LINE_* of the page's line
+STATE_LEVEL = 9  # of the heading that the line is
+STATE_LINE_START = 10  # where the line's text starts in the output
+STATE_BLANK_TO = 11  # up to where the line's text is known to be blank
+STATES = 12
+
+
+class Page(NamedTuple):
+    """What the second pass works on."""
+
+    text: NDArray[np.uint8]
+    n: int
+    events: NDArray[np.void]  # EVENT
+    used: int  # rows of `events`
+    out: NDArray[np.uint8]
+    frames: NDArray[np.void]  # FRAME[MAX_FRAMES]
+    arguments: NDArray[np.void]  # ARGUMENT[MAX_ARGUMENTS]
+    state: NDArray[np.int64]  # [STATES]
+
+
+@inlined_kernel
+def put_byte(out, o, c):  # type: ignore[no-untyped-def]
+    """Writes a byte; the new end of the output."""
+    out[o] = c
+    return o + 1
+
+
+@lean_kernel
+def line_is_blank(page, o):  # type: ignore[no-untyped-def]
+    """True if the line's text up to o is blank. Each byte of it is looked at once."""
+    blank_to = page.state[STATE_BLANK_TO]
+    while blank_to < o and is_blank(page.out[blank_to]):
+        blank_to += 1
+    page.state[STATE_BLANK_TO] = blank_to
+    return blank_to >= o
+
+
+@inlined_kernel
+def enter_range(page, end, resume):  # type: ignore[no-untyped-def]
+    """Renders up to `end` next, and then goes on from `resume`."""
+    depth = page.state[STATE_DEPTH]
+    page.frames[depth].kind = FRAME_RANGE
+    page.frames[depth].end = end
+    page.frames[depth].resume = resume
+    page.state[STATE_DEPTH] = depth + 1
+    page.state[STATE_LIMIT] = end
+
+
+@lean_kernel
+def in_template(page):  # type: ignore[no-untyped-def]
+    """True if the innermost frame is a template's."""
+    depth = page.state[STATE_DEPTH]
+    return depth > 0 and page.frames[depth - 1].kind == FRAME_TEMPLATE
+
+
+@inlined_kernel
+def start_line(page, q):  # type: ignore[no-untyped-def]
+    """Begins the line of the page that starts at q; the first byte of its content."""
+    kind, p, level, heading_end, heading_line_end = classify_line(page.text, q, page.n)
+    page.state[STATE_LINE_KIND] = kind
+    page.state[STATE_LEVEL] = level
+    if kind == LINE_HEADING:
+        enter_range(page, heading_end, heading_line_end)
+    return p
+
+
+@inlined_kernel
+def enter_section(page, o, tables):  # type: ignore[no-untyped-def]
+    """Notes at the end of a heading whether its section is dropped."""
+    state = page.state
+    level = state[STATE_LEVEL]
+    if level <= state[STATE_SKIP_LEVEL]:
+        state[STATE_SKIP_LEVEL] = 0
+    if state[STATE_SKIP_LEVEL] == 0 and level <= DEEPEST_APPENDIX:
+        start, end = trim(page.out, state[STATE_LINE_START], o)
+        if find(tables, np.int64(DOMAIN_SECTION), page.out, start, end) >= 0:
+            state[STATE_SKIP_LEVEL] = level
+
+
+@inlined_kernel
+def line_is_kept(page, o, tables):  # type: ignore[no-untyped-def]
+    """True if the text of the line that ends at o is kept."""
+    kind = page.state[STATE_LINE_KIND]
+    if line_is_blank(page, o) or page.state[STATE_SKIP_LEVEL] > 0 or kind == LINE_DROPPED:
+        return False
+    start = page.state[STATE_LINE_START]
+    if kind == LINE_HEADING:
+        return tables.settings[SETTING_KEEP_HEADINGS] != 0
+    if kind == LINE_LIST:
+        lists = tables.settings[SETTING_LISTS]
+        return lists == LISTS_KEEP or (lists == LISTS_SENTENCES and ends_as_sentence(page.out, start, o))
+    return kind != LINE_INDENTED or reads_as_prose(page.out, start, o)
+
+
+@lean_kernel
+def finish_line(page, p, o, tables):  # type: ignore[no-untyped-def]
+    """Ends the line of the page whose newline is at p, and begins the next one."""
+    state = page.state
+    kind = state[STATE_LINE_KIND]
+    if kind == LINE_HEADING:
+        enter_section(page, o, tables)
+    kept = line_is_kept(page, o, tables)
+    p = start_line(page, p + 1)
+    if kept:
+        joined = kind == LINE_PROSE and state[STATE_LINE_KIND] == LINE_PROSE
+        o = put_byte(page.out, o, SPACE if joined else NEWLINE)
+    else:
+        # Nothing is left of this line: the line before it ends a paragraph, unless a comment was all.
+        o = state[STATE_LINE_START]
+        if o > 0:
+            page.out[o - 1] = NEWLINE
+    state[STATE_LINE_START] = o
+    state[STATE_BLANK_TO] = o
+    return p, o
+
+
+@lean_kernel
+def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
+    """Evaluates the template whose frame was left and puts its text in the place of its arguments; the output's end.
+
+    p: where the page goes on, which tells how much of the output the rest of it may need.
+    """
+    out, state = page.out, page.state
+    frame = page.frames[state[STATE_DEPTH]]
+    start = frame.output
+    first = frame.first_argument
+    last = first
+    if frame.argument >= 0:
+        close_argument(page.arguments, frame.argument, out, o, frame.position)
+        last = state[STATE_ARGUMENTS]
+    else:
+        o = start
+    room = min(len(out) - OUTPUT_MARGIN - 2 * (page.n - p), o + (o - start) + RULE_SLACK)
+    state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
+    flags = where_called(out, state[STATE_LINE_START], start, line_is_blank(page, start))
+    end = evaluate(Call(tables, page.arguments, first, last, out, room, title, flags), frame.program, o)
+    o = copy(out, o, end, out, start) if end > o else put_mark(out, start)
+    state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
+    state[STATE_ARGUMENTS] = first
+    state[STATE_RULES] -= 1
+    return o
+
+
+@inlined_kernel
+def leave_frame(page, o, title, tables):  # type: ignore[no-untyped-def]
+    """Leaves the innermost frame, all of which is rendered."""
+    depth = page.state[STATE_DEPTH] - 1
+    page.state[STATE_DEPTH] = depth
+    p = page.frames[depth].resume
+    if page.frames[depth].kind == FRAME_TEMPLATE:
+        o = finish_template(page, p, o, title, tables)
+    page.state[STATE_LIMIT] = page.frames[depth - 1].end if depth > 0 else page.n
+    return p, o
+
+
+@inlined_kernel
+def put_inner_newline(page, p, o):  # type: ignore[no-untyped-def]
+    """Writes the newline at p, which stands inside a construct: as a space, but in a template before a list's item."""
+    text = page.text
+    p += 1
+    if in_template(page) and (text[p] == NEWLINE or is_list_mark(text[p])):
+        while p < page.state[STATE_LIMIT] and (is_list_mark(text[p]) or text[p] == SPACE):
+            p += 1
+        return p, put_byte(page.out, o, NEWLINE)
+    return p, put_byte(page.out, o, SPACE)
+
+
+@inlined_kernel
+def put_apostrophes(page, p, o):  # type: ignore[no-untyped-def]
+    """Writes those of the run of apostrophes at p that mark neither bold nor italic text."""
+    state = page.state
+    j = skip(page.text, p, state[STATE_LIMIT], APOSTROPHE)
+    run = j - p
+    if run == 1:
+        return j, put_byte(page.out, o, APOSTROPHE)
+    if p >= state[STATE_QUOTES_END]:
+        state[STATE_QUOTES_END], state[STATE_STRAY_BOLD] = stray_bold(page.text, p, page.n)
+    literal = 0
+    if run == 4:
+        literal = 1
+    elif run > 5:
+        literal = run - 5
+    if run >= 3 and j - 3 == state[STATE_STRAY_BOLD]:
+        literal += 1
+    for _ in range(literal):
+        o = put_byte(page.out, o, APOSTROPHE)
+    return j, o
+
+
+@inlined_kernel
+def begin_argument(page, depth, o):  # type: ignore[no-untyped-def]
+    """Begins the next argument of the template in frame `depth`, unless there are too many: then it is not kept."""
+    a = page.state[STATE_ARGUMENTS]
+    if a < MAX_ARGUMENTS:
+        open_argument(page.arguments, a, o)
+        page.frames[depth].argument = a
+        page.state[STATE_ARGUMENTS] = a + 1
+
+
+@inlined_kernel
+def put_pipe(page, o):  # type: ignore[no-untyped-def]
+    """Ends a template's argument and begins the next, or writes a `|`; the new end of the output."""
+    if not in_template(page):
+        return put_byte(page.out, o, PIPE)
+    top = page.state[STATE_DEPTH] - 1
+    frame = page.frames[top]
+    if frame.argument >= 0:
+        page.frames[top].position = close_argument(page.arguments, frame.argument, page.out, o, frame.position)
+    else:
+        # What stands between the name and the first argument is a comment's mark.
+        o = frame.output
+    begin_argument(page, top, o)
+    return o
+
+
+@inlined_kernel
+def put_equals(page, o):  # type: ignore[no-untyped-def]
+    """Ends the name of a template's argument, or writes a `=`; the new end of the output."""
+    if in_template(page):
+        a = page.frames[page.state[STATE_DEPTH] - 1].argument
+        if a >= 0 and page.arguments[a].name_start < 0:
+            page.arguments[a].name_start = page.arguments[a].start
+            page.arguments[a].name_end = o
+            page.arguments[a].start = o
+            return o
+    return put_byte(page.out, o, EQUALS)
+
+
+@inlined_kernel
+def put_stray_closer(page, p, o, c):  # type: ignore[no-untyped-def]
+    """Writes a single closing bracket or brace at p; drops a run of them, which is what is left of broken markup."""
+    j = skip(page.text, p, page.state[STATE_LIMIT], c)
+    return j, put_byte(page.out, o, c) if j - p == 1 else o
+
+
+@inlined_kernel
+def switch_end(text, p, limit):  # type: ignore[no-untyped-def]
+    """One past the behaviour switch `__NAME__` that starts at p; 0 if there is none.
+
+    Its name is in capitals, or in a script that MediaWiki's translations write their switches in.
+    """
+    if text[p + 1] != UNDERSCORE:
+        return 0
+    j = p + 2
+    stop = min(limit - 1, p + LONGEST_SWITCH)
+    while j < stop:
+        c = text[j]
+        if c == UNDERSCORE and text[j + 1] == UNDERSCORE:
+            return j + 2 if j - p >= SHORTEST_SWITCH else 0
+        if not (UPPER_A <= c <= UPPER_Z or c >= NOT_ASCII or c == UNDERSCORE):
+            return 0
+        j += 1
+    return 0
+
+
+@inlined_kernel
+def put_underscore(page, p, o):  # type: ignore[no-untyped-def]
+    """Writes the `_` at p, unless it starts a behaviour switch."""
+    j = switch_end(page.text, p, page.state[STATE_LIMIT])
+    if j > 0:
+        return j, o
+    return p + 1, put_byte(page.out, o, UNDERSCORE)
+
+
+@lean_kernel
+def run_end(page, p, e):  # type: ignore[no-untyped-def]
+    """The end of the run of braces or brackets at p, or where in it a construct starts.
+
+    e: the first event that does not start before p.
+    """
+    text, events = page.text, page.events
+    limit = page.state[STATE_LIMIT]
+    j = p
+    while j < limit and text[j] == text[p]:
+        while e < page.used and (events[e].start < j or (events[e].start == j and events[e].end < 0)):
+            e += 1
+        if j > p and e < page.used and events[e].start == j:
+            break
+        j += 1
+    return j
+
+
+@inlined_kernel
+def put_unclosed_brackets(page, p, o, j, tables):  # type: ignore[no-untyped-def]
+    """Passes over the brackets text[p:j], which open nothing; a file link drops its line, options, caption and all."""
+    text = page.text
+    if j - p == 1:
+        return j, put_byte(page.out, o, OPEN_BRACKET)
+    if page.state[STATE_DEPTH] == 0:
+        colon = j
+        stop = min(page.state[STATE_LIMIT], j + LONGEST_PREFIX)
+        while colon < stop and text[colon] != COLON and text[colon] != NEWLINE:
+            colon += 1
+        if text[colon] == COLON and namespace_of(text, j, colon, tables) == NAMESPACE_FILE:
+            page.state[STATE_LINE_KIND] = LINE_DROPPED
+    return j, o
+
+
+@inlined_kernel
+def put_unclosed_braces(page, p, o, j):  # type: ignore[no-untyped-def]
+    """Passes over the braces text[p:j], which open nothing; at the start of a line they drop it.
+
+    They are what is left of a template or of a table that is never closed.
+    """
+    single = j - p == 1
+    if not single or page.text[p + 1] == PIPE:
+        if page.state[STATE_DEPTH] == 0 and line_is_blank(page, o):
+            page.state[STATE_LINE_KIND] = LINE_DROPPED
+    return j, put_byte(page.out, o, OPEN_BRACE) if single else o
+
+
+@lean_kernel
+def put_unpaired(page, p, o, e, tables):  # type: ignore[no-untyped-def]
+    """Writes what the byte at p stands for, which may start a construct but does not; e: the first event from p on."""
+    c = page.text[p]
+    if c == LESS_THAN:
+        return put_tag(page.text, p, page.state[STATE_LIMIT], page.out, o, page.state[STATE_DEPTH], tables)
+    if c == OPEN_BRACKET:
+        return put_unclosed_brackets(page, p, o, run_end(page, p, e), tables)
+    if c == OPEN_BRACE:
+        return put_unclosed_braces(page, p, o, run_end(page, p, e))
+    return p + 1, put_byte(page.out, o, c)
+
+
+@inlined_kernel
+def put_template(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Enters the template call that event e is, if there is a rule for it; else drops it."""
+    state, frames = page.state, page.frames
+    event = page.events[e]
+    program, p = find_template(page.text, np.int64(event.inner_start), np.int64(event.inner_end), tables)
+    if program < 0 or state[STATE_RULES] >= MAX_RULE_DEPTH:
+        return np.int64(event.end), put_mark(page.out, o)
+    depth = state[STATE_DEPTH]
+    enter_range(page, np.int64(event.inner_end), np.int64(event.end))
+    frames[depth].kind = FRAME_TEMPLATE
+    frames[depth].output = o
+    frames[depth].program = program
+    frames[depth].first_argument = state[STATE_ARGUMENTS]
+    frames[depth].argument = -1
+    frames[depth].position = 1
+    state[STATE_RULES] += 1
+    if page.text[p] == COLON and p < event.inner_end:
+        # A parser function's first argument follows its colon.
+        begin_argument(page, depth, o)
+        p += 1
+    return p, o
+
+
+@inlined_kernel
+def put_link(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Enters what the internal link that event e is shows."""
+    event = page.events[e]
+    start, end = link_shows(page.text, np.int64(event.inner_start), np.int64(event.inner_end), tables)
+    if start < 0:
+        return np.int64(event.end), put_mark(page.out, o)
+    enter_range(page, end, np.int64(event.end))
+    return start, o
+
+
+@inlined_kernel
+def put_shown(page, o, e, start, end):  # type: ignore[no-untyped-def]
+    """Enters the range of the page that the construct that event e is shows, unless it is empty."""
+    if start >= end:
+        return np.int64(page.events[e].end), put_mark(page.out, o)
+    enter_range(page, end, np.int64(page.events[e].end))
+    return start, o
+
+
+@inlined_kernel
+def put_table(page, o, e):  # type: ignore[no-untyped-def]
+    """Drops the table or the hidden element that event e is. Only elements that stand within a line leave it whole."""
+    if page.events[e].tag == TAG_INLINE:
+        o = put_mark(page.out, o)
+    else:
+        o = put_byte(page.out, o, NEWLINE if page.state[STATE_DEPTH] == 0 else SPACE)
+    return np.int64(page.events[e].end), o
+
+
+@inlined_kernel
+def put_literal_text(text, p, end, out, o, tables):  # type: ignore[no-untyped-def]
+    """Writes the content text[p:end] of `<nowiki>`, in which only entities mean something; the output's end."""
+    while p < end:
+        if text[p] == AMPERSAND:
+            p, o = put_entity(text, p, end, out, o, tables)
+        else:
+            o = put_byte(out, o, SPACE if text[p] == NEWLINE else text[p])
+            p += 1
+    return o
+
+
+@inlined_kernel
+def put_math(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Writes the formula that event e is, unless it has a line to itself: then it is no part of a sentence."""
+    text = page.text
+    end = np.int64(page.events[e].end)
+    j = end
+    while text[j] == SPACE or text[j] == COMMA or text[j] == PERIOD or text[j] == COLON or text[j] == SEMICOLON:
+        j += 1
+    blank = line_is_blank(page, o)
+    if blank and page.state[STATE_DEPTH] == 0 and (text[j] == NEWLINE or j >= page.n):
+        return j, put_mark(page.out, o)
+    inner, inner_end = np.int64(page.events[e].inner_start), np.int64(page.events[e].inner_end)
+    after = put_formula(text, inner, inner_end, page.out, o, tables)
+    return end, after if after > o else put_mark(page.out, o)
+
+
+@inlined_kernel
+def put_raw(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Writes what the extension tag that event e is shows."""
+    event = page.events[e]
+    if event.tag == TAG_MATH:
+        return put_math(page, o, e, tables)
+    if event.tag == TAG_LITERAL:
+        start, end = np.int64(event.inner_start), np.int64(event.inner_end)
+        return np.int64(event.end), put_literal_text(page.text, start, end, page.out, o, tables)
+    return np.int64(event.end), put_mark(page.out, o)
+
+
+@inlined_kernel
+def put_comment(page, o, e):  # type: ignore[no-untyped-def]
+    """Drops the comment that event e is; one that has its lines to itself leaves none."""
+    text, state = page.text, page.state
+    p = np.int64(page.events[e].end)
+    if state[STATE_DEPTH] == 0 and o == state[STATE_LINE_START]:
+        j = p
+        while text[j] == SPACE or text[j] == TAB:
+            j += 1
+        if text[j] == NEWLINE and j < page.n:
+            p = start_line(page, j + 1)
+            if state[STATE_LINE_KIND] != LINE_PROSE and o > 0:
+                page.out[o - 1] = NEWLINE
+            return p, o
+    return p, put_mark(page.out, o)
+
+
+@lean_kernel
+def put_construct(page, o, e, tables):  # type: ignore[no-untyped-def]
+    """Writes or enters the construct that event e is."""
+    event = page.events[e]
+    start, end = np.int64(event.inner_start), np.int64(event.inner_end)
+    if event.kind == EVENT_TEMPLATE:
+        return put_template(page, o, e, tables)
+    if event.kind == EVENT_LINK:
+        return put_link(page, o, e, tables)
+    if event.kind == EVENT_EXTERNAL:
+        return put_shown(page, o, e, external_shows(page.text, start, end), end)
+    if event.kind == EVENT_TABLE:
+        return put_table(page, o, e)
+    if event.kind == EVENT_RAW:
+        return put_raw(page, o, e, tables)
+    if event.kind == EVENT_COMMENT:
+        return put_comment(page, o, e)
+    if event.kind == EVENT_VARIANT:
+        start, end = variant_shows(page.text, start, end, tables)
+        return put_shown(page, o, e, start, end)
+    # EVENT_PARAMETER
+    return np.int64(event.end), put_mark(page.out, o)
+
+
+@inlined_kernel
+def put_possible_construct(page, p, o, tables):  # type: ignore[no-untyped-def]
+    """Writes or enters the construct that starts at p, if the first pass found one; else writes the byte."""
+    events, state = page.events, page.state
+    e = state[STATE_EVENT]
+    while e < page.used and events[e].start < p:
+        e += 1
+    state[STATE_EVENT] = e
+    if e >= page.used or events[e].start != p or events[e].end < 0 or events[e].end > state[STATE_LIMIT]:
+        return put_unpaired(page, p, o, e, tables)
+    if state[STATE_DEPTH] >= MAX_FRAMES - 1:
+        return np.int64(events[e].end), put_mark(page.out, o)
+    return put_construct(page, o, e, tables)
+
+
+@inlined_kernel
+def put_markup(page, p, o, tables):  # type: ignore[no-untyped-def]
+    """Writes what stands for the byte at p, which is one that means something in wikitext."""
+    c = page.text[p]
+    if c == NEWLINE:
+        return put_inner_newline(page, p, o)
+    if c == APOSTROPHE:
+        return put_apostrophes(page, p, o)
+    if c == AMPERSAND:
+        return put_entity(page.text, p, page.state[STATE_LIMIT], page.out, o, tables)
+    if c == PIPE:
+        return p + 1, put_pipe(page, o)
+    if c == EQUALS:
+        return p + 1, put_equals(page, o)
+    if c == CLOSE_BRACKET or c == CLOSE_BRACE:
+        return put_stray_closer(page, p, o, c)
+    if c == UNDERSCORE:
+        return put_underscore(page, p, o)
+    if c == MARK or c == CARRIAGE_RETURN:
+        return p + 1, o
+    return put_possible_construct(page, p, o, tables)
+
+
+@lean_kernel
+def put_page(page, title, tables):  # type: ignore[no-untyped-def]
+    """Writes the text of a page; the number of bytes written."""
+    text, n, out, state = page.text, page.n, page.out, page.state
+    classes = tables.render_class
+    o = n - n
+    p = start_line(page, o)
+    while True:
+        limit = state[STATE_LIMIT]
+        if p >= limit and state[STATE_DEPTH] > 0:
+            p, o = leave_frame(page, o, title, tables)
+        elif p >= n or (text[p] == NEWLINE and state[STATE_DEPTH] == 0):
+            at_end = p >= n
+            p, o = finish_line(page, p, o, tables)
+            if at_end:
+                return o
+        elif classes[text[p]] == 0:
+            while p < limit and classes[text[p]] == 0:
+                out[o] = text[p]
+                o += 1
+                p += 1
+        else:
+            p, o = put_markup(page, p, o, tables)
+
+
+@inlined_kernel
+def render(text, n, events, used, title, tables, out):  # type: ignore[no-untyped-def]
+    """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
+
+    text: uint8[n + PADDING]. events, used: what `structure` gives. title: uint8, of the page. In what is written lines
+    end with a newline, MARK stands where something was dropped, and white space is not yet collapsed.
+    """
+    frames = np.empty(MAX_FRAMES, FRAME)
+    arguments = np.empty(MAX_ARGUMENTS, ARGUMENT)
+    state = np.zeros(STATES, np.int64)
+    state[STATE_STRAY_BOLD] = -1
+    state[STATE_LIMIT] = n
+    return put_page(Page(text, n, events, used, out, frames, arguments, state), title, tables)

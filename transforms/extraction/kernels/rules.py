@@ -1,0 +1,516 @@
+"""Evaluates the rules of templates: finds a call's program, and runs it over the call's arguments.
+
+The arguments of a call are already rendered, one behind another in the output, and the program writes behind them;
+`render` then moves what it wrote to where the call starts.
+
+A function that writes takes the output's end `o` and returns the new one, or -1 if there is no room up to `room`: then
+the call gives nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transforms.extraction.kernels.tables import (
+    CASED,
+    DOMAIN_FUNCTION,
+    DOMAIN_NAMESPACE,
+    DOMAIN_TABLES,
+    DOMAIN_TEMPLATE,
+    FLAG_BRACKET,
+    FLAG_START,
+    FORMAT_FIRST_LOWER,
+    FORMAT_FIRST_UPPER,
+    FORMAT_INTEGER,
+    FORMAT_LOWER,
+    FORMAT_NUMBER,
+    FORMAT_SUPERSCRIPT,
+    FORMAT_TABLES,
+    FORMAT_UPPER,
+    MAX_TARGET,
+    NAMESPACE_TEMPLATE,
+    OP_ABSENT,
+    OP_AGE,
+    OP_END,
+    OP_EQUAL,
+    OP_FLAG,
+    OP_IN_TABLE,
+    OP_JOIN,
+    OP_JUMP,
+    OP_LITERAL,
+    OP_TEST,
+    OP_TITLE,
+    OP_VALUE,
+    SETTING_DAY,
+    SETTING_DECIMAL_LENGTH,
+    SETTING_DECIMAL_OFFSET,
+    SETTING_GROUP_FROM,
+    SETTING_GROUP_LENGTH,
+    SETTING_GROUP_OFFSET,
+    SETTING_MONTH,
+    SETTING_YEAR,
+    Tables,
+    find,
+)
+from transforms.extraction.kernels.text import (
+    MINUS_SIGN,
+    SUPERSCRIPT_MINUS,
+    copy,
+    is_blank,
+    is_digit,
+    put_code_point,
+    put_integer,
+    put_superscript,
+    put_word,
+    read_integer,
+    three_bytes,
+    trim,
+    utf8,
+)
+from transforms.kernels import inlined_kernel, lean_kernel
+from transforms.kernels.ascii import (
+    CLOSE_PAREN,
+    COLON,
+    LESS_THAN,
+    NEWLINE,
+    NOT_ASCII,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    OPEN_PAREN,
+    PERIOD,
+    PIPE,
+    SPACE,
+    TAB,
+    UNDERSCORE,
+    ZERO,
+)
+
+MAX_ARGUMENTS = 4096  # of all calls that are open at once
+MAX_COLONS = 4  # prefixes tried in a template's name
+LONGEST_AGE = 12  # bytes of output that an age may take
+GROUP = 3  # digits between two thousands separators
+BRACKET_DISTANCE = 200  # bytes before a call in which an open bracket is looked for
+
+# An argument of a call: where its value stands in the output, where its name does (-1: it has none), and its number,
+# which is what its name says or its place among those without a name (-1: the name is no number).
+ARGUMENT = np.dtype(
+    [
+        ("start", np.int32),
+        ("end", np.int32),
+        ("name_start", np.int32),
+        ("name_end", np.int32),
+        ("number", np.int32),
+    ]
+)
+
+# What leads bytes of UTF-8 that hold a character below CASED, of two bytes.
+FIRST_OF_TWO = 0xC2
+FIRST_NOT_CASED = 0xC0 | (CASED >> 6)
+
+FULLWIDTH_OPEN_PAREN = utf8("（")
+FULLWIDTH_CLOSE_PAREN = utf8("）")
+
+
+class Call(NamedTuple):
+    """A template call whose rule is evaluated: its arguments are the rows [first, last) of `arguments`."""
+
+    tables: Tables
+    arguments: NDArray[np.void]  # ARGUMENT[MAX_ARGUMENTS]
+    first: int
+    last: int
+    out: NDArray[np.uint8]
+    room: int  # the rule may write up to here
+    title: NDArray[np.uint8]  # the page's
+    flags: int  # FLAG_*
+
+
+@inlined_kernel
+def has_name(call, a, place):  # type: ignore[no-untyped-def]
+    """True if the name of argument `a` is the one whose offset in the pool and length stand at `place` in the code."""
+    argument = call.arguments[a]
+    offset = call.tables.code[place]
+    length = call.tables.code[place + 1]
+    if argument.name_start < 0 or argument.name_end - argument.name_start != length:
+        return False
+    for k in range(length):
+        if call.tables.pool[offset + k] != call.out[argument.name_start + k]:
+            return False
+    return True
+
+
+@lean_kernel
+def find_argument(call, selector):  # type: ignore[no-untyped-def]
+    """(start, end) in the output of the argument a selector names, trimmed; an empty range if it is not given.
+
+    A selector is a number from 1, or minus one minus the place in `code` where the offset and the length of the
+    argument's name stand. The last argument of a name counts.
+    """
+    for a in range(call.last - 1, call.first - 1, -1):
+        if call.arguments[a].number == selector if selector > 0 else has_name(call, a, -1 - selector):
+            return trim(call.out, np.int64(call.arguments[a].start), np.int64(call.arguments[a].end))
+    return 0, 0
+
+
+@lean_kernel
+def read_argument(call, selector):  # type: ignore[no-untyped-def]
+    """The integer that an argument is; -1 if it is none."""
+    start, end = find_argument(call, selector)
+    return read_integer(call.out, start, end)
+
+
+@inlined_kernel
+def put_number(tables, out, o, room, start, end):  # type: ignore[no-untyped-def]
+    """Writes the number out[start:end] with its digits grouped; other text as it is; -1 without room."""
+    settings = tables.settings
+    first = start
+    while first < end and not is_digit(out[first]):
+        first += 1
+    after = first
+    while after < end and is_digit(out[after]):
+        after += 1
+    digits = after - first
+    if o + (end - start) + digits * 2 > room:
+        return -1
+    o = copy(out, start, first, out, o)
+    for k in range(first, after):
+        if k > first and (after - k) % GROUP == 0 and digits >= settings[SETTING_GROUP_FROM]:
+            separator = settings[SETTING_GROUP_OFFSET]
+            o = copy(tables.pool, separator, separator + settings[SETTING_GROUP_LENGTH], out, o)
+        out[o] = out[k]
+        o += 1
+    if digits > 0 and after < end and out[after] == PERIOD:
+        separator = settings[SETTING_DECIMAL_OFFSET]
+        o = copy(tables.pool, separator, separator + settings[SETTING_DECIMAL_LENGTH], out, o)
+        after += 1
+    return copy(out, after, end, out, o)
+
+
+@lean_kernel
+def put_cased(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
+    """Writes out[start:end] in upper or lower case, all of it or its first letter; -1 without room."""
+    if o + (end - start) > room:
+        return -1
+    upper = form == FORMAT_UPPER or form == FORMAT_FIRST_UPPER
+    whole = form == FORMAT_UPPER or form == FORMAT_LOWER
+    i = start
+    while i < end:
+        c = out[i]
+        if whole or i == start:
+            if c < NOT_ASCII:
+                out[o] = tables.upper[c] if upper else tables.lower[c]
+                o += 1
+                i += 1
+                continue
+            if FIRST_OF_TWO <= c < FIRST_NOT_CASED and i + 1 < end:
+                code = ((c & 0x1F) << 6) | (out[i + 1] & 0x3F)
+                o = put_code_point(out, o, np.int64(tables.upper[code] if upper else tables.lower[code]))
+                i += 2
+                continue
+        out[o] = c
+        o += 1
+        i += 1
+    return o
+
+
+@inlined_kernel
+def put_exponent(out, o, room, start, end):  # type: ignore[no-untyped-def]
+    """Writes out[start:end] with its digits and signs as superscript characters; -1 without room."""
+    if o + 3 * (end - start) > room:
+        return -1
+    k = start
+    while k < end:
+        if k + 2 < end and three_bytes(out, k) == MINUS_SIGN:
+            o = put_code_point(out, o, np.int64(SUPERSCRIPT_MINUS))
+            k += 3
+        else:
+            o = put_superscript(out, o, out[k])
+            k += 1
+    return o
+
+
+@lean_kernel
+def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
+    """Writes out[start:end] under one of the formats FORMAT_*; -1 without room."""
+    if form == FORMAT_NUMBER:
+        return put_number(tables, out, o, room, start, end)
+    if FORMAT_LOWER <= form <= FORMAT_FIRST_LOWER:
+        return put_cased(tables, form, out, o, room, start, end)
+    if form == FORMAT_SUPERSCRIPT:
+        return put_exponent(out, o, room, start, end)
+    if form == FORMAT_INTEGER:
+        while start < end - 1 and out[start] == ZERO:
+            start += 1
+    if form >= FORMAT_TABLES:
+        row = find(tables, np.int64(DOMAIN_TABLES + form - FORMAT_TABLES), out, start, end)
+        if row >= 0:
+            return -1 if o + tables.words[row].second > room else put_word(tables, row, out, o)
+    if o + (end - start) > room:
+        return -1
+    return copy(out, start, end, out, o)
+
+
+@inlined_kernel
+def put_literal(call, offset, length, o):  # type: ignore[no-untyped-def]
+    """Writes a string of the pool."""
+    if o + length > call.room:
+        return -1
+    return copy(call.tables.pool, offset, offset + length, call.out, o)
+
+
+@inlined_kernel
+def put_value(call, pc, o):  # type: ignore[no-untyped-def]
+    """OP_VALUE: writes the first of some arguments that is not empty."""
+    code = call.tables.code
+    for k in range(code[pc + 2]):
+        start, end = find_argument(call, code[pc + 3 + k])
+        if end > start:
+            return put_formatted(call.tables, code[pc + 1], call.out, o, call.room, start, end)
+    return o
+
+
+@inlined_kernel
+def last_number(call):  # type: ignore[no-untyped-def]
+    """The highest number of an argument that is not empty; 0 if there is none."""
+    highest = np.int64(0)
+    for a in range(call.first, call.last):
+        number = np.int64(call.arguments[a].number)
+        if highest < number < MAX_ARGUMENTS:
+            start, end = trim(call.out, np.int64(call.arguments[a].start), np.int64(call.arguments[a].end))
+            if end > start:
+                highest = number
+    return highest
+
+
+@inlined_kernel
+def put_joined(call, pc, o):  # type: ignore[no-untyped-def]
+    """OP_JOIN: writes the numbered arguments that are not empty, with separators between them."""
+    code = call.tables.code
+    out = call.out
+    from_number = code[pc + 1]
+    step = code[pc + 2]
+    last = last_number(call)
+    is_first = True
+    # Positional arguments stand in their order in almost every call, so one sweep over them is enough.
+    for a in range(call.first, call.last):
+        number = call.arguments[a].number
+        if number < from_number or (number - from_number) % step != 0:
+            continue
+        start, end = trim(out, np.int64(call.arguments[a].start), np.int64(call.arguments[a].end))
+        if end <= start:
+            continue
+        place = pc + 5 if number == last else pc + 3
+        separator, length = np.int64(code[place]), np.int64(code[place + 1])
+        if o + length + (end - start) > call.room:
+            return -1
+        if not is_first:
+            o = copy(call.tables.pool, separator, separator + length, out, o)
+        o = copy(out, start, end, out, o)
+        is_first = False
+    return o
+
+
+@inlined_kernel
+def put_age(call, pc, o):  # type: ignore[no-untyped-def]
+    """OP_AGE: writes the full years between two dates; nothing if one of the years is missing."""
+    code = call.tables.code
+    settings = call.tables.settings
+    year = read_argument(call, code[pc + 1])
+    month = read_argument(call, code[pc + 2])
+    day = read_argument(call, code[pc + 3])
+    to_year = settings[SETTING_YEAR]
+    to_month = settings[SETTING_MONTH]
+    to_day = settings[SETTING_DAY]
+    if code[pc + 4] != 0:
+        to_year = read_argument(call, code[pc + 4])
+        to_month = read_argument(call, code[pc + 5])
+        to_day = read_argument(call, code[pc + 6])
+    if year < 0 or to_year < year:
+        return o
+    age = to_year - year
+    if month > 0 and to_month > 0 and (to_month < month or (to_month == month and to_day < day)):
+        age -= 1
+    if age < 0:
+        return o
+    return -1 if o + LONGEST_AGE > call.room else put_integer(call.out, o, age)
+
+
+@inlined_kernel
+def is_given(call, pc):  # type: ignore[no-untyped-def]
+    """OP_TEST: true if one of some arguments is not empty."""
+    code = call.tables.code
+    for k in range(code[pc + 2]):
+        start, end = find_argument(call, code[pc + 3 + k])
+        if end > start:
+            return True
+    return False
+
+
+@inlined_kernel
+def is_equal(call, pc):  # type: ignore[no-untyped-def]
+    """OP_EQUAL: true if an argument is a string of the pool, in any case."""
+    code = call.tables.code
+    start, end = find_argument(call, code[pc + 2])
+    if end - start != code[pc + 4]:
+        return False
+    for k in range(end - start):
+        if call.tables.fold[call.out[start + k]] != call.tables.pool[code[pc + 3] + k]:
+            return False
+    return True
+
+
+@inlined_kernel
+def after_test(call, op, pc):  # type: ignore[no-untyped-def]
+    """Where the program goes on behind a test or a jump at `pc`; -1 for an operation that there is not."""
+    code = call.tables.code
+    holds = False
+    size = np.int64(3)
+    if op == OP_TEST:
+        holds = is_given(call, pc)
+        size = 3 + np.int64(code[pc + 2])
+    elif op == OP_ABSENT:
+        start, end = find_argument(call, code[pc + 2])
+        holds = end <= start
+    elif op == OP_EQUAL:
+        holds = is_equal(call, pc)
+        size = np.int64(5)
+    elif op == OP_IN_TABLE:
+        start, end = find_argument(call, code[pc + 2])
+        holds = end > start and find(call.tables, np.int64(code[pc + 3]), call.out, start, end) >= 0
+        size = np.int64(4)
+    elif op == OP_FLAG:
+        holds = (call.flags & code[pc + 2] != 0) == (code[pc + 3] != 0)
+        size = np.int64(4)
+    elif op != OP_JUMP:
+        return -1
+    return pc + size if holds else np.int64(code[pc + 1])
+
+
+@inlined_kernel
+def evaluate(call, program, o):  # type: ignore[no-untyped-def]
+    """Runs a rule's program, which starts at `program` in the code."""
+    code = call.tables.code
+    pc = program
+    while o >= 0 and pc >= 0:
+        op = code[pc]
+        if op == OP_END:
+            return o
+        if op == OP_LITERAL:
+            o = put_literal(call, np.int64(code[pc + 1]), np.int64(code[pc + 2]), o)
+            pc += 3
+        elif op == OP_VALUE:
+            o = put_value(call, pc, o)
+            pc += 3 + code[pc + 2]
+        elif op == OP_JOIN:
+            o = put_joined(call, pc, o)
+            pc += 7
+        elif op == OP_AGE:
+            o = put_age(call, pc, o)
+            pc += 7
+        elif op == OP_TITLE:
+            o = -1 if o + len(call.title) > call.room else copy(call.title, np.int64(0), len(call.title), call.out, o)
+            pc += 1
+        else:
+            pc = after_test(call, op, pc)
+    return o
+
+
+@inlined_kernel
+def open_argument(arguments, a, o):  # type: ignore[no-untyped-def]
+    """Starts argument `a` at output position o."""
+    arguments[a].start = o
+    arguments[a].end = o
+    arguments[a].name_start = -1
+    arguments[a].name_end = -1
+    arguments[a].number = -1
+
+
+@lean_kernel
+def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-def]
+    """Ends argument `a` at output position o. `position` is the number it has if it is unnamed; returns the next."""
+    arguments[a].end = o
+    if arguments[a].name_start < 0:
+        arguments[a].number = position
+        return position + 1
+    start, end = trim(out, np.int64(arguments[a].name_start), np.int64(arguments[a].name_end))
+    arguments[a].name_start = start
+    arguments[a].name_end = end
+    arguments[a].number = read_integer(out, start, end)
+    return position
+
+
+@lean_kernel
+def where_called(out, line_start, start, blank):  # type: ignore[no-untyped-def]
+    """FLAG_* of a template whose text goes to `start`, its line's text starting at line_start.
+
+    blank: whether nothing but white space and marks stands between the two.
+    """
+    flags = FLAG_START if blank else 0
+    closed = 0
+    i = start - 1
+    stop = max(line_start, start - BRACKET_DISTANCE)
+    while i >= stop and out[i] != NEWLINE:
+        c = three_bytes(out, i - 2) if out[i] >= NOT_ASCII and i >= 2 else np.int64(out[i])
+        if c == CLOSE_PAREN or c == FULLWIDTH_CLOSE_PAREN:
+            closed += 1
+        elif c == OPEN_PAREN or c == FULLWIDTH_OPEN_PAREN:
+            if closed == 0:
+                flags |= FLAG_BRACKET
+                break
+            closed -= 1
+        i -= 1
+    return flags
+
+
+@inlined_kernel
+def is_exact_name(tables, row, text, start, length):  # type: ignore[no-untyped-def]
+    """True unless the template of this row of `words` has a name whose case matters, and another one stands here."""
+    exact = tables.words[row].second
+    if exact == 0:
+        return True
+    for k in range(length):
+        if tables.pool[exact - 1 + k] != text[start + k]:
+            return False
+    return True
+
+
+@lean_kernel
+def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
+    """(program, where the arguments start) of the template call whose content is text[start:end]; -1 if no rule.
+
+    The program is found under the name up to the first `|`, or for a parser function up to the first `:`. A
+    namespace prefix and `subst:` are passed over.
+    """
+    words = tables.words
+    while start < end:
+        c = text[start]
+        if not (c == SPACE or c == NEWLINE or c == TAB or c == UNDERSCORE):
+            break
+        start += 1
+    j = start
+    colons = 0
+    stop = min(end, start + MAX_TARGET)
+    while j < stop:
+        c = text[j]
+        if c == PIPE or c == OPEN_BRACE or c == OPEN_BRACKET or c == LESS_THAN:
+            break
+        if c == COLON and colons < MAX_COLONS:
+            colons += 1
+            row = find(tables, np.int64(DOMAIN_FUNCTION), text, start, j)
+            if row >= 0:
+                return np.int64(words[row].value), j
+            row = find(tables, np.int64(DOMAIN_NAMESPACE), text, start, j)
+            if row >= 0 and words[row].value == NAMESPACE_TEMPLATE:
+                start = j + 1
+        j += 1
+    if j >= stop and j < end:
+        return -1, j
+    name_end = j
+    while name_end > start and (is_blank(text[name_end - 1]) or text[name_end - 1] == UNDERSCORE):
+        name_end -= 1
+    while start < name_end and is_blank(text[start]):
+        start += 1
+    row = find(tables, np.int64(DOMAIN_TEMPLATE), text, start, name_end)
+    if row < 0 or not is_exact_name(tables, row, text, start, name_end - start):
+        return -1, j
+    return np.int64(words[row].value), j

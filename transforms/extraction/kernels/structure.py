@@ -1,0 +1,556 @@
+"""First pass: finds every construct of a page that has a closing mark, and where it ends.
+
+Openers wait on a stack until their closing mark comes; each also has a row of `events` from the start, so that the
+rows stand in the order of their first bytes, which is how the second pass meets them. An opener that is never closed
+keeps `end` -1.
+
+The pass takes linear time: each byte is looked at once, and each opener is put on the stack and taken off it once. The
+searches for the end of a comment or an extension tag look ahead; one that fails is not made again for the same tag.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transforms.extraction.kernels.tables import (
+    DOMAIN_TAG,
+    TAG_HIDDEN,
+    TAG_LITERAL,
+    TAG_MATH,
+    TAG_REFERENCE,
+    TAG_TABLE,
+    find,
+)
+from transforms.extraction.kernels.tags import closing_tag, is_hidden, starts_comment, tag_end, tag_name_end
+from transforms.extraction.kernels.text import has_word, is_letter, skip
+from transforms.kernels import inlined_kernel, lean_kernel
+from transforms.kernels.ascii import (
+    ASTERISK,
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    EXCLAMATION,
+    GREATER_THAN,
+    HASH,
+    HYPHEN,
+    LESS_THAN,
+    NEWLINE,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    PIPE,
+    SLASH,
+    SPACE,
+    TAB,
+)
+
+MAX_RUN = 8  # braces or brackets of one run that can open something; more are literal
+MAX_VARIANTS = 8  # `-{` open at once
+TAG_NUMBERS = 256
+
+# One possible construct: [start, end) are its bytes, with its marks; `end` is -1 while it is not closed. What it
+# contains is [inner_start, inner_end); comments and tables have none. `tag` is TAG_*, of tables and raw elements.
+EVENT = np.dtype(
+    [
+        ("start", np.int32),
+        ("end", np.int32),
+        ("kind", np.int32),
+        ("inner_start", np.int32),
+        ("inner_end", np.int32),
+        ("tag", np.int32),
+    ]
+)
+
+# EVENT.kind. Braces and brackets of a run get theirs when they are closed.
+EVENT_OPEN = 0
+EVENT_TEMPLATE = 1
+EVENT_PARAMETER = 2
+EVENT_LINK = 3
+EVENT_EXTERNAL = 4
+EVENT_TABLE = 5  # a table, or another element that is dropped with its content
+EVENT_RAW = 6  # an extension tag, whose content is not wikitext
+EVENT_COMMENT = 7
+EVENT_VARIANT = 8
+
+# An opener on the stack: STACK_*, its first byte, how many marks of its run are left, the last row of `events` that
+# belongs to it. Of elements also the number of their tag, and of those that hide their content (and of those of the
+# same tag inside them) STATE_HIDDEN as it was before.
+OPENER = np.dtype(
+    [
+        ("kind", np.int32),
+        ("start", np.int32),
+        ("run", np.int32),
+        ("event", np.int32),
+        ("tag", np.int32),
+        ("hidden_before", np.int32),
+    ]
+)
+
+STACK_BRACE = 0
+STACK_BRACKET = 1
+STACK_EXTERNAL = 2
+STACK_TABLE = 3
+STACK_VARIANT = 4
+STACK_TABLE_TAG = 5  # the kinds from here on are elements
+STACK_HIDDEN = 6
+STACK_NESTED = 7  # an element of the same tag inside a hidden one
+STACK_KINDS = 8
+
+STATE_USED = 0  # rows of `events`
+STATE_DEPTH = 1  # openers on the stack
+STATE_HIDDEN = 2  # one more than the place on the stack of the innermost STACK_HIDDEN or STACK_NESTED; 0: none
+STATE_LINE = 3  # the position of the last newline
+STATE_NO_COMMENT_END = 4  # 1 once no `-->` was found
+STATES = 5
+
+# What an external link can start with, one a row, zeros behind it (https://www.mediawiki.org/wiki/Help:Links).
+_PROTOCOLS = (b"//", b"http://", b"https://", b"ftp://", b"ftps://", b"mailto:", b"irc:", b"news:")
+PROTOCOLS = np.array([list(name.ljust(9, b"\0")) for name in _PROTOCOLS], np.uint8)
+PROTOCOL_LENGTHS = (PROTOCOLS != 0).sum(axis=1)
+
+
+class Scan(NamedTuple):
+    """What the first pass works on."""
+
+    text: NDArray[np.uint8]
+    n: int
+    events: NDArray[np.void]  # EVENT[room]
+    stack: NDArray[np.void]  # OPENER[room]
+    counts: NDArray[np.int64]  # [STACK_KINDS], openers on the stack by kind
+    unclosed: NDArray[np.bool_]  # [TAG_NUMBERS], by number of the tag: no closing tag further on
+    state: NDArray[np.int64]  # [STATES]
+
+
+class Tag(NamedTuple):
+    """A tag: its first byte, its name's bytes, TAG_* and its number."""
+
+    start: int
+    name: int
+    name_end: int
+    kind: int
+    number: int
+
+
+@lean_kernel
+def starts_line(text, i):  # type: ignore[no-untyped-def]
+    """True if only indentation stands between position i and the start of its line."""
+    i -= 1
+    while i >= 0:
+        c = text[i]
+        if not (c == SPACE or c == COLON or c == ASTERISK or c == HASH or c == TAB):
+            break
+        i -= 1
+    return i < 0 or text[i] == NEWLINE
+
+
+@lean_kernel
+def starts_url(text, i):  # type: ignore[no-untyped-def]
+    """True if a protocol that MediaWiki links stands at i."""
+    for row in range(len(PROTOCOL_LENGTHS)):
+        if has_word(text, i, PROTOCOLS[row, : PROTOCOL_LENGTHS[row]]):
+            return True
+    return False
+
+
+@lean_kernel
+def count_openers(text, n, classes):  # type: ignore[no-untyped-def]
+    """One more than the constructs that can start in text[:n], as `structure` counts them."""
+    room = 1
+    i = 0
+    while i < n:
+        c = text[i]
+        if classes[c] == 0:
+            i += 1
+        elif c == OPEN_BRACE or c == OPEN_BRACKET:
+            j = skip(text, i, n, c)
+            if j - i > 1:
+                room += min(j - i, MAX_RUN) // 2
+            elif text[j] != SPACE and text[j] != NEWLINE:
+                room += 1
+            i = j
+        else:
+            if c == LESS_THAN:
+                room += is_letter(text[i + 1]) or text[i + 1] == EXCLAMATION
+            elif c == HYPHEN:
+                room += text[i + 1] == OPEN_BRACE
+            i += 1
+    return room
+
+
+@inlined_kernel
+def add_event(scan, start, kind):  # type: ignore[no-untyped-def]
+    """Adds a construct that is not closed yet; its row."""
+    row = scan.state[STATE_USED]
+    scan.events[row].start = start
+    scan.events[row].end = -1
+    scan.events[row].kind = kind
+    scan.state[STATE_USED] = row + 1
+    return row
+
+
+@inlined_kernel
+def close_event(scan, row, end, inner_start, inner_end):  # type: ignore[no-untyped-def]
+    """Closes a construct."""
+    scan.events[row].end = end
+    scan.events[row].inner_start = inner_start
+    scan.events[row].inner_end = inner_end
+
+
+@inlined_kernel
+def push(scan, kind, start, row):  # type: ignore[no-untyped-def]
+    """Puts an opener on the stack; its place there."""
+    top = scan.state[STATE_DEPTH]
+    scan.stack[top].kind = kind
+    scan.stack[top].start = start
+    scan.stack[top].event = row
+    scan.counts[kind] += 1
+    scan.state[STATE_DEPTH] = top + 1
+    return top
+
+
+@lean_kernel
+def unwind(scan, to):  # type: ignore[no-untyped-def]
+    """Takes openers off the stack until `to` are left."""
+    depth = scan.state[STATE_DEPTH]
+    while depth > to:
+        depth -= 1
+        kind = scan.stack[depth].kind
+        scan.counts[kind] -= 1
+        if kind == STACK_HIDDEN or kind == STACK_NESTED:
+            scan.state[STATE_HIDDEN] = scan.stack[depth].hidden_before
+    scan.state[STATE_DEPTH] = to
+
+
+@lean_kernel
+def below_brackets(scan):  # type: ignore[no-untyped-def]
+    """How many openers lie below the brackets on top of the stack: those never keep another construct from closing."""
+    depth = scan.state[STATE_DEPTH]
+    while depth > 0:
+        kind = scan.stack[depth - 1].kind
+        if kind != STACK_BRACKET and kind != STACK_EXTERNAL:
+            break
+        depth -= 1
+    return depth
+
+
+@inlined_kernel
+def open_run(scan, i, j, kind):  # type: ignore[no-untyped-def]
+    """Opens what the braces or brackets text[i:j] can open: each two of them one construct."""
+    run = min(j - i, MAX_RUN)
+    start = j - run
+    for k in range(run // 2):
+        add_event(scan, start + 2 * k, EVENT_OPEN)
+    top = push(scan, kind, start, scan.state[STATE_USED] - 1)
+    scan.stack[top].run = run
+
+
+@inlined_kernel
+def close_run(scan, top, i, count, kind):  # type: ignore[no-untyped-def]
+    """Closes the innermost construct of a run on the stack, which took `count` marks, with as many marks at i."""
+    stack = scan.stack
+    row = stack[top].event
+    start = stack[top].start + stack[top].run - count
+    scan.events[row].start = start
+    scan.events[row].kind = kind
+    close_event(scan, row, i + count, start + count, i)
+    stack[top].run -= count
+    stack[top].event -= 1
+    if stack[top].run < 2:
+        unwind(scan, top)
+
+
+@inlined_kernel
+def open_braces(scan, i):  # type: ignore[no-untyped-def]
+    """Opens what starts with the `{` at i: a table, templates, parameters; where to go on."""
+    text = scan.text
+    j = skip(text, i, scan.n, OPEN_BRACE)
+    if j - i > 1:
+        open_run(scan, i, j, STACK_BRACE)
+        return j
+    if text[i + 1] != PIPE or text[i + 2] == CLOSE_BRACE or not starts_line(text, i):
+        return j
+    row = add_event(scan, i, EVENT_TABLE)
+    scan.events[row].tag = TAG_TABLE
+    push(scan, STACK_TABLE, i, row)
+    return i + 2
+
+
+@inlined_kernel
+def close_table(scan, i, run):  # type: ignore[no-untyped-def]
+    """Closes a table with the `|}` whose brace, one of a run, is at i; True if it closes one.
+
+    Templates and table elements that are open inside the table keep it open, but a template does not that this run is
+    too short to close.
+    """
+    if scan.counts[STACK_TABLE] == 0 or i == 0 or scan.text[i - 1] != PIPE:
+        return False
+    if not (run == 1 or run == 3 or scan.counts[STACK_BRACE] == 0) or not starts_line(scan.text, i - 1):
+        return False
+    top = scan.state[STATE_DEPTH]
+    while top > 0 and scan.stack[top - 1].kind != STACK_TABLE:
+        kind = scan.stack[top - 1].kind
+        if kind == STACK_TABLE_TAG or (kind == STACK_BRACE and run != 1):
+            return False
+        top -= 1
+    if top == 0:
+        return False
+    scan.events[scan.stack[top - 1].event].end = i + 1
+    unwind(scan, top - 1)
+    return True
+
+
+@inlined_kernel
+def close_variant(scan, j):  # type: ignore[no-untyped-def]
+    """Closes a variant with the `}-` whose hyphen is at j; True if it closes one."""
+    top = below_brackets(scan) - 1
+    if top < 0 or scan.stack[top].kind != STACK_VARIANT:
+        return False
+    row = scan.stack[top].event
+    unwind(scan, top)
+    scan.events[row].end = j + 1
+    scan.events[row].inner_end = j - 1
+    return True
+
+
+@inlined_kernel
+def close_braces(scan, i):  # type: ignore[no-untyped-def]
+    """Closes what the run of `}` at i closes; where to go on."""
+    j = skip(scan.text, i, scan.n, CLOSE_BRACE)
+    run = j - i
+    if close_table(scan, i, run):
+        i += 1
+        run -= 1
+    while run >= 2 and scan.counts[STACK_BRACE] > 0:
+        top = scan.state[STATE_DEPTH] - 1
+        while scan.stack[top].kind != STACK_BRACE:
+            top -= 1
+        unwind(scan, top + 1)
+        count = 3 if scan.stack[top].run >= 3 and run >= 3 else 2
+        close_run(scan, top, i, count, EVENT_PARAMETER if count == 3 else EVENT_TEMPLATE)
+        i += count
+        run -= count
+    if run >= 1 and scan.counts[STACK_VARIANT] > 0 and scan.text[j] == HYPHEN and close_variant(scan, j):
+        return j + 1
+    return j
+
+
+@inlined_kernel
+def open_brackets(scan, i):  # type: ignore[no-untyped-def]
+    """Opens what starts with the `[` at i: links, or an external link; where to go on."""
+    j = skip(scan.text, i, scan.n, OPEN_BRACKET)
+    if j - i > 1:
+        open_run(scan, i, j, STACK_BRACKET)
+    elif starts_url(scan.text, j):
+        depth = scan.state[STATE_DEPTH]
+        # External links do not nest: the one before is not closed any more.
+        if depth > 0 and scan.stack[depth - 1].kind == STACK_EXTERNAL:
+            unwind(scan, depth - 1)
+        push(scan, STACK_EXTERNAL, i, add_event(scan, i, EVENT_EXTERNAL))
+    return j
+
+
+@inlined_kernel
+def close_brackets(scan, i):  # type: ignore[no-untyped-def]
+    """Closes what the run of `]` at i closes; where to go on."""
+    stack = scan.stack
+    j = skip(scan.text, i, scan.n, CLOSE_BRACKET)
+    run = j - i
+    while run > 0 and scan.state[STATE_DEPTH] > 0:
+        top = scan.state[STATE_DEPTH] - 1
+        if stack[top].kind == STACK_EXTERNAL and run == 2 and top > 0 and stack[top - 1].kind == STACK_BRACKET:
+            # `]]` closes the link around an external link that is not closed.
+            unwind(scan, top)
+            top -= 1
+        if stack[top].kind == STACK_EXTERNAL:
+            # It ends on its line, or not at all.
+            if stack[top].start > scan.state[STATE_LINE]:
+                close_event(scan, stack[top].event, i + 1, stack[top].start + 1, i)
+                i += 1
+                run -= 1
+            unwind(scan, top)
+        elif stack[top].kind == STACK_BRACKET and run >= 2:
+            close_run(scan, top, i, 2, EVENT_LINK)
+            i += 2
+            run -= 2
+        else:
+            break
+    return j
+
+
+@inlined_kernel
+def open_variant(scan, i):  # type: ignore[no-untyped-def]
+    """Opens a variant, if one starts with the `-` at i; where to go on."""
+    if scan.text[i + 1] != OPEN_BRACE or scan.text[i + 2] == OPEN_BRACE:
+        return i + 1
+    depth = scan.state[STATE_DEPTH]
+    if scan.counts[STACK_VARIANT] >= MAX_VARIANTS and scan.stack[depth - 1].kind == STACK_VARIANT:
+        unwind(scan, depth - 1)
+    row = add_event(scan, i, EVENT_VARIANT)
+    scan.events[row].inner_start = i + 2
+    push(scan, STACK_VARIANT, i, row)
+    return i + 2
+
+
+@lean_kernel
+def comment_end(text, i, n):  # type: ignore[no-untyped-def]
+    """One past the `-->` that closes the comment at i; -1 if there is none."""
+    for j in range(i + 6, n):
+        if text[j] == GREATER_THAN and text[j - 1] == HYPHEN and text[j - 2] == HYPHEN:
+            return j + 1
+    return -1
+
+
+@inlined_kernel
+def add_comment(scan, i):  # type: ignore[no-untyped-def]
+    """Adds the comment that starts at i, if it is closed; where to go on."""
+    if scan.state[STATE_NO_COMMENT_END] == 0:
+        end = comment_end(scan.text, i, scan.n)
+        if end >= 0:
+            row = add_event(scan, i, EVENT_COMMENT)
+            scan.events[row].end = end
+            return end
+        scan.state[STATE_NO_COMMENT_END] = 1
+    return i + 4
+
+
+@inlined_kernel
+def add_raw_element(scan, tag):  # type: ignore[no-untyped-def]
+    """Adds the extension tag whose opening tag this is, with its content, if it is closed; where to go on."""
+    text, n = scan.text, scan.n
+    if scan.unclosed[tag.number]:
+        return tag.name_end
+    end = tag_end(text, tag.name_end - 1, n)
+    if end < 0 or text[end - 1] == SLASH:
+        return tag.name_end
+    length = tag.name_end - tag.name
+    close = closing_tag(text, end + 1, n, tag.name, length, tag.kind == TAG_REFERENCE)
+    if close < 0:
+        if close == -1:
+            scan.unclosed[tag.number] = True
+        return tag.name_end
+    close_end = tag_end(text, close, n)
+    after = close_end + 1 if close_end >= 0 else close + 2 + length
+    row = add_event(scan, tag.start, EVENT_RAW)
+    scan.events[row].tag = tag.kind
+    close_event(scan, row, after, end + 1, close)
+    return after
+
+
+@inlined_kernel
+def is_in_hidden(scan, number):  # type: ignore[no-untyped-def]
+    """True if the innermost element that hides its content, or counts as one, is of the tag of this number."""
+    hidden = scan.state[STATE_HIDDEN]
+    return hidden > 0 and scan.stack[hidden - 1].tag == number
+
+
+@inlined_kernel
+def close_element(scan, tag):  # type: ignore[no-untyped-def]
+    """Closes the element that is dropped with its content and whose closing tag this is, if there is one."""
+    if not (is_in_hidden(scan, tag.number) or (tag.kind == TAG_TABLE and scan.counts[STACK_TABLE_TAG] > 0)):
+        return
+    stack = scan.stack
+    top = below_brackets(scan) - 1
+    if top >= 0 and stack[top].kind >= STACK_TABLE_TAG and stack[top].tag == tag.number:
+        if stack[top].kind != STACK_NESTED:
+            end = tag_end(scan.text, tag.start, scan.n)
+            scan.events[stack[top].event].end = end + 1 if end >= 0 else tag.name_end
+        unwind(scan, top)
+
+
+@inlined_kernel
+def open_element(scan, tag, tables):  # type: ignore[no-untyped-def]
+    """Opens the element of this opening tag, if it is a table or its attributes hide its content."""
+    text = scan.text
+    nested = is_in_hidden(scan, tag.number)
+    after = text[tag.name_end]
+    # Without attributes nothing is hidden.
+    if not (tag.kind == TAG_TABLE or nested or after == SPACE or after == NEWLINE):
+        return
+    end = tag_end(text, tag.name_end - 1, scan.n)
+    if end < 0 or text[end - 1] == SLASH:
+        return
+    if tag.kind == TAG_TABLE:
+        kind = STACK_TABLE_TAG
+    elif is_hidden(text, tag.name_end, end, tables):
+        kind = STACK_HIDDEN
+    elif nested:
+        kind = STACK_NESTED
+    else:
+        return
+    row = -1
+    if kind != STACK_NESTED:
+        row = add_event(scan, tag.start, EVENT_TABLE)
+        scan.events[row].tag = tag.kind
+    top = push(scan, kind, tag.start, row)
+    scan.stack[top].tag = tag.number
+    if kind != STACK_TABLE_TAG:
+        scan.stack[top].hidden_before = scan.state[STATE_HIDDEN]
+        scan.state[STATE_HIDDEN] = top + 1
+
+
+@lean_kernel
+def add_tag(scan, i, tables):  # type: ignore[no-untyped-def]
+    """Opens or closes the element whose tag starts with the `<` at i; where to go on."""
+    closing = scan.text[i + 1] == SLASH
+    name = i + 2 if closing else i + 1
+    name_end = tag_name_end(scan.text, name)
+    if name_end == name:
+        return i + 1
+    row = find(tables, np.int64(DOMAIN_TAG), scan.text, name, name_end)
+    if row < 0:
+        return name_end
+    number = tables.words[row].second & (TAG_NUMBERS - 1)
+    tag = Tag(i, name, name_end, tables.words[row].value, number)
+    if tag.kind == TAG_HIDDEN or tag.kind == TAG_LITERAL or tag.kind == TAG_REFERENCE or tag.kind == TAG_MATH:
+        return name_end if closing else add_raw_element(scan, tag)
+    if closing:
+        close_element(scan, tag)
+    else:
+        open_element(scan, tag, tables)
+    return name_end
+
+
+@lean_kernel
+def find_constructs(scan, tables):  # type: ignore[no-untyped-def]
+    """Goes through the page, and opens and closes constructs."""
+    text, n, state = scan.text, scan.n, scan.state
+    classes = tables.structure_class
+    i = n - n  # a literal would make numba compile what is called with it twice
+    while i < n:
+        c = text[i]
+        if classes[c] == 0:
+            i += 1
+        elif c == NEWLINE:
+            state[STATE_LINE] = i
+            i += 1
+        elif c == OPEN_BRACE:
+            i = open_braces(scan, i)
+        elif c == CLOSE_BRACE:
+            i = close_braces(scan, i)
+        elif c == OPEN_BRACKET:
+            i = open_brackets(scan, i)
+        elif c == CLOSE_BRACKET:
+            i = close_brackets(scan, i)
+        elif c == LESS_THAN:
+            i = add_comment(scan, i) if starts_comment(text, i) else add_tag(scan, i, tables)
+        elif c == HYPHEN:
+            i = open_variant(scan, i)
+        else:
+            i += 1
+
+
+@inlined_kernel
+def structure(text, n, tables):  # type: ignore[no-untyped-def]
+    """(events: EVENT[m], number of rows used): the constructs of text[:n], in the order of their first bytes.
+
+    text: uint8[n + PADDING], zeros from n on.
+    """
+    room = count_openers(text, n, tables.structure_class)
+    events = np.empty(room, EVENT)
+    stack = np.empty(room, OPENER)
+    counts = np.zeros(STACK_KINDS, np.int64)
+    unclosed = np.zeros(TAG_NUMBERS, np.bool_)
+    state = np.zeros(STATES, np.int64)
+    state[STATE_LINE] = -1
+    find_constructs(Scan(text, n, events, stack, counts, unclosed, state), tables)
+    return events, state[STATE_USED]

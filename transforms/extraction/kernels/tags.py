@@ -1,0 +1,270 @@
+"""HTML tags and extension tags: where one ends, which closing tag is its own, whether it hides its content; and what
+a tag becomes that is not dropped with its content."""
+
+import numpy as np
+
+from transforms.extraction.kernels.tables import (
+    DOMAIN_HIDDEN,
+    DOMAIN_TAG,
+    TAG_BLOCK,
+    TAG_BREAK,
+    TAG_HIDDEN,
+    TAG_MATH,
+    TAG_REFERENCE,
+    TAG_SUPERSCRIPT,
+    TAG_TABLE,
+    find,
+)
+from transforms.extraction.kernels.text import (
+    MINUS_SIGN,
+    SUPERSCRIPT_MINUS,
+    SUPERSCRIPT_N,
+    has_word,
+    is_alphanumeric,
+    is_digit,
+    is_letter,
+    line_end,
+    put_code_point,
+    put_mark,
+    put_superscript,
+    three_bytes,
+)
+from transforms.kernels import inlined_kernel, lean_kernel
+from transforms.kernels.ascii import (
+    APOSTROPHE,
+    CARET,
+    COLON,
+    DOUBLE_QUOTE,
+    EQUALS,
+    EXCLAMATION,
+    GREATER_THAN,
+    HYPHEN,
+    LESS_THAN,
+    LOWER_C,
+    LOWER_CASE,
+    LOWER_D,
+    LOWER_N,
+    NEWLINE,
+    PLUS,
+    SLASH,
+    SPACE,
+)
+
+LONGEST_NAME = 20  # bytes of a tag's name that are looked at
+
+DISPLAY = np.frombuffer(b"display", np.uint8)
+NONE = np.frombuffer(b"none", np.uint8)
+CLASS = np.frombuffer(b"class", np.uint8)
+
+LONGEST_POWER = 12  # bytes of `<sup>` that are looked at for digits and signs
+EXPONENTS = np.frombuffer(b"ijkmpqtxyz", np.uint8)
+
+
+@lean_kernel
+def tag_end(text, i, n):  # type: ignore[no-untyped-def]
+    """The position of the `>` of the tag that starts at i; -1 if another `<` or the end comes first."""
+    j = i + 1
+    while j < n:
+        c = text[j]
+        if c == GREATER_THAN:
+            return j
+        if c == LESS_THAN:
+            return -1
+        j += 1
+    return -1
+
+
+@lean_kernel
+def tag_name_end(text, i):  # type: ignore[no-untyped-def]
+    """One past the tag name that starts at i; i if none does."""
+    j = i
+    while j < i + LONGEST_NAME and is_alphanumeric(text[j]):
+        j += 1
+    return j
+
+
+@lean_kernel
+def same_name(text, i, other, length):  # type: ignore[no-untyped-def]
+    """True if the name at `other`, of this length, also stands at i, in any case, and ends there."""
+    for k in range(length):
+        if (text[i + k] | LOWER_CASE) != (text[other + k] | LOWER_CASE):
+            return False
+    return not is_alphanumeric(text[i + length])
+
+
+@lean_kernel
+def starts_comment(text, i):  # type: ignore[no-untyped-def]
+    """True if `!--` stands behind the `<` at i."""
+    return text[i + 1] == EXCLAMATION and text[i + 2] == HYPHEN and text[i + 3] == HYPHEN
+
+
+@lean_kernel
+def closing_tag(text, i, n, name, length, reference):  # type: ignore[no-untyped-def]
+    """The position of `</name` at or after i; -1 if there is none, -2 if a reference is cut short before it.
+
+    A reference is cut short by the next `<ref` and by a heading: MediaWiki would swallow what lies between.
+    """
+    while i < n:
+        c = text[i]
+        if c == LESS_THAN:
+            if text[i + 1] == SLASH:
+                if i + 2 + length <= n and same_name(text, i + 2, name, length):
+                    return i
+            elif reference and same_name(text, i + 1, name, length):
+                return -2
+        elif reference and c == NEWLINE and text[i + 1] == EQUALS and text[i + 2] == EQUALS:
+            return -2
+        i += 1
+    return -1
+
+
+@inlined_kernel
+def hides_display(text, i, end):  # type: ignore[no-untyped-def]
+    """True if `display: none` stands at i."""
+    if i + len(DISPLAY) > end or not has_word(text, i, DISPLAY):
+        return False
+    i += len(DISPLAY)
+    while i < end and (text[i] == SPACE or text[i] == COLON):
+        i += 1
+    return i + len(NONE) <= end and has_word(text, i, NONE)
+
+
+@inlined_kernel
+def hidden_class(text, i, end, tables):  # type: ignore[no-untyped-def]
+    """(whether one of the classes from i on is no prose, the end of the attribute's value or of that class)."""
+    quote = text[i]
+    if quote == DOUBLE_QUOTE or quote == APOSTROPHE:
+        i += 1
+    while i < end and text[i] != quote:
+        word = i
+        while i < end and text[i] != quote and text[i] != SPACE:
+            i += 1
+        if find(tables, np.int64(DOMAIN_HIDDEN), text, word, i) >= 0:
+            return True, i
+        if i < end and text[i] == SPACE:
+            i += 1
+    return False, i
+
+
+@lean_kernel
+def is_hidden(text, start, end, tables):  # type: ignore[no-untyped-def]
+    """True if a tag's attributes text[start:end] hide its content: `display:none`, or a class that is no prose."""
+    i = start
+    while i < end:
+        c = text[i] | LOWER_CASE
+        if c == LOWER_D:
+            if hides_display(text, i, end):
+                return True
+        elif c == LOWER_C and text[i + len(CLASS)] == EQUALS and i + len(CLASS) <= end and has_word(text, i, CLASS):
+            hidden, i = hidden_class(text, i + len(CLASS) + 1, end, tables)
+            if hidden:
+                return True
+        i += 1
+    return False
+
+
+@inlined_kernel
+def put_power(text, p, limit, out, o):  # type: ignore[no-untyped-def]
+    """Writes the digits and signs from p on as superscript characters; (where they end, new end of the output)."""
+    j = p
+    while j < limit and j < p + LONGEST_POWER:
+        c = text[j]
+        if is_digit(c) or c == PLUS or c == HYPHEN:
+            o = put_superscript(out, o, c)
+            j += 1
+        elif three_bytes(text, j) == MINUS_SIGN:
+            o = put_code_point(out, o, np.int64(SUPERSCRIPT_MINUS))
+            j += 3
+        else:
+            break
+    return j, o
+
+
+@lean_kernel
+def skip_quotes(text, i, limit):  # type: ignore[no-untyped-def]
+    """The first position from i on, at most `limit`, that holds neither a space nor an apostrophe."""
+    while i < limit and (text[i] == SPACE or text[i] == APOSTROPHE):
+        i += 1
+    return i
+
+
+@lean_kernel
+def is_closing_tag(text, i, limit):  # type: ignore[no-untyped-def]
+    """True if `</` stands at i."""
+    return i < limit and text[i] == LESS_THAN and text[i + 1] == SLASH
+
+
+@inlined_kernel
+def is_exponent(c):  # type: ignore[no-untyped-def]
+    """True for the letters that stand as exponents, alone and behind a letter or a digit."""
+    for exponent in EXPONENTS:
+        if c == exponent:
+            return True
+    return False
+
+
+@lean_kernel
+def put_superscript_tag(text, p, limit, out, o):  # type: ignore[no-untyped-def]
+    """Writes the content of `<sup>` that starts at p if it is short; (where to go on, new end of the output).
+
+    Digits and signs become superscript characters; what else is an exponent follows a `^`; ordinals stay as they are.
+    """
+    p = skip_quotes(text, p, limit)
+    j, after = put_power(text, p, limit, out, o)
+    if j > p:
+        k = skip_quotes(text, j, limit)
+        if is_closing_tag(text, k, limit):
+            return k, after
+    c = text[p]
+    k = skip_quotes(text, p + 1, limit)
+    alone = is_closing_tag(text, k, limit)
+    if c == LOWER_N and alone:
+        return k, put_code_point(out, o, np.int64(SUPERSCRIPT_N))
+    behind_name = o > 0 and is_alphanumeric(out[o - 1])
+    starts_sum = is_letter(c) and k < limit and (text[k] == PLUS or text[k] == HYPHEN)
+    if j > p or (alone and behind_name and is_exponent(c)) or starts_sum:
+        out[o] = CARET
+        o += 1
+    return p, o
+
+
+@inlined_kernel
+def put_less_than(out, o, p):  # type: ignore[no-untyped-def]
+    """Writes the `<` at p as what it is; (where to go on, new end of the output)."""
+    out[o] = LESS_THAN
+    return p + 1, o + 1
+
+
+@lean_kernel
+def put_tag(text, p, limit, out, o, depth, tables):  # type: ignore[no-untyped-def]
+    """Writes what the `<` at p stands for, if it starts no paired construct.
+
+    depth: how many constructs are being rendered around it. Returns (where to go on, new end of the output).
+    """
+    if starts_comment(text, p):
+        # A comment that is never closed hides the rest of its line.
+        return line_end(text, p + 4, limit), put_mark(out, o)
+    closing = text[p + 1] == SLASH
+    name = p + 2 if closing else p + 1
+    name_end = tag_name_end(text, name)
+    if name_end == name:
+        return put_less_than(out, o, p)
+    row = find(tables, np.int64(DOMAIN_TAG), text, name, name_end)
+    if row < 0:
+        return put_less_than(out, o, p)
+    kind = tables.words[row].value
+    dropped = kind == TAG_REFERENCE or kind == TAG_HIDDEN
+    end = tag_end(text, name_end - 1, limit)
+    if end < 0:
+        if dropped or closing:
+            return min(name_end, limit), put_mark(out, o)
+        return put_less_than(out, o, p)
+    end += 1
+    if kind == TAG_BLOCK or kind == TAG_BREAK or kind == TAG_TABLE:
+        out[o] = NEWLINE if depth == 0 else SPACE
+        return end, o + 1
+    if kind == TAG_SUPERSCRIPT and not closing:
+        return put_superscript_tag(text, end, limit, out, o)
+    if dropped or kind == TAG_MATH:
+        return end, put_mark(out, o)
+    return end, o
