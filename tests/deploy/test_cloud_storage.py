@@ -20,6 +20,8 @@ import pytest
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import completions, files
 
+pytestmark = pytest.mark.long
+
 BUCKET = "maskmill-bucket"
 LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
 

@@ -21,6 +21,8 @@ from pipelines.options import options_of
 from pipelines.stages import GRAPH_STAGES
 from transforms.errors import UnusableInputError
 
+pytestmark = pytest.mark.long
+
 BUCKET = "maskmill-bucket"
 IMAGE = "europe-west4-docker.pkg.dev/maskmill-test/maskmill/maskmill:1"
 FLAGS = (

@@ -149,8 +149,8 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"short_seq_prob": -0.1}, "short_seq_prob -0.1: this share must be from 0 to 1."),
     ({"short_seq_prob": 2}, "short_seq_prob 2: this share"),
     ({"dupe_factor": 0}, "dupe_factor 0: each document must be used at least once"),
-    ({"unicode": "12.0.0"}, "unicode 12.0.0: there are no such tables; there are 11.0.0 and 15.1.0."),
-    ({"duplicate_pieces": "both"}, "duplicate_pieces both: this is first or last."),
+    ({"unicode": "12.0.0"}, "unicode is '12.0.0'; it must be one of 11.0.0, 15.1.0."),
+    ({"duplicate_pieces": "both"}, "duplicate_pieces is 'both'; it must be one of first, last."),
 ]
 
 

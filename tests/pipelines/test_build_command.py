@@ -17,6 +17,8 @@ from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, lefto
 from pipelines import build_options, cli, local_worker
 from transforms.errors import UnusableInputError
 
+pytestmark = pytest.mark.long
+
 SECTIONS = {
     "extract": {"input": str(DUMP), "num_eval_articles": 7, "shard_size_mb": 0.5},
     "examples": {"vocab_file": str(VOCAB), "max_seq_length": 128, "max_predictions_per_seq": 20, "dupe_factor": 2},

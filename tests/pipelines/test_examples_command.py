@@ -14,6 +14,8 @@ from oracle_pretraining import digest, read_examples, split_tfrecord
 from pipelines import cli
 from transforms.records.example_shards import shard_seed
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def texts(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:

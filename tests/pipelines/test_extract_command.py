@@ -12,6 +12,8 @@ from commands import DUMP, IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmil
 
 from pipelines import cli
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def dump_xml() -> bytes:

@@ -11,6 +11,8 @@ from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests
 
 from pipelines import cli, local_worker
 
+pytestmark = pytest.mark.long
+
 # A module that fails when it is imported.
 UNUSABLE = 'raise ImportError("somebody else\'s package")\n'
 

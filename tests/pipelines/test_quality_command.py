@@ -16,6 +16,8 @@ from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests, leftovers, 
 from pipelines import cli
 from transforms.inputs import units
 
+pytestmark = pytest.mark.long
+
 ALL = (
     "--min_characters=60", "--min_letter_share=0.4", "--max_repeated_share=0.3", "--max_list_share=0.5",
     "--drop_stubs", "--drop_duplicates", "--near_duplicate_threshold=0.8", "--lists=keep",

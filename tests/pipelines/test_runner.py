@@ -18,6 +18,8 @@ from pipelines.runner import Progress, ProgressLine, Workload
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import completions, progress
 
+pytestmark = pytest.mark.long
+
 HERE = Workload(input_bytes=0, pieces=None, paths=())
 
 

@@ -25,12 +25,12 @@ from transforms.records.example_shards import (
     PickedExamples,
     PickEvalExamples,
     WriteExamples,
-    describe_text_shard,
     pick_eval,
     shard_seed,
     write_example_shard,
 )
 from transforms.records.examples import write_examples
+from transforms.shards.text_files import describe_text_shard
 from transforms.shards.text_shards import TextShard
 from transforms.tokenization.vocabulary import load_vocabulary
 

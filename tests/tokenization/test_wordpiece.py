@@ -96,7 +96,7 @@ def test_any_text_and_vocabulary(data: st.DataObject) -> None:
     check_any(data)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @tries(1500)
 @given(data=st.data())
 def test_many_texts_and_vocabularies(data: st.DataObject) -> None:
@@ -131,7 +131,7 @@ def test_some_code_points_of_every_block(version: str, do_lower_case: bool) -> N
     check_points(special[:: 5 if do_lower_case else 9] + plain[::401], version, do_lower_case)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("do_lower_case", [True, False])
 @pytest.mark.parametrize("version", unicode_tables.VERSIONS)
 def test_every_code_point_that_is_not_simply_kept(version: str, do_lower_case: bool) -> None:
