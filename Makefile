@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-training test-torch test-slow test-flink lint bench lock clean
+.PHONY: help venv demo test test-fast test-training test-torch test-slow test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -33,8 +33,14 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 
 LIGHT := not training and not torch and not flink and not slow
 
+# A process for each core; the tests of a file stay in one, for they share what its fixtures make.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile
+
 test: $(VENV)/dev ## the tests of the data path
-	$(BIN)/python -m pytest -q -m "$(LIGHT)"
+	$(PYTEST) -m "$(LIGHT)"
+
+test-fast: $(VENV)/dev ## a first signal, in under a minute
+	$(PYTEST) -m "$(LIGHT) and not long"
 
 # Training has an environment of its own: TensorFlow, Keras and JAX are 2 GB.
 TRAINING := .venv-training

@@ -1,12 +1,14 @@
-"""The whole chain on a dump, from XML to masked examples: maskmill by stage, and beside it the reference's chain.
+"""Measures the whole chain on a dump, from XML to masked examples: maskmill's stages, and the reference's programs.
 
     python -m benchmarks.build [DUMP] [--shard_size_mb 4]
     python -m benchmarks.build DUMP --reference DIR --wikiextractor FILE [--python PYTHON] [--nltk_python PYTHON]
 
-DIR is retired_benchmarks/bert/cleanup_scripts in a checkout of mlcommons/training, FILE WikiExtractor.py of
-attardi/wikiextractor at commit 3162bb6, PYTHON one with TensorFlow (and below 3.11 for WikiExtractor), NLTK_PYTHON one
-with NLTK 3.8.2 or later, whose Punkt parameters are bundled here. Every figure is of whole processes, all
-that they start counted, Beam's start-up too; kernels are compiled before the measurement.
+DIR is the folder retired_benchmarks/bert/cleanup_scripts of a checkout of mlcommons/training. FILE is WikiExtractor.py
+of attardi/wikiextractor at commit 3162bb6. PYTHON has TensorFlow and is older than 3.11, as WikiExtractor needs.
+NLTK_PYTHON has NLTK 3.8.2 or later, which reads the Punkt parameters that maskmill bundles.
+
+Every figure is of a whole command with all processes that it starts, so Beam's start-up is included. The kernels are
+compiled before the measurement.
 """
 
 import argparse
@@ -20,8 +22,8 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.measure import Usage, measure
-from benchmarks.reading import read_pages, unpack_with_ours
+from benchmarks.measure import Usage, measure, print_machine, ratio
+from benchmarks.reading import read_pages, unpack_with_maskmill
 from benchmarks.reference import SHIM, VOCABULARY
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
 from transforms.inputs.mediawiki import Page, read_header
@@ -33,13 +35,13 @@ from transforms.storage import files
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
-PUNKT = ROOT / "transforms" / "data" / "punkt_tab"
+PUNKT = ROOT / "transforms" / "sentences" / "data" / "punkt_tab"
 
 LENGTHS = ["--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_factor=10"]
 
 
 def run(label: str, command: Sequence[object], cwd: Path, **environment: str) -> Usage:
-    """Measures a command and prints its row; ends the benchmark where the command fails."""
+    """Measures a command and prints its row; ends the benchmark if the command fails."""
     usage = measure([str(part) for part in command], cwd=str(cwd), env=os.environ | environment)
     if usage.exit_code:
         sys.exit(f"{label} ended with exit code {usage.exit_code}:\n{usage.output[-2000:]}")
@@ -48,9 +50,9 @@ def run(label: str, command: Sequence[object], cwd: Path, **environment: str) ->
 
 
 def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usage:
-    """Runs each stage, then the whole build, and returns what the build took."""
+    """Runs each stage, then the whole build. Returns what the build took."""
     local = [f"--direct_num_workers={workers}"]
-    here = {"PYTHONPATH": str(ROOT)}
+    environment = {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "maskmill"]
     text = scratch / f"text-{workers}"
     flags = [f"--shard_size_mb={arguments.shard_size_mb}", f"--num_eval_articles={arguments.num_eval_articles}"]
@@ -59,10 +61,10 @@ def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usag
         "  extract",
         [*command, "extract", f"--input={arguments.dump}", f"--output={text}", *flags, *local],
         ROOT,
-        **here,
+        **environment,
     )
     masking = [f"--input={text}", f"--output={scratch / 'examples'}", f"--vocab_file={arguments.vocab}", *LENGTHS]
-    run("  examples", [*command, "examples", *masking, *local], ROOT, **here)
+    run("  examples", [*command, "examples", *masking, *local], ROOT, **environment)
     config = scratch / f"build-{workers}.yaml"
     sections = {
         "output": str(scratch / "build"),
@@ -75,7 +77,7 @@ def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usag
         "eval": {"num_examples_to_pick": 100},
     }
     config.write_text(yaml.safe_dump(sections))
-    usage = run("  build, all of it as one graph", [*command, "build", config, *local], ROOT, **here)
+    usage = run("  build, all stages as one graph", [*command, "build", config, *local], ROOT, **environment)
     shards = len(list((scratch / "build" / "text").glob("part-*")))
     written = sum(f.stat().st_size for f in (scratch / "build").rglob("*.tfrecord"))
     print(f"  {shards} shards, {written:,} bytes of records")
@@ -85,10 +87,10 @@ def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usag
 
 
 def extract_steps(path: str) -> None:
-    """Prints the CPU seconds of the steps of `extract`, one after another in this process."""
+    """Runs the steps of `extract` one after another in this process and prints the CPU seconds of each."""
 
     def seconds(step: Callable[[], object]) -> float:
-        step()  # warm
+        step()  # compiles the kernels and fills the caches
         began = time.process_time()
         step()
         return time.process_time() - began
@@ -102,23 +104,23 @@ def extract_steps(path: str) -> None:
         if isinstance(page, Page) and page.namespace == 0 and not extractor.is_redirect(page.text)
     ]
     texts = [extractor.extract(page.title, page.text) for page in articles]
-    unpacking = seconds(lambda: unpack_with_ours(path)) if path.endswith(".bz2") else 0.0
+    unpacking = seconds(lambda: unpack_with_maskmill(path)) if path.endswith(".bz2") else 0.0
     rows = [
         ("bz2", unpacking),
         ("XML to pages", seconds(lambda: read_pages(path)) - unpacking),
         ("wikitext", seconds(lambda: [extractor.extract(page.title, page.text) for page in articles])),
         ("sentences", seconds(lambda: [splitter.split_lines(text) for text in texts])),
     ]
-    print("  steps of extract in one process: " + ", ".join(f"{name} {s:.2f} s CPU" for name, s in rows))
+    print("  steps of extract in one process: " + ", ".join(f"{name} {cpu:.2f} s CPU" for name, cpu in rows))
 
 
 def reference(arguments: argparse.Namespace, scratch: Path) -> float:
-    """Runs the reference's chain, one process at a time, and returns its CPU seconds."""
+    """Runs the programs of the reference one after another. Returns their CPU seconds together."""
     scripts = Path(arguments.reference).resolve()
     python = arguments.python
     nltk_data = scratch / "nltk_data" / "tokenizers" / "punkt_tab"
     shutil.copytree(PUNKT, nltk_data)
-    here = {"NLTK_DATA": str(scratch / "nltk_data")}
+    environment = {"NLTK_DATA": str(scratch / "nltk_data")}
     print("the reference's chain")
     extractor = Path(arguments.wikiextractor).resolve()
     text = scratch / "reference-text"
@@ -126,20 +128,21 @@ def reference(arguments: argparse.Namespace, scratch: Path) -> float:
         "  WikiExtractor", [python, extractor, arguments.dump, "--output", text, "--processes", 1, "--quiet"], scratch
     ).cpu
     data = f"--data={text}/*/wiki_??"
-    one = "--nworker=1"
-    total += run("  cleanup_file", [python, scripts / "cleanup_file.py", data, one], scratch).cpu
+    one_worker = "--nworker=1"
+    total += run("  cleanup_file", [python, scripts / "cleanup_file.py", data, one_worker], scratch).cpu
     loop = f'for f in {text}/*/wiki_??; do bash "{scripts}/clean.sh" "$f.1" "$f.2"; done'
     total += run("  clean.sh", ["bash", "-c", loop], scratch).cpu
     total += run(
         "  do_sentence_segmentation",
-        [arguments.nltk_python, scripts / "do_sentence_segmentation.py", data, one],
+        [arguments.nltk_python, scripts / "do_sentence_segmentation.py", data, one_worker],
         scratch,
-        **here,
+        **environment,
     ).cpu
     (scratch / "results").mkdir()
     separate = ["--num_test_articles", arguments.num_eval_articles, "--test_output", scratch / "results" / "eval"]
-    total += run("  seperate_test_set", [python, scripts / "seperate_test_set.py", data, one, *separate], scratch).cpu
-    gather = ["--input_suffix=.4", "--block_size=26.92", f"--out_dir={scratch / 'results'}", one]
+    command = [python, scripts / "seperate_test_set.py", data, one_worker, *separate]
+    total += run("  seperate_test_set", command, scratch).cpu
+    gather = ["--input_suffix=.4", "--block_size=26.92", f"--out_dir={scratch / 'results'}", one_worker]
     total += run("  do_gather", [python, scripts / "do_gather.py", data, *gather], scratch).cpu
     for shard in sorted((scratch / "results").glob("part-*")):
         masking = [
@@ -153,7 +156,7 @@ def reference(arguments: argparse.Namespace, scratch: Path) -> float:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints the machine, a row for each command, and the ratio of the reference to maskmill."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dump", nargs="?", default=str(SAMPLE), type=lambda path: str(Path(path).resolve()))
     parser.add_argument("--reference", metavar="DIR")
@@ -163,22 +166,26 @@ def main() -> None:
     parser.add_argument("--vocab", default=str(VOCABULARY), type=lambda path: str(Path(path).resolve()))
     parser.add_argument("--shard_size_mb", type=float, default=4.0)
     parser.add_argument("--num_eval_articles", type=int, default=100)
-    parser.add_argument("--scratch", help="folder for the outputs, about 50 times the packed dump")
+    parser.add_argument(
+        "--scratch", help="folder for the outputs, which take about 50 times the size of the packed dump"
+    )
     arguments = parser.parse_args()
     if bool(arguments.reference) != bool(arguments.wikiextractor):
         parser.error("--reference and --wikiextractor go together")
     if arguments.dump == str(SAMPLE):
         arguments.shard_size_mb, arguments.num_eval_articles = min(arguments.shard_size_mb, 0.2), 20
+    print_machine()
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         scratch = Path(folder)
-        warm = [sys.executable, "-m", "transforms.kernels"]
-        measure(warm, cwd=str(ROOT))
+        compile_kernels = [sys.executable, "-m", "transforms.kernels"]
+        measure(compile_kernels, cwd=str(ROOT))
         ours = [maskmill(arguments, scratch, workers) for workers in (1, 2)]
         if arguments.reference:
             theirs = reference(arguments, scratch)
-            print(f"reference, CPU seconds in all: {theirs:.1f}")
+            print(f"reference: {theirs:.1f} s CPU together")
             for workers, usage in enumerate(ours, 1):
-                print(f"ratio of CPU seconds to maskmill's whole build, {workers} worker(s): {theirs / usage.cpu:.1f}")
+                times = ratio(theirs, usage.cpu)
+                print(f"CPU seconds, reference / maskmill's whole build with {workers} worker(s): {times}")
     extract_steps(arguments.dump)
 
 

@@ -1,13 +1,15 @@
-"""How good the extracted text is: writes docs/extraction-quality.md.
+"""Measures how good the extracted text is and writes docs/extraction-quality.md.
 
     python -m benchmarks.extraction [--corpus NAME DUMP]... [--output FILE]
 
-Two measurements. Left-over markup in the text of the articles of each dump, per million characters: ours,
-WikiExtractor's (its text as `--extractor wikiextractor` gives it, which docs/wikiextractor-compat.md shows to be the
-same), and that of mwparserfromhell's `strip_code`, where that package is installed. And 100 sentences in which our text
-of the sample dump differs from what WikiExtractor (commit 3162bb6) wrote of it, drawn with a fixed seed and judged by
-a reader: the verdicts stand in benchmarks/verdicts.tsv, by the sha256 of both sentences; a sentence without one is
-printed, and the command ends with 1.
+It makes two measurements. The first counts left-over markup per million characters in the articles of each dump, in the
+text of maskmill, of WikiExtractor, and of mwparserfromhell's `strip_code` where that package is installed.
+WikiExtractor's text is made by `--extractor wikiextractor`; docs/wikiextractor-compat.md shows that it is the same.
+
+The second shows 100 sentences in which maskmill's text of the sample dump differs from the text that WikiExtractor
+(commit 3162bb6) wrote. They are drawn with a fixed seed, and a reader has judged them. The verdicts are in
+benchmarks/verdicts.tsv under the sha256 of both sentences. The command prints drawn sentences that have no verdict, and
+then exits with 1.
 """
 
 import argparse
@@ -22,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.measure import describe_machine, print_machine
 from benchmarks.wikiextractor_compat import ROOT, SAMPLE, cell, read_pages, reference_documents
 from transforms.extraction.wikiextractor import WikiExtractorCompat
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
@@ -31,12 +34,12 @@ from transforms.sentences.punkt import SentenceSplitter
 
 MARKUP = ("[[", "]]", "{{", "}}", "<ref", "|}", "&nbsp;", "()", " ,")
 VERDICTS = Path(__file__).parent / "verdicts.tsv"
-VERDICT_NAMES = ("ours better", "theirs better", "equal")
+VERDICT_NAMES = ("maskmill better", "WikiExtractor better", "equal")
 SEED = 20261121
 SAMPLE_SIZE = 100
-# Below this similarity (difflib's ratio) two sentences are not two forms of one.
+# From this similarity on (difflib's ratio), two sentences count as two forms of one.
 _SIMILAR = 0.5
-_DATE = "2016-03-05"
+_SAMPLE_DATE = "2016-03-05"  # of the sample dump
 
 INTRODUCTION = """\
 # The text of `extract` beside other extractors'
@@ -45,39 +48,48 @@ Written by `python -m benchmarks.extraction`.
 
 ## Left-over markup
 
-Occurrences per million characters in the text of articles (no redirects, no disambiguation pages). WikiExtractor is the
-program at commit 3162bb6, mwparserfromhell its `strip_code()`; CPU seconds are those of the extraction alone. Some of
-what is counted is no markup: `()` and `[[` stand in the text of articles on programming.
+The tables give occurrences per million characters in the text of articles (no redirects, no disambiguation pages).
+WikiExtractor is the program at commit 3162bb6; mwparserfromhell's text comes from its `strip_code()`. CPU seconds are
+those of the extraction alone. Not every occurrence is markup: articles on programming contain `()` and `[[` in their
+text.
+
+Machine: {machine}.
 
 """
 
 
 @dataclasses.dataclass
 class Garbage:
-    """What one extractor left in the text of one dump."""
+    """The markup that one extractor left in the text of one dump.
+
+    Attributes:
+      characters, seconds: the length of the text, and the CPU seconds that the extraction took.
+      failed: pages on which the extractor failed.
+      occurrences: of each piece of MARKUP.
+    """
 
     characters: int = 0
     seconds: float = 0.0
     failed: int = 0
-    found: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    occurrences: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
     def add(self, extract: Callable[[Page], str], page: Page) -> None:
-        """Extracts a page and counts."""
+        """Extracts a page and adds up its text and its markup."""
         began = time.process_time()
         try:
             text = extract(page)
-        except RecursionError:  # mwparserfromhell, on deep nesting
+        except RecursionError:  # mwparserfromhell fails on deep nesting
             self.failed += 1
             return
         self.seconds += time.process_time() - began
         self.characters += len(text)
         for markup in MARKUP:
-            self.found[markup] += text.count(markup)
+            self.occurrences[markup] += text.count(markup)
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """A sentence of one text, the other's form of it where it has one; empty where it has none."""
+    """A sentence in both texts' forms; a form is empty where the text does not have the sentence."""
 
     page: str
     theirs: str
@@ -89,7 +101,7 @@ class Difference:
 
 
 def articles(path: str, extractor: WikitextExtractor) -> Iterator[Page]:
-    """The articles of a dump: neither redirects nor disambiguation pages."""
+    """The articles of a dump, without redirects and disambiguation pages."""
     for page in read_pages(path):
         is_redirect = page.is_redirect or extractor.is_redirect(page.text)
         if page.namespace == 0 and not is_redirect and not extractor.is_disambiguation(page.title, page.text):
@@ -97,9 +109,9 @@ def articles(path: str, extractor: WikitextExtractor) -> Iterator[Page]:
 
 
 def garbage(path: str) -> dict[str, Garbage]:
-    """Counts left-over markup in the text of a dump's articles, by extractor."""
+    """Counts the left-over markup in the text of a dump's articles. Returns the counts by extractor."""
     site = Site.parse(read_header(path))
-    date = dump_date(path) or _DATE
+    date = dump_date(path) or _SAMPLE_DATE
     ours = WikitextExtractor(site, WikitextOptions(date=date))
     theirs = WikiExtractorCompat(date)
     extractors: dict[str, Callable[[Page], str]] = {
@@ -110,25 +122,26 @@ def garbage(path: str) -> dict[str, Garbage]:
         import mwparserfromhell
 
         extractors["mwparserfromhell"] = lambda page: str(mwparserfromhell.parse(page.text.decode()).strip_code())
-    found = {name: Garbage() for name in extractors}
+    counts = {name: Garbage() for name in extractors}
     for page in articles(path, ours):
         for name, extract in extractors.items():
-            found[name].add(extract, page)
-    return found
+            counts[name].add(extract, page)
+    return counts
 
 
 def differences() -> tuple[collections.Counter[str], list[Difference]]:
-    """Compares our text of the sample dump with WikiExtractor's, by page.
+    """Compares our text of the sample dump with WikiExtractor's, page by page.
 
-    Returns the number of sentences of each (`theirs`, `ours`) and of those in both (`common`), and the differences:
-    a sentence with its most similar counterpart, or alone.
+    Returns:
+      The numbers of sentences in WikiExtractor's text (`theirs`), in ours (`ours`) and in both (`common`), and the
+      differences: each sentence with its most similar counterpart, or alone.
     """
     _, path, folder = SAMPLE
-    extractor = WikitextExtractor(Site.parse(read_header(path)), WikitextOptions(date=_DATE))
+    extractor = WikitextExtractor(Site.parse(read_header(path)), WikitextOptions(date=_SAMPLE_DATE))
     splitter = SentenceSplitter()
     documents = reference_documents(folder)
     counts: collections.Counter[str] = collections.Counter()
-    found: list[Difference] = []
+    different: list[Difference] = []
     for page in articles(path, extractor):
         document = documents.get(page.page_id)
         if document is None:
@@ -138,12 +151,13 @@ def differences() -> tuple[collections.Counter[str], list[Difference]]:
         theirs, ours = (collections.Counter(splitter.split_lines(t).decode("utf-8").split("\n")) for t in texts)
         common = theirs & ours
         counts.update(theirs=theirs.total(), ours=ours.total(), common=common.total())
-        found += pair(page.title.decode("utf-8"), list((theirs - common).elements()), list((ours - common).elements()))
-    return counts, found
+        only_theirs, only_ours = list((theirs - common).elements()), list((ours - common).elements())
+        different += pair(page.title.decode("utf-8"), only_theirs, only_ours)
+    return counts, different
 
 
 def pair(page: str, theirs: list[str], ours: list[str]) -> Iterator[Difference]:
-    """Pairs each sentence with the most similar of the other side, greedily; the rest stand alone."""
+    """Pairs each sentence greedily with the most similar one of the other text; the rest stay alone."""
     matcher = difflib.SequenceMatcher(autojunk=False)
     scores = []
     for i, sentence in enumerate(theirs):
@@ -163,33 +177,33 @@ def pair(page: str, theirs: list[str], ours: list[str]) -> Iterator[Difference]:
 
 
 def read_verdicts() -> dict[str, tuple[str, str]]:
-    """The verdict and its reason, by the key of the difference."""
-    found = {}
+    """Each verdict and its reason, by the key of the difference."""
+    verdicts = {}
     for line in VERDICTS.read_text(encoding="utf-8").splitlines() if VERDICTS.exists() else []:
         key, verdict, reason = line.split("\t")
         if verdict not in VERDICT_NAMES:
-            sys.exit(f"{VERDICTS}: {key}: {verdict!r} is none of {', '.join(VERDICT_NAMES)}")
-        found[key] = (verdict, reason)
-    return found
+            sys.exit(f"{VERDICTS}: {key}: {verdict!r} must be one of {', '.join(VERDICT_NAMES)}.")
+        verdicts[key] = (verdict, reason)
+    return verdicts
 
 
-def garbage_section(name: str, found: dict[str, Garbage]) -> str:
-    """A table: a row for each extractor."""
+def garbage_section(name: str, counts: dict[str, Garbage]) -> str:
+    """The table of a dump, with a row for each extractor."""
     lines = [f"**{name}**\n", "| | " + " | ".join(f"`{cell(m)}`" for m in MARKUP) + " | all | Mchars | CPU s |"]
     lines.append("|---|" + "---|" * (len(MARKUP) + 3))
-    for extractor, of in found.items():
-        rates = [1e6 * of.found[m] / of.characters for m in MARKUP]
+    for extractor, count in counts.items():
+        rates = [1e6 * count.occurrences[m] / count.characters for m in MARKUP]
         values = [f"{rate:.1f}" for rate in (*rates, sum(rates))]
-        lost = f" ({of.failed} pages failed)" if of.failed else ""
-        size = [f"{of.characters / 1e6:.2f}{lost}", f"{of.seconds:.1f}"]
+        failed = f" ({count.failed} pages failed)" if count.failed else ""
+        size = [f"{count.characters / 1e6:.2f}{failed}", f"{count.seconds:.1f}"]
         lines.append(f"| {extractor} | " + " | ".join(values + size) + " |")
     return "\n".join(lines) + "\n\n"
 
 
-def differences_section(counts: collections.Counter[str], found: list[Difference]) -> str:
-    """The judged sentences as a table, with the sums of the verdicts; exits where one is not judged."""
-    # Drawn by a hash, not by place: a rule that changes one sentence leaves the others drawn.
-    drawn = sorted(found, key=lambda d: hashlib.sha256(f"{SEED}:{d.key}".encode()).digest())[:SAMPLE_SIZE]
+def differences_section(counts: collections.Counter[str], different: list[Difference]) -> str:
+    """The judged sentences as a table, with the sums of the verdicts; exits if one has no verdict."""
+    # Drawn by a hash, not by position: when a rule changes one sentence, the other drawn ones stay.
+    drawn = sorted(different, key=lambda d: hashlib.sha256(f"{SEED}:{d.key}".encode()).digest())[:SAMPLE_SIZE]
     drawn.sort(key=lambda d: (not d.ours, not d.theirs, d.page))
     verdicts = read_verdicts()
     missing = [d for d in drawn if d.key not in verdicts]
@@ -197,16 +211,19 @@ def differences_section(counts: collections.Counter[str], found: list[Difference
         for d in missing:
             print(f"{d.key}\n  page   {d.page}\n  theirs {d.theirs}\n  ours   {d.ours}")
         sys.exit(f"{len(missing)} of {SAMPLE_SIZE} differences have no verdict in {VERDICTS}.")
-    paired = sum(bool(d.theirs and d.ours) for d in found)
+    paired = sum(bool(d.theirs and d.ours) for d in different)
+    only_ours, only_theirs = sum(not d.theirs for d in different), sum(not d.ours for d in different)
     sums = collections.Counter(verdicts[d.key][0] for d in drawn)
     lines = [
         f"## {SAMPLE_SIZE} sentences that differ from WikiExtractor's\n",
-        f"The articles of the sample dump: {counts['theirs']:,} sentences of WikiExtractor's, "
-        f"{counts['ours']:,} of ours, {counts['common']:,} the same. {paired:,} differ and have a counterpart,",
-        f"{sum(not d.theirs for d in found):,} are only in ours, {sum(not d.ours for d in found):,} only in its text.",
-        f"Of these {len(found):,}, {SAMPLE_SIZE} were drawn (seed {SEED}) and judged as training text by a reader:",
+        f"For the articles of the sample dump, WikiExtractor gives {counts['theirs']:,} sentences and maskmill "
+        f"{counts['ours']:,}; {counts['common']:,} are the same.",
+        f"{paired:,} sentences differ from a counterpart in the other text, {only_ours:,} are only in maskmill's text, "
+        f"and {only_theirs:,} only in WikiExtractor's.",
+        f"Of these {len(different):,} differences, {SAMPLE_SIZE} were drawn (seed {SEED}), and a reader judged them as "
+        "training text:",
         ", ".join(f"**{name} {sums[name]}**" for name in VERDICT_NAMES) + ".\n",
-        "| page | WikiExtractor | here | verdict |\n|---|---|---|---|",
+        "| page | WikiExtractor | maskmill | verdict |\n|---|---|---|---|",
     ]
     for d in drawn:
         verdict, reason = verdicts[d.key]
@@ -215,14 +232,15 @@ def differences_section(counts: collections.Counter[str], found: list[Difference
 
 
 def main() -> None:
-    """Measures and writes."""
+    """Measures the corpora and writes the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", nargs=2, action="append", metavar=("NAME", "DUMP"))
     parser.add_argument("--output", default=str(ROOT / "docs" / "extraction-quality.md"))
     arguments = parser.parse_args()
+    print_machine()
     judged = differences_section(*differences())
     sections = [garbage_section(name, garbage(path)) for name, path in arguments.corpus or [SAMPLE[:2]]]
-    page = "".join([INTRODUCTION, *sections, judged])
+    page = "".join([INTRODUCTION.format(machine=describe_machine()), *sections, judged])
     Path(arguments.output).write_text(page, encoding="utf-8")
     print(page)
 

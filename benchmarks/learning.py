@@ -1,13 +1,15 @@
-"""A tiny BERT trained from a dump on, and its curve: what docs/training.md shows.
+"""Trains a tiny BERT, starting from a dump, and draws its learning curve for docs/training.md.
 
     .venv-training/bin/python -m benchmarks.learning run DUMP DIRECTORY       # build, then train
     .venv-training/bin/python -m benchmarks.learning draw DIRECTORY docs/learning.svg    # needs matplotlib
 
-`run` extracts the dump, writes a vocabulary of the most frequent pieces of BERT's, and trains twice: on examples of 32
-tokens, then, with the weights of that, on examples of 128. (The first step of learning, to look at the words around, is
-hard to find among 128 tokens: after 12 million of them such a model still knew frequencies alone.) What is finished is
-kept, so that the same command goes on after an interruption. `draw` reads the logs, draws the curve and prints the
-figures beside what always saying the most frequent answer gets right.
+`run` extracts the dump and writes a vocabulary of the most frequent pieces of BERT's. It trains first on examples of
+32 tokens, then from these weights on examples of 128. (A model must first learn to look at the words around a gap. With
+128 tokens from the start this takes long: after 12 million tokens such a model had learned frequencies alone.) Finished
+steps are kept, so after an interruption the same command goes on where it stopped.
+
+`draw` reads the logs, draws the curve, and prints the accuracies beside those of always giving the most frequent
+answer. Speeds are those of the machine on which `run` ran, which `run` prints and writes to machine.txt in DIRECTORY.
 """
 
 import argparse
@@ -22,8 +24,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measure import TRAINING_LIBRARIES, describe_machine, print_machine
+
 ROOT = Path(__file__).resolve().parent.parent
 VOCABULARY = ROOT / "tests" / "data" / "vocab.txt"
+MACHINE = "machine.txt"  # in the folder of a run: the machine that it ran on
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -38,12 +43,12 @@ class Phase:
 
     @property
     def name(self) -> str:
-        """The folder of the phase's build."""
+        """Name of the folder of the phase's build."""
         return f"tokens-{self.length}"
 
     @property
     def tokens(self) -> int:
-        """The tokens of an update."""
+        """The number of tokens in a training step."""
         return self.length * self.batch
 
 
@@ -54,20 +59,20 @@ PHASES = (
 
 
 def write_frequent_pieces(texts: Sequence[str], count: int, path: str) -> int:
-    """Writes a vocabulary of BERT's `count` most frequent pieces in some text shards. Returns its size.
+    """Writes a vocabulary of the `count` pieces of BERT's that are most frequent in text shards. Returns its size.
 
-    All single characters of the text are in it, too, so that every word still has pieces.
+    It also holds every single character of the text, so that every word can still be written in pieces.
     """
     from transforms.tokenization.vocabulary import load_vocabulary
     from transforms.tokenization.wordpiece import Tokenizer
 
-    whole = load_vocabulary(str(VOCABULARY))
-    counts = np.zeros(whole.size, np.int64)
+    bert = load_vocabulary(str(VOCABULARY))
+    counts = np.zeros(bert.size, np.int64)
     for text in texts:
-        counts += np.bincount(Tokenizer(whole).tokenize_files([text]).ids, minlength=whole.size)
+        counts += np.bincount(Tokenizer(bert).tokenize_files([text]).ids, minlength=bert.size)
     frequent = set(np.argsort(-counts, kind="stable")[:count].tolist())
-    single = {i for i, piece in enumerate(whole.pieces) if len(piece.removeprefix("##")) == 1 and counts[i]}
-    kept = [whole.pieces[i] for i in sorted(frequent | single) if whole.pieces[i] not in SPECIAL]
+    characters = {i for i, piece in enumerate(bert.pieces) if len(piece.removeprefix("##")) == 1 and counts[i]}
+    kept = [bert.pieces[i] for i in sorted(frequent | characters) if bert.pieces[i] not in SPECIAL]
     Path(path).write_text("\n".join(SPECIAL + kept) + "\n", encoding="utf-8")
     return len(SPECIAL) + len(kept)
 
@@ -84,7 +89,7 @@ def run(dump: str, directory: Path, *, pieces: int) -> None:
         "num_attention_heads": 4,
         "intermediate_size": 512,
         "max_position_embeddings": max(phase.length for phase in PHASES),
-        # So small a model on so much text has nothing to gain from dropout.
+        # Dropout prevents overfitting; a model this small does not overfit on this much text.
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
     }
@@ -129,10 +134,13 @@ def _maskmill(*arguments: str) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """What can be got right without looking at the words around: shares of an evaluation set.
+    """Accuracies on an evaluation set that need no look at the words around, as shares between 0 and 1.
 
-    token: by always saying the most frequent token. kept: by saying what stands there, for of the tokens to predict
-    one in ten is left as it is, and else the most frequent one. label: by always saying the same of the next sentence.
+    Attributes:
+      token: of always predicting the most frequent token.
+      kept: of predicting the token that the input shows, or the most frequent one at a mask. (Masking leaves one in ten
+        of the tokens to predict as it is.)
+      label: of always giving the same answer for the next sentence.
     """
 
     token: float
@@ -141,7 +149,7 @@ class Baselines:
 
 
 def baselines(path: str, length: int, predictions: int) -> Baselines:
-    """The baselines of the examples of a file."""
+    """The baselines of the examples in a file."""
     from training import inputs
     from transforms.records import tfrecord
 
@@ -149,14 +157,14 @@ def baselines(path: str, length: int, predictions: int) -> Baselines:
     (batch,) = inputs.evaluation_batches([path], features, batch=tfrecord.count_records(path))
     weighted = batch["masked_lm_weights"] > 0
     tokens = batch["masked_lm_ids"][weighted]
-    there = np.take_along_axis(batch["input_ids"], batch["masked_lm_positions"], axis=1)[weighted]
+    shown = np.take_along_axis(batch["input_ids"], batch["masked_lm_positions"], axis=1)[weighted]
     frequent = tokens == np.bincount(tokens).argmax()
     label = batch["next_sentence_labels"].mean()
-    return Baselines(token=frequent.mean(), kept=(frequent | (tokens == there)).mean(), label=max(label, 1 - label))
+    return Baselines(token=frequent.mean(), kept=(frequent | (tokens == shown)).mean(), label=max(label, 1 - label))
 
 
 def draw(directory: Path, picture: str) -> None:
-    """Draws the curve, and prints its figures."""
+    """Draws the curve and prints its figures."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -164,12 +172,12 @@ def draw(directory: Path, picture: str) -> None:
 
     matplotlib.rcParams["svg.hashsalt"] = "maskmill"  # the same log gives the same file
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-    begun = 0.0
+    tokens_before = 0.0  # million tokens of the phases before
     for phase in PHASES:
         log = [json.loads(line) for line in (directory / phase.name / "train" / "log.jsonl").read_text().splitlines()]
         steps = [x for x in log if x["event"] == "train"]
         evaluations = [x for x in log if x["event"] == "eval"]
-        trained, evaluated = ([begun + x["step"] * phase.tokens / 1e6 for x in e] for e in (steps, evaluations))
+        trained, evaluated = ([tokens_before + x["step"] * phase.tokens / 1e6 for x in e] for e in (steps, evaluations))
         base = baselines(str(directory / phase.name / "eval" / "eval.tfrecord"), phase.length, phase.predictions)
         first = phase is PHASES[0]
         left.plot(trained, [x["masked_lm_loss"] for x in steps], color="0.75", lw=0.8, label="training" * first)
@@ -177,17 +185,16 @@ def draw(directory: Path, picture: str) -> None:
         for name, baseline, colour in (("masked_lm", base.kept, "C0"), ("next_sentence", base.label, "C1")):
             values = [x[f"{name}_accuracy"] for x in evaluations]
             right.plot(evaluated, values, color=colour, label=name.replace("_", " ") * first)
-            right.plot([begun, evaluated[-1]], [baseline] * 2, color=colour, ls=":", lw=1)
+            right.plot([tokens_before, evaluated[-1]], [baseline] * 2, color=colour, ls=":", lw=1)
         last, speed = evaluations[-1], statistics.median(x["tokens_per_second"] for x in steps)
         accuracies = last["masked_lm_accuracy"], last["next_sentence_accuracy"]
-        print(
-            f"{phase.length} tokens: step {last['step']}, {last['step'] * phase.tokens:,} tokens, {speed:,.0f} a second"
-        )
-        print(f"  masked LM {accuracies[0]:.3f}; most frequent token {base.token:.3f}, or what is kept {base.kept:.3f}")
-        print(f"  next sentence {accuracies[1]:.3f}; most frequent label {base.label:.3f}")
-        begun = evaluated[-1]
+        tokens = last["step"] * phase.tokens
+        print(f"examples of {phase.length} tokens: step {last['step']}, {tokens:,} tokens, {speed:,.0f} a second")
+        print(f"  masked LM {accuracies[0]:.3f}; by frequency {base.token:.3f}, by the shown token {base.kept:.3f}")
+        print(f"  next sentence {accuracies[1]:.3f}; by the most frequent label {base.label:.3f}")
+        tokens_before = evaluated[-1]
         for axes in (left, right):
-            axes.axvline(begun, color="0.9", lw=1, zorder=0)
+            axes.axvline(tokens_before, color="0.9", lw=1, zorder=0)
     left.set(xlabel="million tokens", ylabel="masked-LM loss")
     right.set(xlabel="million tokens", ylabel="accuracy", ylim=(0, 1))
     for axes in (left, right):
@@ -196,7 +203,7 @@ def draw(directory: Path, picture: str) -> None:
 
 
 def main() -> None:
-    """Runs the command."""
+    """Runs a subcommand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("run", help="build and train")
@@ -208,9 +215,13 @@ def main() -> None:
     command.add_argument("picture")
     options = parser.parse_args()
     if options.command == "run":
+        print_machine(TRAINING_LIBRARIES)
         options.directory.mkdir(parents=True, exist_ok=True)
+        (options.directory / MACHINE).write_text(describe_machine(TRAINING_LIBRARIES) + "\n")
         run(options.dump, options.directory.resolve(), pieces=options.pieces)
     else:
+        machine = options.directory / MACHINE
+        print(f"Machine: {machine.read_text().strip() if machine.exists() else 'not recorded'}\n")
         draw(options.directory, options.picture)
 
 

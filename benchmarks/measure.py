@@ -1,22 +1,109 @@
-"""Runs a command as a whole and measures it with all the processes it starts."""
+"""What all benchmarks share: the machine that a figure is taken on, and the cost of a whole command.
+
+A benchmark prints the machine first (`print_machine`). A command is measured with all processes that it starts
+(`measure`).
+"""
 
 import dataclasses
 import itertools
 import os
+import platform
 import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 
 import psutil
 
-_EVERY_SECONDS = 0.02
+CPUINFO = Path("/proc/cpuinfo")
+LIBRARIES = ("apache-beam", "numba", "numpy")
+TRAINING_LIBRARIES = ("jax", "keras", "tensorflow", "numpy")
+QUIET_LOAD = 0.5  # processes; above this load average others take time from a benchmark
+
+_SECONDS_BETWEEN_LOOKS = 0.02
+_START_UP_LINES = 200
+
+
+def cpu_name(cpuinfo: str) -> str:
+    """The CPU's name in the text of Linux's /proc/cpuinfo; empty where the text has none, as on ARM.
+
+    Virtual machines often give a name without a model ("AMD EPYC"), so the numbers of family and model go with it.
+    """
+    first_cpu = cpuinfo.strip().partition("\n\n")[0]
+    pairs = (line.partition(":") for line in first_cpu.splitlines())
+    fields = {name.strip(): value.strip() for name, _, value in pairs}
+    name = " ".join(fields.get("model name", "").split())
+    if not name or not {"cpu family", "model"} <= fields.keys():
+        return name
+    return f"{name} (family {fields['cpu family']}, model {fields['model']})"
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def library_versions(libraries: Sequence[str]) -> list[str]:
+    """Name and version of each library that is installed."""
+    versions = []
+    for library in libraries:
+        try:
+            versions.append(f"{library} {metadata.version(library)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def describe_machine(libraries: Sequence[str] = LIBRARIES) -> str:
+    """One line that belongs to every figure: CPU, cores, system, Python and the versions of the libraries."""
+    cpu = cpu_name(CPUINFO.read_text()) if CPUINFO.exists() else ""
+    cores = available_cores()
+    parts = [
+        cpu or platform.processor() or "unknown CPU",
+        f"{cores} core{'s' if cores > 1 else ''}",
+        f"{platform.system()} {platform.machine()}",
+        f"Python {platform.python_version()}",
+    ]
+    return ", ".join(parts + library_versions(libraries))
+
+
+def describe_load(load: float) -> str:
+    """The load average of the last minute in words, with a warning where the machine is not quiet."""
+    text = f"Load average at the start: {load:.2f}."
+    if load > QUIET_LOAD:
+        text += f" Warning: the machine is not quiet (load above {QUIET_LOAD}), so measure again before using figures."
+    return text
+
+
+def print_machine(libraries: Sequence[str] = LIBRARIES) -> None:
+    """Prints the first lines of a benchmark's output: the machine, and its load where the system tells it."""
+    print(f"Machine: {describe_machine(libraries)}")
+    if hasattr(os, "getloadavg"):
+        print(describe_load(os.getloadavg()[0]))
+    print(flush=True)
+
+
+def ratio(numerator: float, denominator: float, digits: int = 1) -> str:
+    """`numerator` / `denominator` in digits; "not measurable" where a difference of times leaves nothing to divide."""
+    if numerator <= 0 or denominator <= 0:
+        return "not measurable"
+    return f"{numerator / denominator:.{digits}f}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """What a command took: CPU and wall seconds, and the memory of its largest process and of all at once, in bytes."""
+    """What a command took.
+
+    Attributes:
+      exit_code: its exit code; negative where a signal ended it.
+      cpu, wall: CPU seconds of all its processes, and seconds from start to end.
+      largest, total: peak memory of its largest process, and of all its processes at one time, in bytes.
+      output: what it printed, errors included.
+    """
 
     exit_code: int
     cpu: float
@@ -26,16 +113,16 @@ class Usage:
     output: str
 
     def row(self, label: str) -> str:
-        """One line of a table."""
+        """A line of a table, beginning with `label`."""
         megabytes = f"{self.largest / 1e6:7.0f} MB largest process, {self.total / 1e6:7.0f} MB in all"
         return f"{label:<34} {self.cpu:9.2f} s CPU {self.wall:9.2f} s wall {megabytes}"
 
 
 def measure(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None) -> Usage:
-    """Runs a command to its end.
+    """Runs a command to its end and returns what it took.
 
-    CPU seconds are what the system accounts to the command and to the children it waited for, or what was last seen
-    of each of its processes, whichever is more: a runner may leave its workers without waiting for them.
+    The system counts the CPU seconds of the command and of the children that it waited for. A runner may not wait for
+    its workers, so the CPU seconds last seen of each process are summed up, too; the larger sum counts.
     """
     began = time.monotonic()
     process = subprocess.Popen(
@@ -55,7 +142,7 @@ def measure(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd
 
 
 class _Watch(threading.Thread):
-    """Looks at a process and its descendants again and again."""
+    """A thread that notes CPU time and memory of a process and its descendants until `finish` is called."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -66,7 +153,7 @@ class _Watch(threading.Thread):
         self.total = 0
 
     def run(self) -> None:
-        while not self._done.wait(_EVERY_SECONDS):
+        while not self._done.wait(_SECONDS_BETWEEN_LOOKS):
             self._look()
 
     def _look(self) -> None:
@@ -93,7 +180,7 @@ class _Watch(threading.Thread):
 
 
 def peak(pid: int) -> int:
-    """The peak resident memory that Linux notes for a process, in bytes; 0 elsewhere."""
+    """The peak resident memory of a process in bytes, as Linux notes it; 0 on other systems."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         return 0
@@ -104,8 +191,11 @@ def peak(pid: int) -> int:
 
 
 def shorten(shards: Sequence[Path], folder: Path) -> None:
-    """Writes the first lines of every text shard into a folder: what start-up takes, with every worker started."""
+    """Writes the first lines of each text shard into a new folder.
+
+    A command on this folder starts as many workers as on the whole shards, and takes little but its start-up.
+    """
     folder.mkdir()
     for shard in shards:
         with shard.open("rb") as whole:
-            (folder / shard.name).write_bytes(b"".join(itertools.islice(whole, 200)))
+            (folder / shard.name).write_bytes(b"".join(itertools.islice(whole, _START_UP_LINES)))

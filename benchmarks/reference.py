@@ -1,13 +1,13 @@
-"""create_pretraining_data.py against maskmill on one text shard: CPU, wall time, memory, and the same records.
+"""Measures create_pretraining_data.py and maskmill on one text shard and compares their records.
 
     python -m benchmarks.reference SHARD.txt --reference DIR [--python PYTHON] [--vocab vocab.txt] [--repeats 3]
     python -m benchmarks.reference SHARD.txt
 
 DIR is the folder of create_pretraining_data.py and tokenization.py in a checkout of mlcommons/training
-(retired_benchmarks/bert/cleanup_scripts) or of google-research/bert; PYTHON one with TensorFlow, 1.15 or 2. Both
-programs run as whole processes with warm file caches, maskmill once more before that to have its kernels compiled.
+(retired_benchmarks/bert/cleanup_scripts) or of google-research/bert. PYTHON has TensorFlow 1.15 or 2. Both programs run
+as whole processes with warm file caches. maskmill runs once before, uncounted, so that its kernels are compiled.
 
-Without --reference: what each stage takes in a process of its own that is already running, in CPU seconds.
+Without --reference, each step of maskmill runs in this process, and its CPU seconds are printed.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
-from benchmarks.measure import measure
+from benchmarks.measure import measure, print_machine, ratio
 from transforms.masking.instances import make_instances
 from transforms.masking.options import MaskingOptions
 from transforms.records.example_proto import parse_example
@@ -31,7 +31,7 @@ from transforms.tokenization.wordpiece import Tokenizer
 ROOT = Path(__file__).parent.parent
 VOCABULARY = ROOT / "tests" / "data" / "vocab.txt"
 
-# The scripts are of TensorFlow 1; under 2, its compatibility module stands in for the whole.
+# The scripts are written for TensorFlow 1. With TensorFlow 2 they get its compatibility module as `tensorflow`.
 SHIM = """
 import runpy, sys
 import tensorflow
@@ -45,7 +45,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def flags(arguments: argparse.Namespace, output: str) -> list[str]:
-    """What both programs are called with."""
+    """The flags that both programs are called with."""
     return [
         f"--input_file={arguments.shard}",
         f"--output_file={output}",
@@ -60,10 +60,10 @@ def flags(arguments: argparse.Namespace, output: str) -> list[str]:
 
 
 def compare(expected: str, actual: str) -> int:
-    """The number of records, all with the same features in the same order; exits where two differ."""
+    """Compares two files record by record and ends the benchmark if two differ. Returns the number of records."""
     count = 0
-    for one, other in zip_longest(read_records(expected), read_records(actual)):
-        if one is None or other is None or parse_example(one) != parse_example(other):
+    for theirs, ours in zip_longest(read_records(expected), read_records(actual)):
+        if theirs is None or ours is None or parse_example(theirs) != parse_example(ours):
             sys.exit(f"record {count} differs")
         count += 1
     return count
@@ -74,7 +74,7 @@ def against_the_reference(arguments: argparse.Namespace) -> None:
     script = str(Path(arguments.reference).resolve() / "create_pretraining_data.py")
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
         theirs, ours = f"{scratch}/reference", f"{scratch}/maskmill"
-        command = [sys.executable, "-m", "pipelines.cli", "create-pretraining-data", *flags(arguments, ours)]
+        command = [sys.executable, "-m", "maskmill", "create-pretraining-data", *flags(arguments, ours)]
         runs = [measure(command, cwd=str(ROOT)) for _ in range(1 + arguments.repeats)][1:]
         reference = measure([arguments.python, "-c", SHIM, script, *flags(arguments, theirs)])
         for run in (reference, *runs):
@@ -88,14 +88,14 @@ def against_the_reference(arguments: argparse.Namespace) -> None:
             print(run.row("maskmill"))
         best = min(runs, key=lambda run: run.cpu)
         print(
-            f"reference / maskmill (best of {len(runs)}): {reference.cpu / best.cpu:.1f} times the CPU time, "
-            f"{reference.wall / best.wall:.1f} times the wall time, "
-            f"{reference.largest / best.largest:.1f} times the memory"
+            f"reference / maskmill (best of {len(runs)}): {ratio(reference.cpu, best.cpu)} times the CPU time, "
+            f"{ratio(reference.wall, best.wall)} times the wall time, "
+            f"{ratio(reference.largest, best.largest)} times the memory"
         )
 
 
-def by_stage(arguments: argparse.Namespace) -> None:
-    """Prints the throughput of each stage, the best of the repeats."""
+def by_step(arguments: argparse.Namespace) -> None:
+    """Prints CPU seconds and throughput of each step, the best of the repeats."""
     options = MaskingOptions(
         max_seq_length=arguments.max_seq_length,
         max_predictions_per_seq=arguments.max_predictions_per_seq,
@@ -104,16 +104,16 @@ def by_stage(arguments: argparse.Namespace) -> None:
     vocabulary = load_vocabulary(arguments.vocab)
     size = files.size(arguments.shard)
 
-    def timed(stage: Callable[[], object]) -> float:
+    def timed(step: Callable[[], object]) -> float:
         seconds = []
         for _ in range(1 + arguments.repeats):
             began = time.process_time()
-            stage()
+            step()
             seconds.append(time.process_time() - began)
-        return min(seconds[1:])
+        return min(seconds[1:])  # the first run compiles
 
-    def row(stage: str, seconds: float, produced: str) -> None:
-        print(f"{stage:<22} {seconds:7.3f} s CPU {size / 1e6 / seconds:8.1f} MB of text a second   {produced}")
+    def row(step: str, seconds: float, produced: str) -> None:
+        print(f"{step:<22} {seconds:7.3f} s CPU {size / 1e6 / seconds:8.1f} MB of text a second   {produced}")
 
     seconds = timed(lambda: Tokenizer(vocabulary).tokenize_file(arguments.shard))
     text = Tokenizer(vocabulary).tokenize_file(arguments.shard)
@@ -123,18 +123,18 @@ def by_stage(arguments: argparse.Namespace) -> None:
     row("pair and mask", seconds, f"{len(instances):,} examples")
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
         output = f"{scratch}/examples"
-        for what, checksum in (("serialise and write", False), ("the same with sha256", True)):
+        for step, checksum in (("serialise and write", False), ("the same with sha256", True)):
 
             def write(checksum: bool = checksum) -> None:
                 write_instances([output], text, instances, vocabulary, options, checksum=checksum)
 
             seconds = timed(write)
             written = files.size(output) / 1e6 / seconds
-            row(what, seconds, f"{written:,.0f} MB/s out, {len(instances) / seconds:,.0f} records/s")
+            row(step, seconds, f"{written:,.0f} MB/s out, {len(instances) / seconds:,.0f} records/s")
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Prints the machine and the comparison, or the steps where no reference is given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shard", type=lambda path: str(Path(path).resolve()))
     parser.add_argument("--reference", metavar="DIR")
@@ -144,12 +144,13 @@ def main() -> None:
     parser.add_argument("--max_predictions_per_seq", type=int, default=76)
     parser.add_argument("--dupe_factor", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--scratch", help="folder for the outputs, about 40 times the shard")
+    parser.add_argument("--scratch", help="folder for the outputs, which take about 40 times the size of the shard")
     arguments = parser.parse_args()
+    print_machine()
     if arguments.reference:
         against_the_reference(arguments)
     else:
-        by_stage(arguments)
+        by_step(arguments)
 
 
 if __name__ == "__main__":

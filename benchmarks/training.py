@@ -1,13 +1,13 @@
-"""Tokens a second and share of the chip's peak: maskmill train beside Hugging Face + PyTorch, on the same batches.
+"""Compares the speed of `maskmill train` with Hugging Face on PyTorch, on the same batches.
 
     .venv-training/bin/python benchmarks/training.py                          # BERT-base and large at 128 and 512
-    .venv-training/bin/python benchmarks/training.py --torch_python PATH      # and Hugging Face in that environment
+    .venv-training/bin/python benchmarks/training.py --torch_python PATH      # also Hugging Face, with that Python
     .venv-training/bin/python benchmarks/training.py --models tiny --lengths 64 --batch 8 --dtype float32   # on a CPU
 
-Each system runs in a process of its own, first one, then the other, `--rounds` times over; the median counts. Both
-train BERT with both losses and AdamW on random tokens, all positions used, in `--dtype`; Hugging Face with
-`attn_implementation="sdpa"` and `torch.compile`. Printed: tokens a second, and model FLOP/s as a share of
-`--peak_tflops` (the chip's dense bfloat16 peak: H100 SXM 989, H200 989, A100 312, TPU v5e 197, v5p 459).
+The systems run in turn, each in a process of its own, `--rounds` times; the median counts. Both train BERT with both
+losses and AdamW, on random tokens that fill every position, in `--dtype`. Hugging Face runs with
+`attn_implementation="sdpa"` and `torch.compile`. The output gives tokens a second, and the model's FLOP/s as a share of
+`--peak_tflops`, the chip's dense bfloat16 peak (H100 SXM 989, H200 989, A100 312, TPU v5e 197, v5p 459).
 """
 
 import argparse
@@ -23,13 +23,20 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def flops_per_token(layers: int, width: int, inner: int, vocab: int, length: int, predictions: int) -> float:
-    """Multiply-adds counted as two, forward and backward (three times forward), for one token of a sequence."""
-    of_layer = 2 * (4 * width * width + 2 * width * inner) + 4 * length * width
+    """FLOPs of a training step for one token of a sequence.
+
+    A multiply-add counts as two; forward and backward pass together take three times the forward pass.
+    """
+    layer = 2 * (4 * width * width + 2 * width * inner) + 4 * length * width
     head = 2 * (width * width + width * vocab) * predictions / length
-    return 3.0 * (layers * of_layer + head)
+    return 3.0 * (layers * layer + head)
 
 
-def batch_of(count: int, length: int, vocab: int) -> dict[str, Any]:
+def random_batch(count: int, length: int, vocab: int) -> dict[str, Any]:
+    """Features of `count` examples of random tokens, under the names of create_pretraining_data.py's records.
+
+    Shapes are [count, length], [count, predictions] and [count]; all are int32, but `masked_lm_weights` is float32.
+    """
     import numpy as np
 
     draw = np.random.default_rng(0)
@@ -46,7 +53,7 @@ def batch_of(count: int, length: int, vocab: int) -> dict[str, Any]:
 
 
 def measure_maskmill(model: dict[str, Any], length: int, batch: int, steps: int, dtype: str) -> float:
-    """Seconds a step of maskmill's training step on JAX."""
+    """Seconds that a training step of maskmill takes on JAX."""
     from training import devices
 
     devices.select_backend("jax")
@@ -60,13 +67,13 @@ def measure_maskmill(model: dict[str, Any], length: int, batch: int, steps: int,
 
     task = tasks.PretrainingTask(pretraining_model(ModelConfig(**model)))
     made = training_steps.make_steps(task, optimizers.AdamW(1e-4), used, training_steps.StepOptions())
-    arrays = {k: v[None].astype("int32") if v.dtype.kind == "i" else v[None] for k, v in batch_of(
+    arrays = {k: v[None].astype("int32") if v.dtype.kind == "i" else v[None] for k, v in random_batch(
         batch, length, model["vocab_size"]).items()}  # fmt: skip
     return _timed(lambda: float(made.train(arrays)["loss"]), lambda: made.train(arrays), steps)
 
 
 def measure_hugging_face(model: dict[str, Any], length: int, batch: int, steps: int, dtype: str) -> float:
-    """Seconds a step of Hugging Face's BertForPreTraining on PyTorch."""
+    """Seconds that a training step of Hugging Face's BertForPreTraining takes on PyTorch."""
     import torch
     from transformers import BertConfig, BertForPreTraining
 
@@ -76,7 +83,7 @@ def measure_hugging_face(model: dict[str, Any], length: int, batch: int, steps: 
     config._attn_implementation = "sdpa"
     network: Any = torch.compile(BertForPreTraining(config).to(device).train())
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=device == "cuda")
-    arrays = batch_of(batch, length, model["vocab_size"])
+    arrays = random_batch(batch, length, model["vocab_size"])
     labels = torch.full((batch, length), -100)
     labels.scatter_(1, torch.tensor(arrays["masked_lm_positions"]), torch.tensor(arrays["masked_lm_ids"]).long())
     inputs = {
@@ -100,8 +107,8 @@ def measure_hugging_face(model: dict[str, Any], length: int, batch: int, steps: 
 
 
 def _timed(wait: Any, step: Any, steps: int) -> float:
-    """Seconds a step, after two that compile; `wait` runs one and waits for its loss."""
-    wait(), wait()
+    """Seconds a step. `step` starts one; `wait` runs one and waits for its loss."""
+    wait(), wait()  # these compile
     start = time.perf_counter()
     for _ in range(steps - 1):
         step()
@@ -110,7 +117,7 @@ def _timed(wait: Any, step: Any, steps: int) -> float:
 
 
 def main() -> None:
-    """Runs the measurements; with --measure, one of them."""
+    """Prints the machine and the speeds; with --measure, measures one system in this process."""
     sys.path.insert(0, str(ROOT))
     from training.config import PRESETS
 
@@ -119,9 +126,11 @@ def main() -> None:
     parser.add_argument("--lengths", default="128,512", help="sequence lengths")
     parser.add_argument("--batch", type=int, help="examples in a batch (default: 16,384 tokens)")
     parser.add_argument("--steps", type=int, default=20, help="steps that are timed")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each system is measured")
     parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
-    parser.add_argument("--dropout", type=float, default=0.1, help="of hidden states; attention has none in either")
+    parser.add_argument(
+        "--dropout", type=float, default=0.1, help="dropout of hidden states; neither system drops attention weights"
+    )
     parser.add_argument("--peak_tflops", type=float, help="the chip's dense bfloat16 peak")
     parser.add_argument("--torch_python", help="a Python with torch and transformers; without it, maskmill alone")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
@@ -131,6 +140,10 @@ def main() -> None:
         function = {"maskmill": measure_maskmill, "Hugging Face": measure_hugging_face}[task.pop("system")]
         print(json.dumps(function(**task)))
         return
+    # Imported here: PyTorch's environment, which runs the lines above, has no psutil.
+    from benchmarks.measure import TRAINING_LIBRARIES, print_machine
+
+    print_machine(TRAINING_LIBRARIES)
     systems = {"maskmill": sys.executable}
     if options.torch_python:
         systems["Hugging Face"] = options.torch_python

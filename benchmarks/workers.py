@@ -1,10 +1,11 @@
-"""What a second worker brings: `maskmill examples` on a folder of text shards with 1 and with 2 local workers.
+"""Measures what a second worker gains: `maskmill examples` on text shards with 1 and with 2 local workers.
 
     python -m benchmarks.workers TEXT [--runs 5] [--scratch DIR]
 
-TEXT is a folder that `maskmill extract` made, of 16 shards or more. Both run as processes of their own
-(multi_processing). Start-up is what the same command takes for the first lines of each shard; it is taken off. Name a
-RAM disk as scratch, or the disk's fsync of the records is measured too.
+TEXT is a folder that `maskmill extract` made, with 16 shards or more. Every worker is a process, the single one, too
+(multi_processing). The start-up of a command is the time that it takes for the first lines of each shard; it is
+subtracted. Give a folder on a RAM disk as --scratch, else the time in which the disk stores the records (fsync) is
+measured, too.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measure import Usage, measure, shorten
+from benchmarks.measure import Usage, measure, print_machine, ratio, shorten
 from benchmarks.reference import VOCABULARY
 
 ROOT = Path(__file__).parent.parent
@@ -21,7 +22,7 @@ LENGTHS = ["--max_seq_length=512", "--max_predictions_per_seq=76", "--dupe_facto
 
 
 def examples(text: Path, vocabulary: str, workers: int, scratch: str) -> Usage:
-    """Runs the stage once, into a folder that is deleted."""
+    """Runs the stage once and deletes what it wrote. Returns what it took."""
     with tempfile.TemporaryDirectory(dir=scratch) as output:
         command = [sys.executable, "-m", "maskmill", "examples"]
         paths = [f"--input={text}/part-*", f"--output={output}/examples"]
@@ -33,7 +34,7 @@ def examples(text: Path, vocabulary: str, workers: int, scratch: str) -> Usage:
 
 
 def main() -> None:
-    """Prints medians, and the ratio of what is left after start-up."""
+    """Prints the machine, the medians, and the ratio of the times without start-up."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=lambda path: Path(path).resolve())
     parser.add_argument("--runs", type=int, default=5)
@@ -43,6 +44,7 @@ def main() -> None:
     shards = sorted(arguments.text.glob("part-*"))
     if not shards:
         parser.error(f"{arguments.text} is no folder of text shards; give the --output of `maskmill extract`.")
+    print_machine()
     with tempfile.TemporaryDirectory(dir=arguments.scratch) as folder:
         short = Path(folder) / "short"
         shorten(shards, short)
@@ -55,13 +57,15 @@ def main() -> None:
         wall = {key: statistics.median(u.wall for u in usages) for key, usages in runs.items()}
         for workers in (1, 2):
             usages = runs[arguments.text, workers]
+            cpu = statistics.median(u.cpu for u in usages)
+            largest = max(u.largest for u in usages) / 1e6
             print(
-                f"{workers} worker{'s' if workers > 1 else ''}: {wall[arguments.text, workers]:.2f} s, of it start-up "
-                f"{wall[short, workers]:.2f} s; {statistics.median(u.cpu for u in usages):.2f} s CPU, largest process "
-                f"{max(u.largest for u in usages) / 1e6:.0f} MB"
+                f"{workers} worker{'s' if workers > 1 else ''}: {wall[arguments.text, workers]:.2f} s, of which "
+                f"{wall[short, workers]:.2f} s are start-up; {cpu:.2f} s CPU, largest process {largest:.0f} MB"
             )
-        after = {workers: wall[arguments.text, workers] - wall[short, workers] for workers in (1, 2)}
-        print(f"{len(shards)} shards, medians of {arguments.runs}: {after[1] / after[2]:.2f} times, after start-up")
+        work = {workers: wall[arguments.text, workers] - wall[short, workers] for workers in (1, 2)}
+        times = ratio(work[1], work[2], digits=2)
+        print(f"{len(shards)} shards, medians of {arguments.runs}: 1 worker / 2 workers {times}, without start-up")
 
 
 if __name__ == "__main__":

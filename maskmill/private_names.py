@@ -39,6 +39,7 @@ _KERAS_HUB = ("keras-hub", "0.32.0")
 
 _BEAM_FLAGS = "knows Beam's flags from misspelt ones (pipelines/runner.py)"
 _LOCAL_WORKERS = "starts the local runner's worker processes (pipelines/runner.py, local_worker.py)"
+_LEAN_KERNELS = "compiles kernels without counting references (transforms/kernels/compiler.py)"
 _MACHINE_CODE = "keeps machine code on disk (transforms/kernels/cache.py)"
 _DEPENDENCIES = "finds what machine code depends on (transforms/kernels/dependencies.py)"
 _WEIGHTS = "finds a model's weights by the reference's names (training/model.py)"
@@ -58,6 +59,7 @@ PRIVATE_NAMES = (
         *_BEAM, "apache_beam.transforms.environments", "SubprocessSDKEnvironment.from_command_string", _LOCAL_WORKERS
     ),
     PrivateName(*_BEAM, "apache_beam.runners.worker.sdk_worker_main", "main", _LOCAL_WORKERS),
+    PrivateName(*_NUMBA, "numba.core.options", "DefaultOptions._nrt", _LEAN_KERNELS),
     PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._cache", _MACHINE_CODE),
     PrivateName(*_NUMBA, "numba.core.caching", "NullCache.load_overload", _MACHINE_CODE),
     PrivateName(*_NUMBA, "numba.core.caching", "NullCache.save_overload", _MACHINE_CODE),

@@ -1,13 +1,16 @@
-"""A plain bzip2 writer for the tests: blocks of any size at any bit, and what real writers never write.
+"""A simple bzip2 writer for the tests. It writes blocks of any size at any bit, and blocks that no real writer makes.
 
-Bits are strings of "0" and "1". Nothing here is fast.
+Bits are strings of "0" and "1". The writer is slow.
 """
 
 from collections.abc import Sequence
 
-MARK = f"{0x314159265359:048b}"
-_END = f"{0x177245385090:048b}"
-_CODE_LENGTH = 9  # of every symbol: 258 of them fit
+MARK = f"{0x314159265359:048b}"  # where a block starts
+_END = f"{0x177245385090:048b}"  # where a stream ends
+_WRITTEN_RUN = 4  # equal bytes that are written before the rest of a run is counted
+_LONGEST_RUN = _WRITTEN_RUN + 255
+_GROUP_SIZE = 50  # symbols that one selector is for
+_CODE_LENGTH = 9  # bits of every symbol's code: enough for bzip2's 258 symbols
 
 
 def checksum(data: bytes) -> int:
@@ -21,20 +24,22 @@ def checksum(data: bytes) -> int:
 
 
 def _run_lengths(data: bytes) -> bytes:
-    out = bytearray()
-    i = 0
-    while i < len(data):
-        n = 1
-        while n < 259 and i + n < len(data) and data[i + n] == data[i]:
-            n += 1
-        out += data[i : i + 1] * min(n, 4)
-        if n >= 4:
-            out.append(n - 4)
-        i += n
-    return bytes(out)
+    """bzip2's first step: a run of 4 to 259 equal bytes becomes 4 of them and the number of the others."""
+    coded = bytearray()
+    start = 0
+    while start < len(data):
+        length = 1
+        while length < _LONGEST_RUN and start + length < len(data) and data[start + length] == data[start]:
+            length += 1
+        coded += data[start : start + 1] * min(length, _WRITTEN_RUN)
+        if length >= _WRITTEN_RUN:
+            coded.append(length - _WRITTEN_RUN)
+        start += length
+    return bytes(coded)
 
 
 def _symbols(column: bytes, used: Sequence[int]) -> list[int]:
+    """Move-to-front and run lengths: the symbols of a block, the end of the block included."""
     recent = list(used)
     symbols: list[int] = []
     run = 0
@@ -60,12 +65,14 @@ def block(
     randomised: bool = False,
     wrong_checksum: bool = False,
 ) -> tuple[str, int]:
-    """The bits of a block that holds `data` (not empty), and its checksum.
+    """The bits of a block that contains `data`, and its checksum.
 
     Args:
-      also_used: bytes that the block's map says occur, though they do not.
-      more_selectors: how many selectors too many are written.
-      randomised, wrong_checksum: the block says so, or has that.
+      data: the content; it must not be empty.
+      also_used: bytes that the block declares as used although they do not occur.
+      more_selectors: the number of selectors beyond those that the block needs.
+      randomised: sets the block's flag for randomised data.
+      wrong_checksum: writes a checksum that does not match the data.
     """
     coded = _run_lengths(data)
     rotations = sorted(range(len(coded)), key=lambda i: coded[i:] + coded[:i])
@@ -77,7 +84,7 @@ def block(
     rows = [[f"{row * 16 + column in used:d}" for column in range(16)] for row in range(16)]
     bits.append("".join("1" if "1" in row else "0" for row in rows))
     bits += ["".join(row) for row in rows if "1" in row]
-    selectors = -(-len(symbols) // 50)
+    selectors = -(-len(symbols) // _GROUP_SIZE)
     bits += ["010", f"{selectors + more_selectors:015b}", "0" * (selectors + more_selectors)]
     bits += [(f"{_CODE_LENGTH:05b}" + "0" * (len(used) + 2)) * 2]
     bits += [f"{symbol:0{_CODE_LENGTH}b}" for symbol in symbols]
@@ -85,7 +92,7 @@ def block(
 
 
 def stream(blocks: Sequence[tuple[str, int]], *, level: int = 9) -> bytes:
-    """One stream of blocks as `block` gives them, or none."""
+    """A bzip2 stream of blocks as `block` returns them; there may be none."""
     combined = 0
     for _, crc in blocks:
         combined = ((combined << 1) | (combined >> 31)) & 0xFFFFFFFF ^ crc

@@ -1,4 +1,4 @@
-"""Google Cloud Storage on this machine: an emulator as a process of its own, and credentials that need no network."""
+"""Google Cloud Storage on this machine: an emulator in a process of its own, and credentials that need no network."""
 
 import contextlib
 import http.server
@@ -24,7 +24,7 @@ Handler = Callable[[http.server.BaseHTTPRequestHandler, bytes], tuple[int, Mappi
 
 @contextlib.contextmanager
 def server(handle: Handler) -> Iterator[str]:
-    """An HTTP server on loopback whose every request `handle` answers with (status, headers, body); gives its URL."""
+    """Runs an HTTP server on loopback and gives its URL. `handle` answers a request with (status, headers, body)."""
 
     class Answer(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -55,17 +55,17 @@ def server(handle: Handler) -> Iterator[str]:
 
 
 def json_answer(value: object, status: int = 200) -> tuple[int, Mapping[str, str], bytes]:
-    """What a handler returns for a JSON answer."""
+    """A handler's answer that contains a JSON value."""
     return status, {"Content-Type": "application/json"}, json.dumps(value).encode()
 
 
 def forward(request: http.server.BaseHTTPRequestHandler, body: bytes, url: str) -> tuple[int, Mapping[str, str], bytes]:
-    """What the server at `url` answers to a request."""
-    passed = urllib.request.Request(
+    """Passes a request on to the server at `url` and returns that server's answer."""
+    forwarded = urllib.request.Request(
         url + request.path, data=body or None, headers=dict(request.headers), method=request.command
     )
     try:
-        answer = urllib.request.urlopen(passed)
+        answer = urllib.request.urlopen(forwarded)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:
@@ -75,9 +75,9 @@ def forward(request: http.server.BaseHTTPRequestHandler, body: bytes, url: str) 
 
 @contextlib.contextmanager
 def credentials(directory: Path) -> Iterator[dict[str, str]]:
-    """A made-up service account whose token comes from a server here; gives the environment that names it.
+    """Makes up a service account whose token comes from a local server. Gives the environment that names the account.
 
-    Without one, Google's libraries look for a metadata server for 14 to 25 s, in every process.
+    Without an account, Google's libraries look for a metadata server for 14 to 25 s, in every process.
     """
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -100,7 +100,7 @@ def credentials(directory: Path) -> Iterator[dict[str, str]]:
 
 @contextlib.contextmanager
 def storage(directory: Path, *buckets: str) -> Iterator[dict[str, str]]:
-    """Cloud Storage with these buckets, empty; gives the environment in which Beam finds it."""
+    """Runs a Cloud Storage emulator with these empty buckets. Gives the environment in which Beam finds it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -110,7 +110,7 @@ def storage(directory: Path, *buckets: str) -> Iterator[dict[str, str]]:
     with open(log, "wb") as output, credentials(directory) as environment:
         process = subprocess.Popen([*command, "--in-memory"], stdout=output, stderr=output)
         try:
-            _wait(url, process, log)
+            _wait_until_it_answers(url, process, log)
             for bucket in buckets:
                 body = json.dumps({"name": bucket}).encode()
                 request = urllib.request.Request(
@@ -123,7 +123,7 @@ def storage(directory: Path, *buckets: str) -> Iterator[dict[str, str]]:
             process.wait()
 
 
-def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def _wait_until_it_answers(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     for _ in range(600):
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
             urllib.request.urlopen(url).close()
@@ -135,7 +135,7 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def objects(environment: Mapping[str, str], bucket: str) -> dict[str, dict[str, str]]:
-    """The objects of a bucket with their metadata, by name."""
+    """The metadata of the objects in a bucket, by name."""
     with urllib.request.urlopen(f"{environment['STORAGE_EMULATOR_HOST']}/storage/v1/b/{bucket}/o") as answer:
         return {item["name"]: item for item in json.load(answer).get("items", [])}
 
@@ -143,8 +143,8 @@ def objects(environment: Mapping[str, str], bucket: str) -> dict[str, dict[str, 
 def content(environment: Mapping[str, str], bucket: str, name: str) -> bytes:
     """The bytes of an object."""
     with urllib.request.urlopen(f"{environment['STORAGE_EMULATOR_HOST']}/{bucket}/{name}") as answer:
-        found: bytes = answer.read()
-        return found
+        data: bytes = answer.read()
+        return data
 
 
 def upload(environment: Mapping[str, str], bucket: str, name: str, data: bytes) -> None:
@@ -156,7 +156,7 @@ def upload(environment: Mapping[str, str], bucket: str, name: str, data: bytes) 
 
 @contextlib.contextmanager
 def set_environment(environment: Mapping[str, str]) -> Iterator[None]:
-    """Sets environment variables of this process for a while."""
+    """Sets environment variables of this process and restores them at the end."""
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     try:

@@ -1,4 +1,4 @@
-"""Runs whole commands for the tests, in this process or in one of their own."""
+"""Runs whole commands for the tests, and describes the files that they write."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ TWO_PROCESSES = ("--direct_running_mode=multi_processing", "--direct_num_workers
 
 
 def maskmill(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs `maskmill` in a process of its own."""
+    """Runs the command `maskmill` in a process of its own; `environment` is added to this process's variables."""
     return subprocess.run(
         [sys.executable, "-m", "maskmill", *map(str, arguments)],
         cwd=ROOT,
@@ -28,13 +28,13 @@ def maskmill(*arguments: object, **environment: str) -> subprocess.CompletedProc
 
 
 def digests(directory: Path, *, manifests: bool = True) -> dict[str, str]:
-    """The sha256 of every output file below a directory, working files left out."""
-    found = {}
+    """The sha256 of every output file below a directory, by relative path; the work directory is left out."""
+    checksums = {}
     for path in sorted(directory.rglob("*")):
         relative = path.relative_to(directory)
         if path.is_file() and ".maskmill" not in relative.parts and (manifests or path.name != "manifest.json"):
-            found[str(relative)] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+            checksums[str(relative)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return checksums
 
 
 def leftovers(directory: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""What several test modules share: where the data lies."""
+"""What several test modules share: the paths of the test data."""
 
 import os
 from pathlib import Path
@@ -12,13 +12,13 @@ SHARED = Path(os.environ.get("MASKMILL_SHARED", ROOT.parent / "shared"))
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The data that is committed with the tests."""
+    """The folder of the data that is committed with the tests."""
     return DATA
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The larger data beside the checkout; tests that need it are skipped where it is missing."""
+    """The folder of the large data beside the checkout; tests that need it are skipped where it is missing."""
     if not (SHARED / "data").is_dir():
-        pytest.skip(f"{SHARED} is not here: this test needs the large data that lies beside a developer's checkout")
+        pytest.skip(f"{SHARED} is missing: this test needs the large data that is kept beside a developer's checkout")
     return SHARED

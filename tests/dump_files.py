@@ -1,4 +1,4 @@
-"""Dumps made up for the tests, in every container."""
+"""Makes up small dumps for the tests and packs them in every container."""
 
 import bz2
 import gzip
@@ -14,6 +14,7 @@ NAMESPACES = {"Media": -2, "Special": -1, "": 0, "Talk": 1, "User": 2, "File": 6
 
 
 def header(schema: str = "0.10") -> str:
+    """The beginning of an export, up to its first page."""
     names = "\n".join(
         f'      <namespace key="{key}" case="first-letter">{escape(name)}</namespace>'
         if name
@@ -39,16 +40,17 @@ def page(
     model: str = "wikitext",
     older: Sequence[str] = (),
 ) -> str:
-    """One page as MediaWiki writes it in a schema; `older` are the texts of revisions before the last."""
+    """A page as MediaWiki writes it in a schema; `older` has the texts of the revisions before the last."""
+    version = int(schema.removeprefix("0."))
     parts = [f"  <page>\n    <title>{escape(title)}</title>\n"]
-    if schema not in ("0.3", "0.4", "0.5"):
+    if version >= 6:
         parts.append(f"    <ns>{namespace}</ns>\n")
     parts.append(f"    <id>{number}</id>\n")
-    if redirect is not None and schema != "0.3":
-        parts.append(f"    <redirect title={quoteattr(redirect)} />\n" if schema >= "0.6" else "    <redirect />\n")
+    if redirect is not None and version >= 4:
+        parts.append(f"    <redirect title={quoteattr(redirect)} />\n" if version >= 6 else "    <redirect />\n")
     for k, content in enumerate([*older, text]):
-        named = f"      <model>{model}</model>\n      <format>text/x-wiki</format>\n" if schema >= "0.8" else ""
-        size = f'bytes="{len(content.encode())}" ' if schema == "0.11" else ""
+        model_and_format = f"      <model>{model}</model>\n      <format>text/x-wiki</format>\n" if version >= 8 else ""
+        size = f'bytes="{len(content.encode())}" ' if version == 11 else ""
         body = f'<text {size}xml:space="preserve">{escape(content, {chr(34): "&quot;"})}</text>'
         body = f"      {body}\n" if content else f'      <text {size}xml:space="preserve" />\n'
         parts += [
@@ -56,15 +58,16 @@ def page(
             f"      <timestamp>20{10 + k:02d}-01-02T03:04:05Z</timestamp>\n",
             "      <contributor>\n        <username>Someone</username>\n        <id>77</id>\n      </contributor>\n",
             "      <comment>a &lt;page&gt; of [[text]]</comment>\n",
-            f"      <origin>{1000 * number}</origin>\n" if schema == "0.11" else "",
-            # 0.8 wrote them behind the text.
-            body + "      <sha1>abc</sha1>\n" + named if schema == "0.8" else named + body,
+            f"      <origin>{1000 * number}</origin>\n" if version == 11 else "",
+            # Schema 0.8 has the model and the format behind the text.
+            body + "      <sha1>abc</sha1>\n" + model_and_format if version == 8 else model_and_format + body,
             "    </revision>\n",
         ]
     return "".join([*parts, "  </page>\n"])
 
 
 def dump(pages: Sequence[str], schema: str = "0.10") -> bytes:
+    """A whole export of these pages."""
     return (header(schema) + "".join(pages) + "</mediawiki>\n").encode()
 
 
@@ -76,17 +79,17 @@ def dump_folder(factory: pytest.TempPathFactory, pages: Sequence[str]) -> Path:
 
 
 def tiny_blocks(size: int) -> Callable[[bytes], bytes]:
-    """One bzip2 stream of blocks of `size` bytes."""
+    """Packs as one bzip2 stream with blocks of `size` bytes."""
     return lambda xml: stream([block(xml[i : i + size]) for i in range(0, len(xml), size)])
 
 
 def many_streams(size: int) -> Callable[[bytes], bytes]:
-    """As pbzip2 packs: a stream every so many bytes, wherever pages start."""
+    """Packs like pbzip2: a bzip2 stream for each `size` bytes, wherever pages start."""
     return lambda xml: b"".join(bz2.compress(xml[i : i + size]) for i in range(0, len(xml), size))
 
 
 def multistream(pages_each: int) -> Callable[[bytes], bytes]:
-    """As Wikimedia packs: a stream of its own for the header, for every so many pages, and for the end."""
+    """Packs like Wikimedia: one bzip2 stream for the header, one for each `pages_each` pages, and one for the end."""
 
     def pack(xml: bytes) -> bytes:
         pages = xml.split(b"  <page>\n")
@@ -100,6 +103,7 @@ def multistream(pages_each: int) -> Callable[[bytes], bytes]:
 
 
 def gzip_members(size: int) -> Callable[[bytes], bytes]:
+    """Packs as gzip with a member for each `size` bytes."""
     return lambda xml: b"".join(gzip.compress(xml[i : i + size]) for i in range(0, len(xml), size))
 
 

@@ -1,4 +1,4 @@
-"""Pages of a MediaWiki export as a full XML parser sees them: slow, and plain to read."""
+"""Reads the pages of a MediaWiki export with a full XML parser, as an oracle for the tests: slow but easy to read."""
 
 import io
 import xml.etree.ElementTree as ElementTree
@@ -7,7 +7,7 @@ from transforms.inputs.mediawiki import Page
 
 
 def read_pages(xml: bytes, namespaces: dict[str, int] | None = None) -> list[Page]:
-    """All pages of an export; `namespaces` are looked up by a title's prefix where the schema has no <ns>."""
+    """All pages of an export. Where the schema has no <ns>, `namespaces` gives the number of a title's prefix."""
     pages = []
     for _, element in ElementTree.iterparse(io.BytesIO(xml)):
         for child in element.iter():
@@ -16,12 +16,12 @@ def read_pages(xml: bytes, namespaces: dict[str, int] | None = None) -> list[Pag
             continue
         revision = element.findall("revision")[-1]
         title = element.findtext("title", "").strip()
-        ns = element.findtext("ns")
+        namespace = element.findtext("ns")
         prefix, colon, _ = title.partition(":")
         pages.append(
             Page(
                 title=title.encode(),
-                namespace=int(ns) if ns else (namespaces or {}).get(prefix, 0) if colon else 0,
+                namespace=int(namespace) if namespace else (namespaces or {}).get(prefix, 0) if colon else 0,
                 page_id=int(element.findtext("id", "")),
                 revision_id=int(revision.findtext("id", "")),
                 is_redirect=element.find("redirect") is not None,

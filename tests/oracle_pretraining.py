@@ -1,8 +1,8 @@
-"""A plain Python account of what create_pretraining_data.py and pick_eval_samples.py do, for tests only.
+"""create_pretraining_data.py and pick_eval_samples.py in plain Python, as an oracle for the tests of the kernels.
 
 It follows the reference (mlcommons/training retired_benchmarks/bert, google-research/bert) step by step, on Python
-objects, with Python's own `random`. The Unicode tables are read from tests/data/unicode, so that it gives the same
-answer on every Python. The kernels are held against it.
+objects, with Python's own `random`. It reads its Unicode tables from tests/data/unicode, so it gives the same result in
+every version of Python.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
 
-# str.isspace, the same in all Unicode versions from 6.3 on.
+# The characters for which str.isspace is true; they are the same in all Unicode versions from 6.3 on.
 WHITESPACE = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
 WHITESPACE += "\u2028\u2029\u202f\u205f\u3000"
 
@@ -91,10 +91,12 @@ def unicode(version: str) -> Unicode:
 
 
 def strip(text: str) -> str:
+    """`str.strip` with the same white space in every version of Python."""
     return text.strip(WHITESPACE)
 
 
 def split(text: str) -> list[str]:
+    """`str.split` with the same white space in every version of Python."""
     words = [""]
     for char in text:
         if char in WHITESPACE:
@@ -105,7 +107,7 @@ def split(text: str) -> list[str]:
 
 
 def lines_of(content: bytes) -> list[str]:
-    """What TensorFlow's readline gives until the end of a file, without the line ends."""
+    """The lines that TensorFlow's readline gives until the end of a file, without the line ends."""
     lines = content.replace(b"\r", b"").split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -113,6 +115,7 @@ def lines_of(content: bytes) -> list[str]:
 
 
 def load_vocabulary(content: bytes, duplicates: str) -> dict[str, int]:
+    """The id of each piece. `duplicates` is "last" or "first": which line of a piece that occurs twice counts."""
     vocab: dict[str, int] = {}
     for index, line in enumerate(lines_of(content)):
         token = strip(line)
@@ -125,6 +128,8 @@ def load_vocabulary(content: bytes, duplicates: str) -> dict[str, int]:
 
 @dataclasses.dataclass(frozen=True)
 class Tokenizer:
+    """The reference's FullTokenizer: basic tokenization, then WordPiece."""
+
     vocab: dict[str, int]
     do_lower_case: bool
     unicode: Unicode
@@ -202,6 +207,8 @@ class Tokenizer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
+    """The flags of create_pretraining_data.py, the version of Unicode, and how duplicate pieces are read."""
+
     max_seq_length: int
     max_predictions_per_seq: int
     masked_lm_prob: float
@@ -216,6 +223,8 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class Instance:
+    """A masked pair of sentences: its tokens, and the positions and labels of the masked ones."""
+
     tokens: list[str]
     segment_ids: list[int]
     positions: list[int]
@@ -224,6 +233,7 @@ class Instance:
 
 
 def read_documents(contents: Sequence[bytes], tokenizer: Tokenizer) -> list[list[list[str]]]:
+    """The documents of text files as lists of sentences, which are lists of pieces."""
     documents: list[list[list[str]]] = [[]]
     for content in contents:
         for line in lines_of(content):
@@ -236,6 +246,7 @@ def read_documents(contents: Sequence[bytes], tokenizer: Tokenizer) -> list[list
 
 
 def make_instances(contents: Sequence[bytes], vocab: dict[str, int], settings: Settings) -> list[Instance]:
+    """All instances of some text files, in the order of the reference."""
     rng = random.Random(settings.random_seed)
     documents = read_documents(contents, Tokenizer(vocab, settings.do_lower_case, unicode(settings.unicode)))
     rng.shuffle(documents)
@@ -267,14 +278,14 @@ def _from_document(
             b: list[str] = []
             is_random_next = len(chunk) == 1 or rng.random() < 0.5
             if is_random_next:
-                wanted = target - len(a)
+                target_b = target - len(a)
                 for _ in range(10):
                     other = rng.randint(0, len(documents) - 1)
                     if other != index:
                         break
                 for j in range(rng.randint(0, len(documents[other]) - 1), len(documents[other])):
                     b += documents[other][j]
-                    if len(b) >= wanted:
+                    if len(b) >= target_b:
                         break
                 i -= len(chunk) - a_end
             else:
@@ -305,13 +316,13 @@ def _mask(
         else:
             candidates.append([i])
     rng.shuffle(candidates)
-    wanted = min(settings.max_predictions_per_seq, max(1, round(len(tokens) * settings.masked_lm_prob)))
+    max_masked = min(settings.max_predictions_per_seq, max(1, round(len(tokens) * settings.masked_lm_prob)))
     output = list(tokens)
     masked: list[int] = []
     for word in candidates:
-        if len(masked) >= wanted:
+        if len(masked) >= max_masked:
             break
-        if len(masked) + len(word) > wanted:
+        if len(masked) + len(word) > max_masked:
             continue
         for i in word:
             if rng.random() < 0.8:
@@ -329,6 +340,8 @@ Features = dict[str, list[int] | list[float]]
 
 
 def features_of(instance: Instance, vocab: dict[str, int], settings: Settings) -> Features:
+    """An instance as the features of a tf.train.Example, padded to the lengths of the settings."""
+
     def padded(values: list[int], length: int) -> list[int]:
         return values + [0] * (length - len(values))
 
@@ -352,7 +365,7 @@ def make_files(contents: Sequence[bytes], vocabulary: bytes, settings: Settings,
     return [records[k::outputs] for k in range(outputs)]
 
 
-# Protocol buffers and TFRecords, byte by byte.
+# Protocol buffers and TFRecords, written and read byte by byte.
 
 
 def _varint(value: int) -> bytes:
@@ -401,6 +414,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def decode_example(record: bytes) -> Features:
+    """The features of a serialised tf.train.Example; the inverse of `encode_example`."""
     features: Features = {}
     for _, entries in _fields(record):
         for _, entry in _fields(entries):
@@ -441,17 +455,19 @@ def crc32c(data: bytes) -> int:
 
 
 def masked_crc(data: bytes) -> int:
+    """A TFRecord's checksum: CRC-32C, rotated and added to a constant."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def encode_tfrecord(record: bytes) -> bytes:
+    """A record as a TFRecord file has it: length, checksum of the length, record, checksum of the record."""
     length = struct.pack("<Q", len(record))
     return length + struct.pack("<I", masked_crc(length)) + record + struct.pack("<I", masked_crc(record))
 
 
 def split_tfrecord(content: bytes) -> list[bytes]:
-    """The records of a TFRecord file; their checksums are not looked at."""
+    """The records of a TFRecord file. It does not check the checksums."""
     records = []
     at = 0
     while at < len(content):
@@ -463,12 +479,13 @@ def split_tfrecord(content: bytes) -> list[bytes]:
 
 
 def read_examples(path: Path) -> list[Features]:
+    """The examples of a TFRecord file, which may be packed with gzip."""
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     return [decode_example(record) for record in split_tfrecord(content)]
 
 
 def digest(records: Sequence[Features]) -> str:
-    """The digest that tests/data/gold/pretraining/digests.jsonl gives of a file."""
+    """The digest of a file's records, as in tests/data/gold/pretraining/digests.jsonl."""
     sha = hashlib.sha256()
     for features in records:
         for name, values in sorted(features.items()):
@@ -478,5 +495,6 @@ def digest(records: Sequence[Features]) -> str:
 
 
 def pick(records: Sequence[Features], count: int) -> list[Features]:
+    """`count` records at even distance, as pick_eval_samples.py takes them."""
     ratio = len(records) / count
     return [records[int(i * ratio)] for i in range(count)]

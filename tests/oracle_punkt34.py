@@ -1,7 +1,8 @@
-"""NLTK 3.4.5's Punkt, rebuilt from the installed NLTK: the parts that changed since then, as they were.
+"""NLTK 3.4.5's Punkt, made from the installed NLTK by putting back the parts that have changed since then.
 
-Three things differ in 3.10.4: the module `regex` instead of `re` (other ideas of white space and letters), curly quotes
-as closing marks, and the search for the word before a possible sentence end, which `\\S*` did in one pattern.
+NLTK 3.10.4 differs in three things. It uses the module `regex` instead of `re`, which has other definitions of white
+space and letters. It takes curly quotes as closing marks. And it searches for the word before a possible sentence end
+in a separate step, where 3.4.5 had `\\S*` in the same pattern.
 """
 
 import re
@@ -41,21 +42,21 @@ class _Tokenizer(punkt.PunktSentenceTokenizer):
 
 
 def parameters(folder: Path) -> punkt.PunktParameters:
-    """The parameters in `folder`, through NLTK's own decoder (its loader only opens its data path)."""
-    held = punkt.PunktParameters()
+    """The parameters in `folder`. NLTK's own loader opens files on its data path alone, so it is not used."""
+    loaded = punkt.PunktParameters()
     with (folder / "abbrev_types.txt").open(encoding="utf-8") as file:
-        held.abbrev_types = {line.removesuffix("\n") for line in file}
+        loaded.abbrev_types = {line.removesuffix("\n") for line in file}
     with (folder / "sent_starters.txt").open(encoding="utf-8") as file:
-        held.sent_starters = {line.removesuffix("\n") for line in file}
+        loaded.sent_starters = {line.removesuffix("\n") for line in file}
     with (folder / "collocations.tab").open(encoding="utf-8") as file:
-        held.collocations = {tuple(line.removesuffix("\n").split("\t")) for line in file}
+        loaded.collocations = {tuple(line.removesuffix("\n").split("\t")) for line in file}
     with (folder / "ortho_context.tab").open(encoding="utf-8") as file:
         for line in file:
             word, context = line.removesuffix("\n").split("\t")
-            held.ortho_context[word] = int(context)
-    return held
+            loaded.ortho_context[word] = int(context)
+    return loaded
 
 
-def tokenizer(held: punkt.PunktParameters) -> punkt.PunktSentenceTokenizer:
-    """A tokenizer that decides as NLTK 3.4.5's."""
-    return _Tokenizer(held, lang_vars=_LanguageVars(), token_cls=_Token)
+def tokenizer(loaded: punkt.PunktParameters) -> punkt.PunktSentenceTokenizer:
+    """A tokenizer that splits sentences like NLTK 3.4.5."""
+    return _Tokenizer(loaded, lang_vars=_LanguageVars(), token_cls=_Token)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the image, makes the Flex Template and launches a build of it on Dataflow.
+# Builds the image, makes the Flex Template, and launches a build on Dataflow.
 #
 #   PROJECT=my-project REGION=europe-west4 BUCKET=my-bucket deploy/dataflow/build_and_launch.sh \
 #     output=gs://my-bucket/enwiki,extract_input=gs://my-bucket/enwiki-pages-articles-multistream.xml.bz2,\
 # examples_vocab_file=gs://my-bucket/vocab.txt
 #
-# The argument holds the template's parameters (metadata.json lists them). Needs docker and gcloud, logged in.
+# The argument gives the template's parameters, which metadata.json lists. Docker and gcloud must be installed and logged in.
 set -euo pipefail
 
 : "${PROJECT:?name the Google Cloud project}" "${REGION:?name the region}" "${BUCKET:?name the bucket for templates}"
@@ -13,7 +13,7 @@ REPOSITORY=${REPOSITORY:-maskmill}
 TAG=${TAG:-$(git rev-parse --short HEAD)}
 IMAGE=${REGION}-docker.pkg.dev/${PROJECT}/${REPOSITORY}/maskmill:${TAG}
 TEMPLATE=gs://${BUCKET}/templates/maskmill-${TAG}.json
-# See README.md for what these sizes follow from.
+# README.md explains these sizes.
 MACHINE=${MACHINE:-n2-standard-4}
 MAX_WORKERS=${MAX_WORKERS:-32}
 DISK_GB=${DISK_GB:-30}

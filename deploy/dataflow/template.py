@@ -1,10 +1,10 @@
-"""What the Flex Template's launcher runs: the template's parameters make a build, which goes to Dataflow.
+"""The program of the Flex Template: turns the template's parameters into a build and runs it on Dataflow.
 
     python template.py --output=gs://… --extract_input=gs://… --examples_vocab_file=gs://… --runner=DataflowRunner …
     python template.py --write_metadata=metadata.json
 
-A parameter is an option of a build's section under the section's name: `extract_num_eval_articles` is
-`num_eval_articles` in the section `extract` of a build's YAML file. Flags that are none go to Beam.
+The name of a parameter is the name of a section and that of an option in it: `extract_num_eval_articles` is
+`num_eval_articles` in the section `extract` of a build's YAML file. All other flags go to Beam.
 """
 
 import argparse
@@ -44,17 +44,21 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """Its name, which begins with its section's."""
+        """The parameter's name, which begins with the section's."""
         return self.option.name if self.section is None else f"{self.section}_{self.option.name}"
 
     def value(self, text: str) -> Any:
-        """The value that YAML would have for the key."""
+        """The value that a YAML file has for the option, read from a flag's text.
+
+        Raises:
+          UnusableInputError: the text is no value of the option.
+        """
         kind = self.option.kind
         try:
             value = kind.read(text)
         except (ValueError, argparse.ArgumentTypeError):
-            wanted = "whole numbers separated by commas" if kind.is_list else _KINDS[kind.type]
-            raise UnusableInputError(f"--{self.name} takes {wanted}, not {text!r}.") from None
+            expected = "whole numbers separated by commas" if kind.is_list else _KINDS[kind.type]
+            raise UnusableInputError(f"--{self.name} takes {expected}, not {text!r}.") from None
         return list(value) if kind.is_list else value
 
     def metadata(self) -> dict[str, Any]:
@@ -75,7 +79,7 @@ class Parameter:
 
 
 def parameters() -> list[Parameter]:
-    """Every parameter of the template. Training does not run on Dataflow."""
+    """Every parameter of the template. Training has none, because it does not run on Dataflow."""
     keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
     return keys + [
         Parameter(entry.name, option)
@@ -86,7 +90,7 @@ def parameters() -> list[Parameter]:
 
 
 def metadata() -> dict[str, Any]:
-    """The template's metadata, as `gcloud dataflow flex-template build` takes it."""
+    """The template's metadata in the form that `gcloud dataflow flex-template build` reads."""
     return {
         "name": "maskmill",
         "description": "A Wikipedia dump, or any text corpus, to masked-language-model pre-training data.",
@@ -96,10 +100,10 @@ def metadata() -> dict[str, Any]:
 
 
 def run(argv: Sequence[str]) -> None:
-    """Makes the build that the arguments describe, and hands it to Beam's runner.
+    """Makes the build that the arguments describe and passes it to Beam's runner.
 
     Raises:
-      UnusableInputError, RunFailedError: as `maskmill build` does.
+      UnusableInputError, RunFailedError: in the same cases as `maskmill build`.
     """
     parser = argparse.ArgumentParser(prog="template.py", allow_abbrev=False)
     known = parameters()
@@ -112,9 +116,9 @@ def run(argv: Sequence[str]) -> None:
     for parameter in known:
         text = getattr(namespace, parameter.name, None)
         if text is not None:
-            place = content if parameter.section is None else content.setdefault(parameter.section, {})
-            place[parameter.option.name] = parameter.value(text)
-    # The image that this runs in is the workers' image too.
+            section = content if parameter.section is None else content.setdefault(parameter.section, {})
+            section[parameter.option.name] = parameter.value(text)
+    # The workers get the image in which this program runs.
     image = os.environ.get("MASKMILL_IMAGE")
     if image and not any(a.partition("=")[0] == "--sdk_container_image" for a in beam_arguments):
         beam_arguments = [*beam_arguments, f"--sdk_container_image={image}"]
@@ -122,7 +126,7 @@ def run(argv: Sequence[str]) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs a command line; returns its exit code: 0 done, 1 the run failed, 2 a parameter or its input is unusable."""
+    """Runs a command line. Returns the exit code: 0 done, 1 the run failed, 2 a parameter or the input is unusable."""
     if len(argv) == 1 and argv[0].startswith("--write_metadata="):
         Path(argv[0].partition("=")[2]).write_text(json.dumps(metadata(), indent=2) + "\n")
         return 0

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Starts and stops a Flink cluster on this machine: one JobManager and TaskManagers, each a process of its own.
+"""Starts and stops a Flink cluster on this machine: one JobManager and several TaskManagers, each in its own process.
 
     deploy/flink/cluster.py start --taskmanagers 2 --slots 2
     maskmill build build.yaml $(deploy/flink/cluster.py flags)
     deploy/flink/cluster.py stop
 
-Run it with the Python that maskmill is installed in: Flink starts its Python workers with the same one. Flink and
-Beam's job server are fetched once, with pip and Maven, into a cache directory.
+Run it with the Python in which maskmill is installed, because Flink starts its Python workers with the same Python. The
+first start downloads Flink (with pip) and Beam's job server (with Maven) into a cache directory.
 """
 
 import argparse
@@ -34,7 +34,7 @@ import psutil
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maskmill" / "flink"
 
-# Flink's distribution sets these in its conf/config.yaml; PyPI's package of its libraries comes without one.
+# Flink's distribution sets these options in its conf/config.yaml, which the package of its libraries on PyPI lacks.
 JAVA_17_OPTIONS = tuple(
     f"--add-{kind}={package}=ALL-UNNAMED"
     for kind, packages in {
@@ -57,7 +57,7 @@ JAVA_17_OPTIONS = tuple(
     for package in packages
 )
 
-# Java only passes descriptions on here: compiling its code well would cost the Python workers more than it gives.
+# Java only passes descriptions on, so code that is compiled quickly does; the CPU time is left to the Python workers.
 JAVA_LIGHT_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 LOG4J = """\
@@ -71,7 +71,11 @@ appender.console.layout.pattern = %d{HH:mm:ss,SSS} %-5p %-60c %x - %m%n
 
 
 class ClusterError(Exception):
-    """What went wrong, as one sentence. `out_of_reach`: a registry did not answer or does not have the thing."""
+    """The cluster cannot be fetched, started or described; the message is one sentence.
+
+    Attributes:
+      out_of_reach: a tool is missing, or a registry does not answer or does not have the artifact.
+    """
 
     def __init__(self, message: str, *, out_of_reach: bool = False) -> None:
         super().__init__(message)
@@ -80,51 +84,50 @@ class ClusterError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Download:
-    """Flink and a job server that fit each other, in the cache."""
+    """Flink and a matching job server in the cache."""
 
     flink_version: str  # as Beam names it: major.minor
     directory: Path
 
     @property
     def job_server(self) -> Path:
-        """Beam's job server."""
+        """Path of Beam's job server."""
         return self.directory / "job-server.jar"
 
     @property
     def libraries(self) -> Path:
-        """Flink's jars."""
+        """Directory of Flink's jars."""
         return self.directory / "lib"
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of it is there: each part is renamed into place when it is whole."""
+        """Whether both parts exist. Each part gets its name only when it is complete."""
         return self.job_server.exists() and self.libraries.exists()
 
 
 def fetch() -> Download:
-    """Brings Flink and Beam's job server into the cache, unless they are there.
+    """Downloads Flink and Beam's job server into the cache, unless they are there.
 
-    The job server of the installed Beam comes first. Where Maven does not have it, the one that job-server/pom.xml
-    bundles from the runner's own artifact is taken: job servers and Python SDKs of different Beam versions speak
-    the same protocol.
+    The job server of the installed Beam is preferred. If Maven does not have it, job-server/pom.xml builds one from the
+    artifact of Beam's Flink runner. Its Beam version differs, but it speaks the same protocol.
 
     Raises:
-      ClusterError: there is no Java or no Maven, or a registry is out of reach.
+      ClusterError: Java or Maven is missing, or a registry is out of reach.
     """
     beam = metadata.version("apache-beam")
-    ready = Download("1.20", CACHE / f"1.20-beam-{beam}")
+    published = Download("1.20", CACHE / f"1.20-beam-{beam}")
     bundled = Download("1.19", CACHE / "1.19-bundled")
-    for download in (ready, bundled):
+    for download in (published, bundled):
         if download.is_complete:
             return download
     for tool in ("java", "mvn"):
         if shutil.which(tool) is None:
             raise ClusterError(f"{tool} is not on the PATH; install Java 11 or 17 and Maven.", out_of_reach=True)
-    ready.directory.mkdir(parents=True, exist_ok=True)
+    published.directory.mkdir(parents=True, exist_ok=True)
     try:
-        if not ready.job_server.exists():
-            _copy_job_server(f"org.apache.beam:beam-runners-flink-1.20-job-server:{beam}", ready.job_server)
-        download = ready
+        if not published.job_server.exists():
+            _copy_job_server(f"org.apache.beam:beam-runners-flink-1.20-job-server:{beam}", published.job_server)
+        download = published
     except _NotPublishedError:
         download = bundled
         download.directory.mkdir(parents=True, exist_ok=True)
@@ -136,7 +139,7 @@ def fetch() -> Download:
 
 
 class _NotPublishedError(Exception):
-    """Maven answered, and has no such artifact."""
+    """Maven's registry answers, but does not have the artifact."""
 
 
 def _maven(*arguments: str) -> None:
@@ -152,48 +155,49 @@ def _maven(*arguments: str) -> None:
 @contextlib.contextmanager
 def _renamed_into_place(path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=path.parent) as directory:
-        made = Path(directory) / path.name
-        yield made
-        made.rename(path)
+        incomplete = Path(directory) / path.name
+        yield incomplete
+        incomplete.rename(path)
 
 
 def _copy_job_server(artifact: str, path: Path) -> None:
-    with _renamed_into_place(path) as made:
+    with _renamed_into_place(path) as incomplete:
         goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
-        _maven(goal, f"-Dartifact={artifact}", f"-DoutputDirectory={made.parent}")
-        next(made.parent.glob("*.jar")).rename(made)
+        _maven(goal, f"-Dartifact={artifact}", f"-DoutputDirectory={incomplete.parent}")
+        next(incomplete.parent.glob("*.jar")).rename(incomplete)
 
 
 def _bundle_job_server(path: Path) -> None:
-    with _renamed_into_place(path) as made:
-        shutil.copy(HERE / "job-server" / "pom.xml", made.parent)
+    with _renamed_into_place(path) as incomplete:
+        shutil.copy(HERE / "job-server" / "pom.xml", incomplete.parent)
         try:
-            _maven("-f", str(made.parent / "pom.xml"), "package")
+            _maven("-f", str(incomplete.parent / "pom.xml"), "package")
         except _NotPublishedError as error:
             raise ClusterError(f"Maven lacks a part of the job server: {error}", out_of_reach=True) from error
-        next((made.parent / "target").glob("flink-job-server-*.jar")).rename(made)
+        next((incomplete.parent / "target").glob("flink-job-server-*.jar")).rename(incomplete)
 
 
 def _copy_flink(download: Download) -> None:
-    with _renamed_into_place(download.libraries) as made:
-        wanted = f"apache-flink-libraries=={download.flink_version}.*"
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(made.parent), wanted]
+    with _renamed_into_place(download.libraries) as incomplete:
+        requirement = f"apache-flink-libraries=={download.flink_version}.*"
+        folder = str(incomplete.parent)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             last = done.stderr.strip().splitlines()[-1:] or ["pip failed"]
             raise ClusterError(f"PyPI is out of reach: {last[0]}", out_of_reach=True)
-        made.mkdir()
-        with tarfile.open(next(made.parent.glob("*.tar.gz"))) as archive:
+        incomplete.mkdir()
+        with tarfile.open(next(incomplete.parent.glob("*.tar.gz"))) as archive:
             for member in archive:
                 name = Path(member.name).name
                 if name.endswith(".jar") and name.startswith(("flink-dist", "log4j", "bash-java-utils")):
                     member.name = name
-                    archive.extract(member, made, filter="data")
+                    archive.extract(member, incomplete, filter="data")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a cluster is made of. Memory in Flink's notation; of a TaskManager it is the Java part alone."""
+    """The size of a cluster. Memory is in Flink's notation; a TaskManager's does not include its Python workers."""
 
     taskmanagers: int = 2
     slots: int = 2
@@ -203,7 +207,7 @@ class Settings:
 
 
 class Cluster:
-    """A cluster whose configuration, logs and process ids lie in one directory."""
+    """A cluster whose configuration, logs and process ids are in one directory."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -213,7 +217,7 @@ class Cluster:
         """Starts all processes and waits until every TaskManager has registered.
 
         Raises:
-          ClusterError: it runs already, or did not come up; what was started is stopped then.
+          ClusterError: the cluster runs already, or does not come up. Processes that were started are stopped.
         """
         if any(self.status().values()):
             raise ClusterError(f"{self.directory}: a cluster runs here already; stop it first.")
@@ -235,7 +239,7 @@ class Cluster:
         self._launch("jobmanager", download, options, entry, "--executionMode", "cluster")
 
     def start_taskmanager(self, number: int) -> None:
-        """Starts one TaskManager more, or again."""
+        """Starts another TaskManager, or one that has ended."""
         state = self._read()
         download = Download(state["flink_version"], Path(state["download"]))
         options = _resources(download, "GET_TM_RESOURCE_PARAMS", self.directory / "conf")
@@ -249,7 +253,7 @@ class Cluster:
         java, dynamic = options
         configuration = self.directory / "conf"
         log4j = f"-Dlog4j.configurationFile=file:{configuration / 'log4j.properties'}"
-        # Flink's own jars come first: the job server's holds another build of the same classes.
+        # Flink's own jars come first, because the job server's jar contains another build of the same classes.
         class_path = f"{download.libraries}/*:{download.job_server}"
         command = ["java", *java, *JAVA_LIGHT_OPTIONS, *JAVA_17_OPTIONS, log4j, "-cp", class_path, entry]
         command += ["--configDir", str(configuration), *arguments, *dynamic]
@@ -259,7 +263,7 @@ class Cluster:
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
         state = self._read()
-        # The time a process was created at tells it from a later one of the same id.
+        # A later process may get the same id; the time of creation tells them apart.
         state["processes"][name] = [process.pid, psutil.Process(process.pid).create_time()]
         self._state.write_text(json.dumps(state, indent=1))
 
@@ -275,22 +279,22 @@ class Cluster:
             "taskmanager.host": "localhost",
             "taskmanager.bind-host": "localhost",
             "taskmanager.memory.process.size": settings.taskmanager_memory,
-            # Data passes through as descriptions: little is sorted or shuffled, while Beam's channels to the Python
+            # Only descriptions pass through Flink, so it sorts and shuffles little. Beam's channels to the Python
             # workers take memory outside the heap.
             "taskmanager.memory.managed.fraction": 0.1,
             "taskmanager.memory.task.off-heap.size": "128m",
             "taskmanager.memory.network.min": "128m",
-            # What passes between steps is small, so a few buffers a partition do.
+            # The elements between steps are small, so a few buffers a partition are enough.
             "taskmanager.network.sort-shuffle.min-buffers": 16,
-            # Beam keeps a job's Python workers from step to step (--environment_cache_millis) only where its classes
-            # were loaded with Flink's own: they are on the class path, and what a job brings is not loaded.
+            # Beam keeps a job's Python workers from step to step (--environment_cache_millis) only if its classes are
+            # loaded together with Flink's. They are on the class path; this setting ignores those that a job brings.
             "classloader.resolve-order": "parent-first",
             "taskmanager.numberOfTaskSlots": settings.slots,
             "rest.address": "localhost",
             "rest.bind-address": "localhost",
             "rest.port": settings.rest_port,
             "io.tmp.dirs": self.directory / "tmp",
-            # A lost TaskManager is noticed within seconds, and its work goes on elsewhere.
+            # Flink notices a lost TaskManager within seconds and moves its work to another one.
             "heartbeat.interval": 2000,
             "heartbeat.timeout": 20000,
             "restart-strategy.type": "fixed-delay",
@@ -307,8 +311,8 @@ class Cluster:
         return configuration
 
     def _wait(self, settings: Settings, hint: str) -> None:
-        until = time.monotonic() + 120
-        while time.monotonic() < until:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
             if not all(self.status().values()):
                 raise ClusterError(f"A process of the cluster ended while it started; {hint}.")
             if self.registered(settings.rest_port) == settings.taskmanagers:
@@ -317,7 +321,7 @@ class Cluster:
         raise ClusterError(f"The cluster did not come up within 120 s; {hint}.")
 
     def registered(self, rest_port: int) -> int:
-        """How many TaskManagers the JobManager knows; 0 where it does not answer."""
+        """The number of TaskManagers that the JobManager knows; 0 if it does not answer."""
         try:
             with urllib.request.urlopen(f"http://localhost:{rest_port}/taskmanagers", timeout=10) as answer:
                 return len(json.load(answer)["taskmanagers"])
@@ -325,29 +329,29 @@ class Cluster:
             return 0
 
     def status(self) -> dict[str, bool]:
-        """Each process of the cluster by its name, and whether it lives."""
+        """Whether each process of the cluster runs, by its name."""
         return {name: process is not None for name, process in self.processes().items()}
 
     def processes(self) -> dict[str, psutil.Process | None]:
-        """Each process of the cluster by its name; None where it has ended."""
-        found: dict[str, psutil.Process | None] = {}
+        """The processes of the cluster by name; None stands for one that has ended."""
+        processes: dict[str, psutil.Process | None] = {}
         for name, (pid, created) in self._read()["processes"].items():
             try:
                 process = psutil.Process(pid)
-                same = abs(process.create_time() - created) < 1 and process.status() != psutil.STATUS_ZOMBIE
+                is_running = abs(process.create_time() - created) < 1 and process.status() != psutil.STATUS_ZOMBIE
             except psutil.NoSuchProcess:
-                same = False
-            found[name] = process if same else None
-        return found
+                is_running = False
+            processes[name] = process if is_running else None
+        return processes
 
     def stop(self) -> None:
         """Stops every process of the cluster and its Python workers."""
-        living = [p for p in self.processes().values() if p is not None]
-        family = living + [child for process in living for child in _children(process)]
-        for process in living:
+        running = [p for p in self.processes().values() if p is not None]
+        with_workers = running + [child for process in running for child in _children(process)]
+        for process in running:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.terminate()
-        _, alive = psutil.wait_procs(family, timeout=15)
+        _, alive = psutil.wait_procs(with_workers, timeout=15)
         for process in alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -356,7 +360,11 @@ class Cluster:
             self._write_processes({})
 
     def flags(self) -> list[str]:
-        """What a maskmill command needs to run on this cluster."""
+        """The flags with which a maskmill command runs on this cluster.
+
+        Raises:
+          ClusterError: the cluster does not run.
+        """
         state = self._read()
         if not state["processes"]:
             raise ClusterError(f"{self.directory}: no cluster runs here; start one first.")
@@ -398,7 +406,7 @@ def _children(process: psutil.Process) -> list[psutil.Process]:
 
 
 def _resources(download: Download, command: str, configuration: Path) -> tuple[list[str], list[str]]:
-    """Java's and Flink's own memory options, as Flink's start scripts get them: they must fit each other."""
+    """Memory options for Java and for Flink, computed by Flink's own tool, so that they match each other."""
     jars = f"{next(download.libraries.glob('flink-dist*.jar'))}:{next(download.libraries.glob('bash-java-utils*.jar'))}"
     tool = ["java", "-cp", jars, "org.apache.flink.runtime.util.bash.BashJavaUtils", command]
     done = subprocess.run([*tool, "--configDir", str(configuration)], capture_output=True, text=True, check=False)
@@ -417,7 +425,7 @@ def _free_port() -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command line. Exit codes: 0 done, 1 failed, 3 a registry or a tool is out of reach."""
+    """Runs a command line. Returns the exit code: 0 done, 1 failed, 3 a registry or a tool is out of reach."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("command", choices=("fetch", "start", "status", "flags", "stop"))
     parser.add_argument("--directory", type=Path, default=CACHE / "cluster", help="configuration, logs, process ids")
@@ -425,24 +433,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     for field in dataclasses.fields(Settings):
         default = getattr(defaults, field.name)
         parser.add_argument(f"--{field.name}", type=type(default), default=default)
-    chosen = parser.parse_args(argv)
-    cluster = Cluster(chosen.directory.resolve())
+    arguments = parser.parse_args(argv)
+    cluster = Cluster(arguments.directory.resolve())
     try:
-        if chosen.command == "fetch":
+        if arguments.command == "fetch":
             print(fetch().job_server)
-        elif chosen.command == "start":
-            settings = Settings(**{f.name: getattr(chosen, f.name) for f in dataclasses.fields(Settings)})
+        elif arguments.command == "start":
+            settings = Settings(**{f.name: getattr(arguments, f.name) for f in dataclasses.fields(Settings)})
             cluster.start(settings)
             print(f"Flink answers at http://localhost:{settings.rest_port}; its files are in {cluster.directory}.")
-        elif chosen.command == "status":
+        elif arguments.command == "status":
             for name, alive in cluster.status().items():
                 print(f"{name}: {'runs' if alive else 'has ended'}")
-        elif chosen.command == "flags":
+        elif arguments.command == "flags":
             print(*cluster.flags())
         else:
             cluster.stop()
     except ClusterError as error:
-        print(f"cluster.py {chosen.command}: {error}", file=sys.stderr)
+        print(f"cluster.py {arguments.command}: {error}", file=sys.stderr)
         return 3 if error.out_of_reach else 1
     return 0
 

@@ -1,4 +1,4 @@
-"""gs:// paths, on an emulator: what is written appears whole or not at all, and refusals are sentences."""
+"""gs:// paths on an emulator: an object appears whole or not at all, and every refusal is one sentence."""
 
 import gc
 import hashlib
@@ -23,14 +23,14 @@ from transforms.storage import completions, files
 pytestmark = pytest.mark.long
 
 BUCKET = "maskmill-bucket"
-LARGE = 40 << 20  # more than two of the 16 MiB pieces that an upload is sent in
+LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The emulator, with one bucket; this process and those it starts find it."""
-    with cloud.storage(tmp_path_factory.mktemp("storage"), BUCKET) as found, cloud.set_environment(found):
-        yield found
+    """Runs the emulator with one bucket. This process and those that it starts find it by the environment."""
+    with cloud.storage(tmp_path_factory.mktemp("storage"), BUCKET) as variables, cloud.set_environment(variables):
+        yield variables
 
 
 def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -> None:
@@ -46,7 +46,7 @@ def test_an_object_appears_when_it_is_complete(environment: Mapping[str, str]) -
 
 
 def fail(path: str, data: bytes, error: Exception) -> None:
-    """Writes a part of an object and fails."""
+    """Writes a part of an object and then fails."""
     with files.new_file(path) as file:
         file.write(data)
         raise error
@@ -61,7 +61,7 @@ def test_a_failed_write_leaves_nothing(environment: Mapping[str, str], size: int
     assert not files.exists(path)
 
 
-def test_a_failed_write_keeps_what_was_there(environment: Mapping[str, str]) -> None:
+def test_a_failed_write_keeps_the_object_of_before(environment: Mapping[str, str]) -> None:
     path = f"gs://{BUCKET}/kept"
     files.write_bytes(path, b"old")
     with pytest.raises(ZeroDivisionError):
@@ -72,7 +72,7 @@ def test_a_failed_write_keeps_what_was_there(environment: Mapping[str, str]) -> 
 
 def test_a_killed_writer_leaves_nothing(environment: Mapping[str, str]) -> None:
     code = (
-        "import os, signal, sys; from transforms import files\n"
+        "import os, signal, sys; from transforms.storage import files\n"
         f"with files.new_file('gs://{BUCKET}/killed') as file:\n"
         f"    file.write(bytes({LARGE})); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -98,18 +98,18 @@ def test_patterns_directories_and_deleting(environment: Mapping[str, str]) -> No
     root = f"gs://{BUCKET}/tree"
     for name in ("b1", "b0", "a0", "below/b2"):
         files.write_bytes(f"{root}/{name}", name.encode())
-    found = files.match(f"{root}/b*,{root}/a0,{root}/b0")
-    assert [(files.base_name(f.path), f.size) for f in found] == [("b0", 2), ("b1", 2), ("a0", 2)]
+    matched = files.match(f"{root}/b*,{root}/a0,{root}/b0")
+    assert [(files.base_name(file.path), file.size) for file in matched] == [("b0", 2), ("b1", 2), ("a0", 2)]
     assert files.list_directory(root) == [f"{root}/a0", f"{root}/b0", f"{root}/b1"]
     assert files.list_directory(root, "b*") == [f"{root}/b0", f"{root}/b1"]
     files.delete([f"{root}/a0", f"{root}/never-there"])
     assert not files.exists(f"{root}/a0")
-    files.delete_tree(root)
+    files.delete([f"{root}/b0", f"{root}/b1"])
     assert files.list_directory(root) == []
-    assert not files.exists(f"{root}/below/b2")
+    assert files.exists(f"{root}/below/b2")
 
 
-def test_what_is_missing_is_one_sentence(environment: Mapping[str, str]) -> None:
+def test_a_missing_object_or_bucket_is_reported_in_one_sentence(environment: Mapping[str, str]) -> None:
     with pytest.raises(UnusableInputError, match="does not exist"):
         files.match(f"gs://{BUCKET}/none")
     with pytest.raises(UnusableInputError, match="matches no file"):
@@ -123,12 +123,12 @@ def test_what_is_missing_is_one_sentence(environment: Mapping[str, str]) -> None
 
 
 def refuse(request: object, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-    """Cloud Storage's answer to one who has no access."""
+    """Cloud Storage's answer to an account without access."""
     message = "test@example.com does not have storage.objects.get access to the object."
     return cloud.json_answer({"error": {"code": 403, "message": message, "errors": [{"reason": "forbidden"}]}}, 403)
 
 
-def test_refused_access_is_one_sentence(environment: Mapping[str, str]) -> None:
+def test_refused_access_is_reported_in_one_sentence(environment: Mapping[str, str]) -> None:
     with cloud.server(refuse) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
         path = f"gs://{BUCKET}/x"
         for attempt in (
@@ -139,9 +139,9 @@ def test_refused_access_is_one_sentence(environment: Mapping[str, str]) -> None:
             lambda: files.delete([path]),
         ):
             sentence = f"^{path}\\*?: access is refused; check the credentials"
-            with pytest.raises(UnusableInputError, match=sentence) as found:
+            with pytest.raises(UnusableInputError, match=sentence) as refusal:
                 attempt()
-            assert "\n" not in str(found.value)
+            assert "\n" not in str(refusal.value)
 
 
 def test_an_upload_that_arrives_changed_is_deleted_and_reported(environment: Mapping[str, str]) -> None:
@@ -149,7 +149,7 @@ def test_an_upload_that_arrives_changed_is_deleted_and_reported(environment: Map
     damaged: list[str] = []
 
     def damage(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """Passes a request on; of a finished upload it answers another checksum than the sender's."""
+        """Passes a request on, and answers a finished upload with a wrong checksum."""
         status, headers, content = cloud.forward(request, body, emulator)
         if request.command == "PUT" and b"crc32c" in content:
             answer = json.loads(content) | {"crc32c": "AAAAAA=="}
@@ -167,39 +167,41 @@ def test_an_upload_that_arrives_changed_is_deleted_and_reported(environment: Map
     assert not files.exists(f"gs://{BUCKET}/damaged")
 
 
-def test_a_finished_object_is_believed_without_reading_it(
+def test_a_finished_object_is_not_read_to_check_it(
     environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output, content = f"gs://{BUCKET}/finished", os.urandom(1000)
-    made: list[str] = []
-    read: list[str] = []
+    made_checksums: list[str] = []
+    read_files: list[str] = []
 
     def make() -> dict[str, Any]:
         with files.new_file(f"{output}/shard") as file:
             file.write(content)
-        made.append(file.sha256)
+        made_checksums.append(file.sha256)
         return {"size": file.size, "sha256": file.sha256}
 
     def once() -> dict[str, Any]:
         return completions.once(output, "kind", "key", make, lambda r: [("shard", r["size"], r["sha256"])])
 
     first = once()
-    opened = files.open_input
-    monkeypatch.setattr(files, "open_input", lambda path: (read.append(files.base_name(path)), opened(path))[1])
+    open_input = files.open_input
+    monkeypatch.setattr(
+        files, "open_input", lambda path: (read_files.append(files.base_name(path)), open_input(path))[1]
+    )
     assert once() == first
-    assert made == [first["sha256"]]
-    assert read == ["key.json"]
+    assert made_checksums == [first["sha256"]]
+    assert read_files == ["key.json"]
 
     cloud.upload(environment, BUCKET, "finished/shard", content[::-1])
     assert once() == first
-    assert len(made) == 2, "an object of the same size and other content is made again"
+    assert len(made_checksums) == 2, "an object of the same size with other content is made again"
     files.delete([f"{output}/shard"])
     assert once() == first
-    assert len(made) == 3
+    assert len(made_checksums) == 3
 
 
 def config(path: Path, output: str, source: str, vocabulary: str) -> Path:
-    """A small build's file."""
+    """Writes the file of a small build."""
     path.write_text(
         f"output: {output}\n"
         f"extract:\n  input: {source}\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
@@ -209,8 +211,8 @@ def config(path: Path, output: str, source: str, vocabulary: str) -> Path:
     return path
 
 
-def limited() -> None:
-    """Forbids local files as large as the dump: an input is read by range, never copied to a disk first."""
+def forbid_large_local_files() -> None:
+    """Forbids local files as large as the dump: an input is read by range and never copied to a disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
 
@@ -226,12 +228,14 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     remote = config(tmp_path / "gs.yaml", f"{root}/out", f"{root}/in/dump.xml.bz2", f"{root}/in/vocab.txt")
     assert commands.DUMP.stat().st_size > 1 << 20
     command = [sys.executable, "-m", "maskmill", "build", str(remote), *commands.IN_MEMORY]
-    done = subprocess.run(command, cwd=commands.ROOT, capture_output=True, text=True, check=False, preexec_fn=limited)
+    done = subprocess.run(
+        command, cwd=commands.ROOT, capture_output=True, text=True, check=False, preexec_fn=forbid_large_local_files
+    )
     assert done.returncode == 0, done.stderr
 
     def outputs() -> dict[str, dict[str, str]]:
-        found = cloud.objects(environment, BUCKET)
-        return {n[len("out/") :]: o for n, o in found.items() if n.startswith("out/") and ".maskmill/" not in n}
+        objects = cloud.objects(environment, BUCKET)
+        return {n[len("out/") :]: o for n, o in objects.items() if n.startswith("out/") and ".maskmill/" not in n}
 
     first = outputs()
     assert {n for n in first if not n.endswith("manifest.json")} == set(expected)
@@ -240,23 +244,23 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     shards = json.loads(cloud.content(environment, BUCKET, "out/examples/manifest.json"))["shards"]
     assert {s["sha256"] for s in shards} == {expected[f"examples/{s['name']}"] for s in shards}
 
-    # A shard that is gone is made again, and it alone.
-    gone = sorted(n for n in expected if n.startswith("examples/part") and n.endswith(".tfrecord"))[0]
-    files.delete([f"{root}/out/{gone}"])
+    # The next run makes the deleted shard and no other one.
+    deleted = sorted(n for n in expected if n.startswith("examples/part") and n.endswith(".tfrecord"))[0]
+    files.delete([f"{root}/out/{deleted}"])
     done = commands.maskmill("build", remote, *commands.IN_MEMORY)
     assert done.returncode == 0, done.stderr
     second = outputs()
     changed = {n for n in first if second[n]["generation"] != first[n]["generation"]}
-    made = {n for n in changed if not n.endswith("manifest.json")}
-    assert made <= {gone, f"{gone}.idx", "text/eval.md5", "eval/eval.tfrecord", "eval/eval.tfrecord.idx"}
-    assert gone in made
+    remade = {n for n in changed if not n.endswith("manifest.json")}
+    assert remade <= {deleted, f"{deleted}.idx", "text/eval.md5", "eval/eval.tfrecord", "eval/eval.tfrecord.idx"}
+    assert deleted in remade
 
 
 def test_templates_and_duplicates_are_looked_up_in_gs(environment: Mapping[str, str], tmp_path: Path) -> None:
-    same = (
+    paragraph = (
         "The town of {{own name}} lies by the river, where a bridge of stone has stood since the year of its founding."
     )
-    pages = [dump_files.page(i, f"Town {i}", f"{same}\n\nIt is number {i}.") for i in range(1, 9)]
+    pages = [dump_files.page(i, f"Town {i}", f"{paragraph}\n\nIt is number {i}.") for i in range(1, 9)]
     pages.append(dump_files.page(20, "Template:Own name", "Somewhere", namespace=10))
     (tmp_path / "dump.xml").write_bytes(dump_files.dump(pages))
     flags = (f"--input={tmp_path}/dump.xml", "--eval_fraction=0.3", "--expand_templates", "--drop_duplicates",
@@ -277,7 +281,7 @@ def test_a_missing_bucket_ends_a_command_with_2(environment: Mapping[str, str], 
         ("gs://no-such-bucket/out", str(commands.DUMP)),
     ):
         done = commands.maskmill("extract", f"--input={source}", f"--output={output}")
-        # Google's library logs that it cannot look up where a made-up account's data may lie.
+        # Google's library logs a warning about the made-up account.
         lines = [line for line in done.stderr.splitlines() if "urllib3.connectionpool" not in line]
         assert (done.returncode, len(lines)) == (2, 1), done.stderr
         assert lines[0].startswith("maskmill extract: gs://no-such-bucket/")

@@ -1,4 +1,4 @@
-"""Dataflow as far as it shows without Google's service: the graph, the job's request, the template, the sdist."""
+"""The parts of a run on Dataflow that need no Google service: the graph, the job's request, the template, the sdist."""
 
 import http.server
 import importlib.util
@@ -37,16 +37,16 @@ IN_IMAGE = (*FLAGS, f"--sdk_container_image={IMAGE}")
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The storage emulator with a dump and a vocabulary in it."""
-    with cloud.storage(tmp_path_factory.mktemp("storage"), BUCKET) as found:
-        cloud.upload(found, BUCKET, "dump.xml.bz2", commands.DUMP.read_bytes())
-        cloud.upload(found, BUCKET, "vocab.txt", commands.VOCAB.read_bytes())
-        yield found
+    """Runs the storage emulator with a dump and a vocabulary in its bucket."""
+    with cloud.storage(tmp_path_factory.mktemp("storage"), BUCKET) as variables:
+        cloud.upload(variables, BUCKET, "dump.xml.bz2", commands.DUMP.read_bytes())
+        cloud.upload(variables, BUCKET, "vocab.txt", commands.VOCAB.read_bytes())
+        yield variables
 
 
 @pytest.fixture(scope="module")
 def template() -> ModuleType:
-    """The template's program, which no package holds."""
+    """The template's program, which is in no package."""
     spec = importlib.util.spec_from_file_location("template", commands.ROOT / "deploy" / "dataflow" / "template.py")
     assert spec is not None
     assert spec.loader is not None
@@ -57,7 +57,7 @@ def template() -> ModuleType:
 
 
 def config(directory: Path, output: str) -> Path:
-    """The file of a small build in the emulator."""
+    """Writes the file of a small build with paths in the emulator."""
     path = directory / "build.yaml"
     path.write_text(
         f"output: gs://{BUCKET}/{output}\n"
@@ -73,14 +73,14 @@ def below(environment: Mapping[str, str], prefix: str) -> list[str]:
 
 
 def steps(pipeline: bytes) -> dict[str, str]:
-    """The leaf transforms of a serialised pipeline: name and URN."""
+    """The names and URNs of a serialised pipeline's leaf transforms."""
     proto = beam_runner_api_pb2.Pipeline.FromString(pipeline)
     transforms = proto.components.transforms.values()
     return {t.unique_name: t.spec.urn for t in transforms if not t.subtransforms and t.spec.urn}
 
 
 def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *, image: str) -> None:
-    """Holds a job's request against what a build must ask for."""
+    """Asserts that a job's request and its staged pipeline ask for what a build needs."""
     text = json.dumps(request)
     assert len(text) < 50_000
     for path in (str(commands.ROOT), "/tmp/", str(Path.home())):
@@ -98,11 +98,11 @@ def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *,
     staged = [p["name"] for p in pool["packages"]]
     assert staged == ["submission_environment_dependencies.txt"]
     pipeline = cloud.content(environment, BUCKET, options["pipelineUrl"].removeprefix(f"gs://{BUCKET}/"))
-    # A dump's streams, which can be 200,000, are found by the workers: the graph is the same for any input.
+    # Workers find the streams of a dump, of which there can be 200,000, so the graph has the same size for any input.
     assert len(pipeline) < 200_000
     for path in (bytes(commands.ROOT), b"/tmp/"):
         assert path not in pipeline, f"a local path is in the pipeline: {path!r}"
-    found = steps(pipeline)
+    urns = steps(pipeline)
     for step in (
         "Extract/FindInputs/Digest",
         "Extract/CutIntoBatches/Cut",
@@ -115,8 +115,8 @@ def check_request(request: Mapping[str, Any], environment: Mapping[str, str], *,
         "Eval/PickEvalExamples/Pick",
         "Eval/Close",
     ):
-        assert step in found, sorted(found)
-    assert "beam:transform:group_by_key:v1" in found.values()
+        assert step in urns, sorted(urns)
+    assert "beam:transform:group_by_key:v1" in urns.values()
 
 
 def test_a_dry_run_builds_the_graph(environment: Mapping[str, str], tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_job_is_submitted_and_followed_to_its_end(environment: Mapping[str, st
     requests: list[dict[str, Any]] = []
 
     def service(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """Takes a job, and is done with it when its state is asked for: the local runner makes the data meanwhile."""
+        """Accepts a job. When its state is asked for, the local runner makes the data, and the job is done."""
         job = {"id": "1", "name": "job", "projectId": cloud.PROJECT, "currentState": "JOB_STATE_PENDING"}
         if request.command == "POST":
             requests.append(json.loads(body))
@@ -167,7 +167,7 @@ def test_a_job_is_submitted_and_followed_to_its_end(environment: Mapping[str, st
         return cloud.json_answer(job)
 
     with cloud.server(service) as url:
-        endpoint = url.replace("127.0.0.1", "localhost")  # by this name Beam knows that it is not Google's
+        endpoint = url.replace("127.0.0.1", "localhost")  # by this name Beam sees that it is not Google's service
         done = commands.maskmill("build", build, *IN_IMAGE, f"--dataflow_endpoint={endpoint}", **environment)
     assert done.returncode == 0, done.stderr
     assert "examples: gs://" in done.stdout
@@ -182,7 +182,7 @@ def test_a_job_is_submitted_and_followed_to_its_end(environment: Mapping[str, st
         ((*IN_IMAGE, "--dry_run=True"), "Dataflow's workers do not see this machine's files; give a gs:// path"),
     ],
 )
-def test_what_dataflow_cannot_do_is_one_sentence(
+def test_a_run_that_dataflow_cannot_do_is_refused_in_one_sentence(
     flags: tuple[str, ...], sentence: str, environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     source = f"gs://{BUCKET}/dump.xml.bz2" if "need maskmill" in sentence else str(commands.DUMP)
@@ -195,7 +195,7 @@ def test_what_dataflow_cannot_do_is_one_sentence(
 
 def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
     committed = json.loads((commands.ROOT / "deploy" / "dataflow" / "metadata.json").read_text())
-    assert committed == template.metadata(), "write it anew: deploy/dataflow/template.py --write_metadata=…"
+    assert committed == template.metadata(), "write the file again: deploy/dataflow/template.py --write_metadata=…"
     names = {p["name"] for p in committed["parameters"]}
     for entry in GRAPH_STAGES:
         for name in options_of(entry.options):
@@ -212,13 +212,13 @@ def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
         ("extract_dump_date", "2020-01-31", "2020-01-31"),
     ],
 )
-def test_a_parameter_s_text_becomes_a_value(template: ModuleType, name: str, text: str, value: Any) -> None:
+def test_the_text_of_a_parameter_becomes_a_value(template: ModuleType, name: str, text: str, value: Any) -> None:
     (parameter,) = [p for p in template.parameters() if p.name == name]
     assert parameter.value(text) == value
 
 
 @pytest.mark.parametrize(("name", "text"), [("examples_dupe_factor", "five"), ("extract_keep_titles", "maybe")])
-def test_a_wrong_parameter_is_one_sentence(template: ModuleType, name: str, text: str) -> None:
+def test_a_wrong_parameter_is_refused_in_one_sentence(template: ModuleType, name: str, text: str) -> None:
     (parameter,) = [p for p in template.parameters() if p.name == name]
     with pytest.raises(UnusableInputError, match=f"--{name} takes .*, not '{text}'"):
         parameter.value(text)

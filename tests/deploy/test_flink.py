@@ -1,7 +1,7 @@
-"""The same bytes on Flink: embedded, on a cluster of real processes at any parallelism, and when parts of it die.
+"""Flink gives the same bytes: embedded, on a cluster of processes at any parallelism, and when processes are killed.
 
-Needs Java, and Flink with Beam's job server: the first test fetches them with pip and Maven into a cache, which takes
-minutes once. All is skipped where a registry is out of reach.
+The tests need Java, Flink and Beam's job server. The first run downloads Flink and the job server with pip and Maven
+into a cache, which takes minutes. All tests are skipped if a registry is out of reach.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ import cluster as flink
 
 pytestmark = pytest.mark.flink
 
-# Each example shard takes a second or two: long enough to be killed in the middle of the stage.
+# With these options a shard takes a second or two, so that a test can kill a process in the middle of the stage.
 SLOW = ("--dupe_factor=60", "--max_seq_length=128", "--max_predictions_per_seq=20")
 
 
@@ -41,17 +41,17 @@ def download() -> flink.Download:
 
 @pytest.fixture(scope="module")
 def cluster(download: flink.Download, tmp_path_factory: pytest.TempPathFactory) -> Iterator[flink.Cluster]:
-    """One JobManager and two TaskManagers of two slots each."""
-    made = flink.Cluster(tmp_path_factory.mktemp("flink"))
-    made.start(flink.Settings(taskmanagers=2, slots=2, rest_port=free_port()))
+    """Runs a cluster of one JobManager and two TaskManagers with two slots each."""
+    started = flink.Cluster(tmp_path_factory.mktemp("flink"))
+    started.start(flink.Settings(taskmanagers=2, slots=2, rest_port=free_port()))
     try:
-        yield made
+        yield started
     finally:
-        made.stop()
+        started.stop()
 
 
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """A port on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port: int = probe.getsockname()[1]
@@ -59,7 +59,7 @@ def free_port() -> int:
 
 
 def write_config(path: Path, output: Path) -> Path:
-    """The file of a small build of the sample dump."""
+    """Writes the file of a small build of the sample dump."""
     path.write_text(
         f"output: {output}\n"
         f"extract:\n  input: {commands.DUMP}\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
@@ -70,7 +70,7 @@ def write_config(path: Path, output: Path) -> Path:
 
 
 def build(directory: Path, *flags: str) -> dict[str, str]:
-    """Builds the sample data set; returns the digest of each file."""
+    """Builds the sample data set. Returns the sha256 of each file."""
     done = commands.maskmill("build", write_config(directory / "build.yaml", directory / "out"), *flags)
     assert done.returncode == 0, done.stderr
     assert commands.leftovers(directory / "out") == []
@@ -79,7 +79,7 @@ def build(directory: Path, *flags: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The digests of the build in memory, on the local runner."""
+    """The sha256 of each file of the build on the local runner, in memory."""
     return build(tmp_path_factory.mktemp("expected"), *commands.IN_MEMORY)
 
 
@@ -94,7 +94,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected_examples(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The digests of the examples of `texts`, made on the local runner."""
+    """The sha256 of each file of examples that the local runner makes of `texts`."""
     output = tmp_path_factory.mktemp("expected") / "examples"
     done = commands.maskmill(*examples(texts, output), *commands.IN_MEMORY)
     assert done.returncode == 0, done.stderr
@@ -102,7 +102,7 @@ def expected_examples(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def examples(texts: Path, output: Path) -> tuple[str, ...]:
-    """The command that makes examples slowly."""
+    """The arguments of a command that makes examples slowly."""
     return ("examples", f"--input={texts}", f"--output={output}", f"--vocab_file={commands.VOCAB}", *SLOW)
 
 
@@ -122,13 +122,13 @@ def test_cluster(cluster: flink.Cluster, expected: dict[str, str], parallelism: 
 
 @contextlib.contextmanager
 def running(cluster: flink.Cluster, texts: Path, output: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`examples` on the cluster, in the middle of it: some shards are finished, others are not."""
+    """Runs `examples` on the cluster and gives the process when some shards are finished and others are not."""
     command = [sys.executable, "-m", "maskmill", *examples(texts, output), *cluster.flags(), "--parallelism=2"]
-    with open(said(output), "wb") as file:
+    with open(log_file(output), "wb") as file:
         process = subprocess.Popen(command, cwd=commands.ROOT, stdout=file, stderr=file, start_new_session=True)
     try:
         wait_until(lambda: len(finished(output)) >= 2 or process.poll() is not None)
-        assert process.poll() is None, said(output).read_text()
+        assert process.poll() is None, log_file(output).read_text()
         yield process
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -136,9 +136,9 @@ def running(cluster: flink.Cluster, texts: Path, output: Path) -> Iterator[subpr
         process.wait()
 
 
-def said(output: Path) -> Path:
-    """The file of what a command prints."""
-    return output.with_name("said.txt")
+def log_file(output: Path) -> Path:
+    """The file to which the output of a command goes."""
+    return output.with_name("log.txt")
 
 
 def finished(output: Path) -> list[Path]:
@@ -147,26 +147,26 @@ def finished(output: Path) -> list[Path]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Waits for what must come; the limit only ends a test that hangs."""
-    until = time.monotonic() + 600
+    """Waits for a condition. The limit ends a test that hangs."""
+    deadline = time.monotonic() + 600
     while not condition():
-        if time.monotonic() > until:
-            raise TimeoutError("what this test waits for did not come within 600 s")
+        if time.monotonic() > deadline:
+            raise TimeoutError("the condition did not become true within 600 s")
         time.sleep(0.05)
 
 
 def python_workers(cluster: flink.Cluster) -> dict[str, list[psutil.Process]]:
-    """The Python workers below each TaskManager."""
-    found = {}
+    """The Python workers of each TaskManager, by the TaskManager's name."""
+    workers = {}
     for name, process in cluster.processes().items():
         if name.startswith("taskmanager") and process is not None:
-            found[name] = [c for c in process.children(recursive=True) if any("worker.py" in a for a in c.cmdline())]
-    return found
+            workers[name] = [c for c in process.children(recursive=True) if any("worker.py" in a for a in c.cmdline())]
+    return workers
 
 
 def assert_complete(process: subprocess.Popen[bytes], output: Path, expected: dict[str, str]) -> None:
-    """A command that lived through a fault has its result, and nothing beside it."""
-    assert process.wait() == 0, said(output).read_text()
+    """Asserts that a command that survived a fault has written the expected files and no other."""
+    assert process.wait() == 0, log_file(output).read_text()
     assert commands.digests(output, manifests=False) == expected
     assert commands.leftovers(output) == []
 
@@ -176,9 +176,9 @@ def test_a_killed_worker(
 ) -> None:
     output = tmp_path / "examples"
     with running(cluster, texts, output) as process:
-        below = python_workers(cluster)
-        assert max(map(len, below.values())) <= 2, "a Python process for each slot"
-        workers = [worker for found in below.values() for worker in found]
+        by_manager = python_workers(cluster)
+        assert max(map(len, by_manager.values())) <= 2, "a Python process for each slot"
+        workers = [worker for processes in by_manager.values() for worker in processes]
         assert len(finished(output)) < len(list(texts.glob("part-*")))
         workers[0].kill()
         assert_complete(process, output, expected_examples)
@@ -207,20 +207,22 @@ def test_a_killed_jobmanager(
         assert manager is not None
         manager.kill()
     cluster.stop()
-    kept = {}
+    modified = {}  # times of the finished shards
     for record in finished(output):
         for name, _, _ in json.loads(record.read_bytes())["files"]:
-            kept[name] = (output / name).stat().st_mtime_ns
-    assert 0 < len(kept) < len(expected_examples)
+            modified[name] = (output / name).stat().st_mtime_ns
+    assert 0 < len(modified) < len(expected_examples)
     cluster.start(flink.Settings(taskmanagers=2, slots=2, rest_port=free_port()))
     done = commands.maskmill(*examples(texts, output), *cluster.flags(), "--parallelism=2")
     assert done.returncode == 0, done.stderr
     assert commands.digests(output, manifests=False) == expected_examples
     assert commands.leftovers(output) == []
-    assert {name: (output / name).stat().st_mtime_ns for name in kept} == kept, "a finished shard was made again"
+    assert {name: (output / name).stat().st_mtime_ns for name in modified} == modified, (
+        "a finished shard was made again"
+    )
 
 
-def test_a_step_error_is_one_sentence(cluster: flink.Cluster, tmp_path: Path) -> None:
+def test_an_error_in_a_step_is_one_sentence(cluster: flink.Cluster, tmp_path: Path) -> None:
     broken = tmp_path / "broken.xml.bz2"
     broken.write_bytes(commands.DUMP.read_bytes()[:-5000])
     flags = (*cluster.flags(), "--parallelism=1")

@@ -1,4 +1,4 @@
-"""Where machine code is kept: warm second processes, other CPUs, installs without a home, several versions."""
+"""The cache of machine code: its directory, its files, and the processes, installs, versions and CPUs that share it."""
 
 import logging
 import os
@@ -23,6 +23,7 @@ DAY = 24 * 60 * 60.0
 
 
 def first_byte(array: Any) -> Any:
+    """The kernel of these tests."""
     return load_u8(array, 0) + 1
 
 
@@ -31,7 +32,7 @@ Use = Callable[..., tuple[int, int]]
 
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Use:
-    """Calls a kernel that this process has not compiled yet; returns how often its code was loaded, and compiled."""
+    """Calls a kernel that is new to this process. Returns how often its code was loaded and how often compiled."""
 
     def call(*directories: Path) -> tuple[int, int]:
         monkeypatch.setattr(cache, "cache_directories", lambda: directories)
@@ -50,7 +51,7 @@ def code_in(directory: Path) -> list[Path]:
 # ---- which directory
 
 
-def test_a_directory_that_is_named_is_used_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_the_named_directory_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert cache.cache_directories.__wrapped__() == (tmp_path / "maskmill",)
 
@@ -65,12 +66,12 @@ def test_the_users_cache_directory_comes_before_the_temporary_one(
     home, temporary = cache.cache_directories.__wrapped__()
     assert home == (tmp_path if variable == "XDG_CACHE_HOME" else tmp_path / ".cache") / "maskmill" / "kernels"
     assert temporary.parent == Path(tempfile.gettempdir())
-    # Not below this checkout, nor named after it: every install of a user shares it.
+    # All installs of a user share the directory, so its name does not depend on this checkout.
     assert ROOT.name not in temporary.name
 
 
-def test_code_is_written_to_the_first_directory_that_takes_it(use: Use, tmp_path: Path) -> None:
-    # Tests may run as root, whom no permission stops: a file stands where a directory would be made.
+def test_code_is_written_to_the_first_directory_that_can_be_written(use: Use, tmp_path: Path) -> None:
+    # Tests may run as root, who may write everywhere, so a file is in the place of the directory.
     (tmp_path / "read-only").write_text("")
     directories = (tmp_path / "read-only" / "kernels", tmp_path / "second", tmp_path / "third")
     assert use(*directories) == (0, 1)
@@ -80,7 +81,7 @@ def test_code_is_written_to_the_first_directory_that_takes_it(use: Use, tmp_path
     assert use(tmp_path / "third", tmp_path / "second") == (1, 0)
 
 
-def test_nowhere_to_keep_code_is_no_error(use: Use, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_directory_kernels_are_compiled_with_a_warning(use: Use, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         assert use(Path("/dev/null/kernels")) == (0, 1)
     assert {(r.levelno, r.getMessage()) for r in caplog.records} == {
@@ -88,7 +89,7 @@ def test_nowhere_to_keep_code_is_no_error(use: Use, caplog: pytest.LogCaptureFix
     }
 
 
-def test_code_that_others_may_have_put_into_a_temporary_directory_is_not_run(
+def test_code_in_a_temporary_directory_that_others_can_write_is_not_run(
     use: Use, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -108,17 +109,17 @@ def test_code_that_others_may_have_put_into_a_temporary_directory_is_not_run(
 
 
 @pytest.mark.parametrize("content", ["empty", "zeros", "half", "other version"])
-def test_a_file_that_cannot_be_used_is_made_anew(content: str, use: Use, tmp_path: Path) -> None:
+def test_an_unusable_file_is_written_again(content: str, use: Use, tmp_path: Path) -> None:
     use(tmp_path)
     (file,) = code_in(tmp_path)
     whole = file.read_bytes()
-    # What is left in a pickle of a class whose module has moved.
-    gone = pickle.dumps(Path, protocol=0).replace(b"pathlib", b"transforms.kernels.gone")
+    # A pickle of a class whose module does not exist any more.
+    moved = pickle.dumps(Path, protocol=0).replace(b"pathlib", b"transforms.kernels.gone")
     replaced = {
         "empty": b"",
         "zeros": bytes(len(whole)),
         "half": whole[: len(whole) // 2],
-        "other version": sha256(gone).digest() + gone,
+        "other version": sha256(moved).digest() + moved,
     }
     file.write_bytes(replaced[content])
     assert use(tmp_path) == (0, 1)
@@ -126,7 +127,7 @@ def test_a_file_that_cannot_be_used_is_made_anew(content: str, use: Use, tmp_pat
     assert code_in(tmp_path) == [file]
 
 
-def test_types_of_arguments_have_files_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_each_type_of_arguments_has_its_own_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cache, "cache_directories", lambda: (tmp_path,))
     for hits in (0, 2):
         compiled = kernel(first_byte)
@@ -135,7 +136,7 @@ def test_types_of_arguments_have_files_of_their_own(monkeypatch: pytest.MonkeyPa
     assert len(code_in(tmp_path)) == 2
 
 
-def test_files_that_nobody_uses_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_unused_files_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cache, "cache_directories", lambda: (tmp_path, tmp_path / "missing"))
     ages = {"old.machine-code": 61, "new.machine-code": 59, "old.machine-code.1.incomplete": 61, "other.nbc": 1000}
     now = time.time()
@@ -146,14 +147,14 @@ def test_files_that_nobody_uses_are_removed(monkeypatch: pytest.MonkeyPatch, tmp
     assert {path.name for path in tmp_path.iterdir()} == {"new.machine-code", "other.nbc"}
 
 
-def test_a_file_in_use_is_marked_once_a_day(use: Use, tmp_path: Path) -> None:
+def test_a_used_file_gets_a_new_time_once_a_day(use: Use, tmp_path: Path) -> None:
     use(tmp_path)
     (file,) = code_in(tmp_path)
-    for age, is_marked in ((0.9 * DAY, False), (1.1 * DAY, True)):
+    for age, gets_new_time in ((0.9 * DAY, False), (1.1 * DAY, True)):
         written = time.time() - age
         os.utime(file, (written, written))
         assert use(tmp_path) == (1, 0)
-        assert (file.stat().st_mtime > written + 1) == is_marked
+        assert (file.stat().st_mtime > written + 1) == gets_new_time
 
 
 # ---- several processes, installs and versions
@@ -177,7 +178,7 @@ print(kernels_of_test.entry(np.ones(1, np.uint8)), sum(stats.cache_hits.values()
 
 
 def version(folder: Path, limit: int, comment: str = "") -> Path:
-    """A folder with a kernel that reaches a constant and an intrinsic through modules' names."""
+    """Makes a folder with a kernel that uses a constant and an intrinsic through the names of their modules."""
     folder.mkdir(exist_ok=True)
     (folder / "values.py").write_text(f"LIMIT = {limit}\n")
     (folder / "kernels_of_test.py").write_text(comment + MODULE)
@@ -185,12 +186,12 @@ def version(folder: Path, limit: int, comment: str = "") -> Path:
 
 
 def run(folder: Path, directory: Path, before: str = "", **environment: str) -> tuple[int, ...]:
-    """Runs the kernel in a process of its own; returns its result and how often code was loaded, and compiled."""
+    """Runs the kernel in a new process. Returns its result and how often code was loaded and how often compiled."""
     base = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    given = {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "NUMBA_CACHE_DIR": str(directory)}
+    paths = {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "NUMBA_CACHE_DIR": str(directory)}
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM.format(before=before)],
-        env=base | given | environment,
+        env=base | paths | environment,
         capture_output=True,
         text=True,
     )
@@ -201,9 +202,9 @@ def run(folder: Path, directory: Path, before: str = "", **environment: str) -> 
 def test_versions_share_a_directory(tmp_path: Path) -> None:
     first, directory = version(tmp_path / "first", 3), tmp_path / "named"
     assert run(first, directory) == (4, 0, 1)
-    # Another install of the same code compiles nothing, a comment here or there apart.
+    # Another install of the same code, in which only a comment differs, compiles nothing.
     assert run(version(tmp_path / "second", 3, "# A comment.\n"), directory) == (4, 1, 0)
-    # Another version has a file of its own, though all that changed is a module's constant.
+    # Another version, in which only a module's constant differs, has a file of its own.
     assert run(version(tmp_path / "second", 30), directory) == (31, 0, 1)
     assert run(first, directory) == (4, 1, 0)
     assert len(code_in(directory / "maskmill")) == 2
@@ -227,7 +228,7 @@ def test_code_for_a_pinned_cpu_is_warm_on_another_cpu(tmp_path: Path) -> None:
         assert run(folder, directory, other_cpu) == (4, 0, 1)
 
 
-def test_warming_up_removes_what_nobody_uses(tmp_path: Path) -> None:
+def test_warming_up_removes_unused_files(tmp_path: Path) -> None:
     old = tmp_path / "maskmill" / "old.machine-code"
     old.parent.mkdir()
     old.touch()
@@ -241,5 +242,5 @@ def test_warming_up_removes_what_nobody_uses(tmp_path: Path) -> None:
     assert warmed.endswith(f"looked for in {tmp_path / 'maskmill'}")
     assert removed == "removed 1 files that were not used for 60 days"
     assert not old.exists()
-    # Each kernel that was compiled on the way is kept.
+    # The cache keeps every kernel that was compiled on the way.
     assert any(path.name.startswith("transforms.kernels.crc32c.masked_crc32c-") for path in code_in(old.parent))

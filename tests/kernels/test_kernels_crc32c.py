@@ -1,4 +1,4 @@
-"""CRC-32C against a plain implementation, with the CPU's instruction and with tables."""
+"""CRC-32C, computed with the CPU's instruction and with tables, agrees with a simple implementation."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ print([crc32c(data, start, end) for start, end in ((0, 0), (0, 9), (3, 1000), (5
 
 
 def test_published_values() -> None:
-    # RFC 3720, B.4.
+    # These are from RFC 3720, B.4.
     for content, value in (
         (bytes(32), 0x8A9136AA),
         (b"\xff" * 32, 0x62A8AB43),
@@ -41,9 +41,9 @@ def test_any_part_of_any_bytes() -> None:
 
 
 @pytest.mark.parametrize("cpu", ["generic", "x86-64-v2"])
-def test_other_cpus_give_the_same(cpu: str, tmp_path: Path) -> None:
+def test_other_cpus_give_the_same_values(cpu: str, tmp_path: Path) -> None:
     if cpu != "generic" and os.uname().machine != "x86_64":
-        pytest.skip("this machine compiles for no x86-64")
+        pytest.skip("this machine cannot compile for x86-64")
     environment = {**os.environ, "NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
     root = Path(__file__).parent.parent.parent
     done = subprocess.run([sys.executable, "-c", CHECK], env=environment, cwd=root, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The stamp of a kernel: it changes with all that goes into the machine code, and with nothing else."""
+"""The stamp of a kernel changes with everything that the machine code depends on, and with nothing else."""
 
 import importlib
 import sys
@@ -82,7 +82,7 @@ Stamp = Callable[..., str]
 
 @pytest.fixture
 def stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stamp]:
-    """The stamp of `entry`, imported anew with a text of one of the modules changed."""
+    """Replaces a text in one of the modules, imports them again, and returns the stamp of `entry`."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
@@ -105,7 +105,7 @@ def stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stamp]:
     ("file", "old", "new"),
     [
         pytest.param("shared_values.py", "LIMIT = 3", "LIMIT = 4", id="a constant of another module"),
-        pytest.param("shared_values.py", "OFFSET = 4", "OFFSET = 5", id="a constant behind a module's name"),
+        pytest.param("shared_values.py", "OFFSET = 4", "OFFSET = 5", id="a constant used through its module's name"),
         pytest.param("shared_values.py", "LIMIT = 3", "LIMIT = 3.0", id="a constant's type"),
         pytest.param("kernels_of_test.py", "[1, 2, 3]", "[1, 2, 4]", id="an array's content"),
         pytest.param("kernels_of_test.py", "np.uint8)", "np.int8)", id="an array's dtype"),
@@ -119,9 +119,11 @@ def stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stamp]:
         pytest.param("kernels_of_test.py", "> 0 else 2", "> 0 else 3", id="a kernel that is called"),
         pytest.param("kernels_of_test.py", "helper(x, more=1)", "helper(x, more=2)", id="a default"),
         pytest.param("kernels_of_test.py", "value + 0", "value + 1", id="the code that an intrinsic makes"),
-        pytest.param("kernels_of_test.py", "constant(7)", "constant(8)", id="what an intrinsic is made with"),
+        pytest.param("kernels_of_test.py", "constant(7)", "constant(8)", id="the argument of an intrinsic"),
         pytest.param("kernels_of_test.py", "kind = types.int64", "kind = types.uint64", id="an intrinsic's type"),
-        pytest.param("kernels_of_test.py", "IntType(bits)", "IntType(bits * 2)", id="what an intrinsic's code calls"),
+        pytest.param(
+            "kernels_of_test.py", "IntType(bits)", "IntType(bits * 2)", id="a function that an intrinsic calls"
+        ),
         pytest.param("kernels_of_test.py", "np.int64(0)", "np.uint64(0)", id="a function of NumPy"),
         pytest.param("kernels_of_test.py", "range(3)", "range(2)", id="a constant in the code"),
         pytest.param(
@@ -132,7 +134,7 @@ def stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stamp]:
         ),
     ],
 )
-def test_what_goes_into_machine_code_changes_the_stamp(file: str, old: str, new: str, stamp: Stamp) -> None:
+def test_a_change_of_the_machine_code_changes_the_stamp(file: str, old: str, new: str, stamp: Stamp) -> None:
     assert stamp(file, old, new) != stamp()
 
 
@@ -154,11 +156,11 @@ def test_what_goes_into_machine_code_changes_the_stamp(file: str, old: str, new:
         ),
     ],
 )
-def test_what_does_not_go_into_machine_code_leaves_the_stamp(file: str, old: str, new: str, stamp: Stamp) -> None:
+def test_a_change_of_anything_else_keeps_the_stamp(file: str, old: str, new: str, stamp: Stamp) -> None:
     assert stamp(file, old, new) == stamp()
 
 
-def test_a_docstring_that_the_code_uses_too_counts(stamp: Stamp) -> None:
+def test_a_docstring_counts_if_the_code_uses_its_text(stamp: Stamp) -> None:
     def with_text(text: str) -> str:
         body = "    return helper(x - 1) + more if x > 0 else "
         return stamp("kernels_of_test.py", f"{body}2", f'    "{text}"\n{body}len("{text}")')
@@ -167,7 +169,7 @@ def test_a_docstring_that_the_code_uses_too_counts(stamp: Stamp) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("LIMIT", 3), ("shared_values.OFFSET", 4)])
-def test_a_value_of_an_unknown_kind_is_named(name: str, value: int, stamp: Stamp) -> None:
+def test_the_error_names_a_value_of_an_unknown_type(name: str, value: int, stamp: Stamp) -> None:
     attribute = name.rpartition(".")[2]
     with pytest.raises(
         TypeError, match=rf"^kernels_of_test\.entry: {name} is of type builtins\.object, which a kernel"
@@ -175,7 +177,7 @@ def test_a_value_of_an_unknown_kind_is_named(name: str, value: int, stamp: Stamp
         stamp("shared_values.py", f"{attribute} = {value}", f"{attribute} = object()")
 
 
-def test_a_value_of_an_unknown_kind_is_named_with_the_function_that_reads_it(stamp: Stamp) -> None:
+def test_the_error_names_the_function_that_reads_a_value_of_an_unknown_type(stamp: Stamp) -> None:
     with pytest.raises(TypeError, match=r"^kernels_of_test\.word_type: bits_of is of type functools\.partial"):
         stamp(
             "kernels_of_test.py",
@@ -201,7 +203,7 @@ class Backward(NamedTuple):
     first: Any
 
 
-def test_argument_types_are_told_apart_by_what_numba_leaves_out_of_their_names() -> None:
+def test_argument_types_with_the_same_name_in_numba_are_told_apart() -> None:
     array = np.zeros(1, np.uint8)
     frozen = array.copy()
     frozen.flags.writeable = False

@@ -1,4 +1,4 @@
-"""The Mersenne Twister kernel against Python's own generator."""
+"""The Mersenne Twister kernel draws the same numbers as Python's generator."""
 
 import random
 
@@ -12,16 +12,19 @@ from transforms.kernels import random as kernels
 from transforms.kernels.memory import address
 from transforms.kernels.random import USED, below, next_53_bits, next_word, shuffle_u16
 
+# The kinds of draws: a word of 32 bits, 53 bits of a float, and a number below a size.
+WORD, FRACTION, BELOW = 0, 1, 2
+
 
 @kernel
 def draw(twister, kinds, sizes, results):  # type: ignore[no-untyped-def]
-    """Draws one number of each kind; returns nothing but what it leaves in `results`."""
+    """Draws a number of each kind into `results`."""
     place = address(twister)
     used = np.int64(twister[USED])
     for k in range(len(kinds)):
-        if kinds[k] == 0:
+        if kinds[k] == WORD:
             results[k], used = next_word(place, used)
-        elif kinds[k] == 1:
+        elif kinds[k] == FRACTION:
             results[k], used = next_53_bits(place, used)
         else:
             results[k], used = below(place, used, sizes[k])
@@ -30,34 +33,38 @@ def draw(twister, kinds, sizes, results):  # type: ignore[no-untyped-def]
 
 @kernel
 def shuffled(twister, items, first):  # type: ignore[no-untyped-def]
-    """Shuffles uint16 items."""
+    """Shuffles uint16 items in place, so that the first `first` of them are final."""
     used = np.int64(twister[USED])
     twister[USED] = shuffle_u16(address(twister), used, address(items), len(items), first)
 
 
 seeds = st.one_of(st.integers(), st.integers(-(2**200), 2**200))
-draws = st.lists(st.tuples(st.integers(0, 2), st.one_of(st.integers(1, 600), st.integers(1, 2**32 - 1))), max_size=40)
+draws = st.lists(
+    st.tuples(st.sampled_from([WORD, FRACTION, BELOW]), st.one_of(st.integers(1, 600), st.integers(1, 2**32 - 1))),
+    max_size=40,
+)
 
 
 @hypothesis.settings(max_examples=200, deadline=None, derandomize=True)
-@hypothesis.given(seed=seeds, skipped=st.integers(0, 1300), wanted=draws)
-def test_draws_are_pythons(seed: int, skipped: int, wanted: list[tuple[int, int]]) -> None:
-    wanted = [(0, 1)] * skipped + wanted
+@hypothesis.given(seed=seeds, skipped=st.integers(0, 1300), kinds_and_sizes=draws)
+def test_draws_are_those_of_python(seed: int, skipped: int, kinds_and_sizes: list[tuple[int, int]]) -> None:
+    kinds_and_sizes = [(WORD, 1)] * skipped + kinds_and_sizes
     twister = kernels.seeded(seed)
-    results = np.empty(len(wanted), np.int64)
-    draw(twister, np.array([k for k, _ in wanted], np.int64), np.array([n for _, n in wanted], np.int64), results)
+    results = np.empty(len(kinds_and_sizes), np.int64)
+    kinds, sizes = np.array(kinds_and_sizes, np.int64).reshape(-1, 2).T.copy()
+    draw(twister, kinds, sizes, results)
     rng = random.Random(seed)
-    for result, (kind, size) in zip(results.tolist(), wanted, strict=True):
-        if kind == 0:
+    for result, (kind, size) in zip(results.tolist(), kinds_and_sizes, strict=True):
+        if kind == WORD:
             assert result == rng.getrandbits(32)
-        elif kind == 1:
+        elif kind == FRACTION:
             assert result * 2.0**-53 == rng.random()
         else:
             assert result == rng.randrange(size)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 509, 511, 512, 513, 8189, 65533])
-def test_shuffles_are_pythons(length: int) -> None:
+def test_shuffles_are_those_of_python(length: int) -> None:
     for seed in range(3):
         for first in {length, min(length, 1), min(length, 76), min(length, 500)}:
             twister = kernels.seeded(seed)

@@ -62,10 +62,10 @@ def defined_names(tree: ast.AST) -> Iterator[str]:
 
 
 def used_names(tree: ast.AST) -> Iterator[str]:
-    """The private names that a module imports from elsewhere, or looks up in something."""
+    """The private names that a module imports from elsewhere, looks up in something, or passes arguments by."""
     for node in ast.walk(tree):
         match node:
-            case ast.Attribute(attr=name) if is_private(name):
+            case ast.Attribute(attr=name) | ast.keyword(arg=str(name)) if is_private(name):
                 yield name
             case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.Constant(value=str(name)), *_]) if (
                 is_private(name)

@@ -1,4 +1,4 @@
-"""maskmill build: the whole chain, resumed, interrupted, doubled, and refused."""
+"""`maskmill build`: the whole chain, its re-runs after interruptions, two runs at once, and refusals."""
 
 import json
 import os
@@ -27,6 +27,7 @@ SECTIONS = {
 
 
 def config(folder: Path, output: Path, **changes: dict[str, object]) -> Path:
+    """Writes the file of a small build into `folder`; `changes` replace options of its sections."""
     sections = {name: values | changes.get(name, {}) for name, values in SECTIONS.items()}
     path = folder / f"{output.name}.yaml"
     path.write_text(yaml.safe_dump({"output": str(output), **sections}))
@@ -34,27 +35,29 @@ def config(folder: Path, output: Path, **changes: dict[str, object]) -> Path:
 
 
 def command(path: Path, *flags: str) -> list[str]:
+    """The command line that runs a build's file."""
     return [sys.executable, "-m", "maskmill", "build", str(path), *flags]
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output of a finished build, which tests only read."""
     folder = tmp_path_factory.mktemp("build")
     assert cli.main(["build", str(config(folder, folder / "out")), *IN_MEMORY]) == 0
     return folder / "out"
 
 
-# What a manifest says of paths differs from one output directory to the next.
 @pytest.fixture(scope="module")
 def expected(built: Path) -> dict[str, str]:
+    """The sha256 of the build's files, without manifests, whose paths depend on the output directory."""
     return digests(built, manifests=False)
 
 
 def test_every_stage_leaves_its_output(built: Path, expected: dict[str, str]) -> None:
     texts = sorted(p.name for p in (built / "text").glob("part-*"))
     assert len(texts) > 3
-    wanted = {f"examples/{t}.tfrecord{suffix}" for t in [*texts, "eval.txt"] for suffix in ("", ".idx")}
-    assert wanted <= set(expected)
+    examples = {f"examples/{t}.tfrecord{suffix}" for t in [*texts, "eval.txt"] for suffix in ("", ".idx")}
+    assert examples <= set(expected)
     assert {"text/eval.txt", "text/eval.md5", "eval/eval.tfrecord"} <= set(expected)
     picked = json.loads((built / "eval" / "manifest.json").read_text())["counts"]["eval"]
     assert picked["picked"] == 50
@@ -92,6 +95,7 @@ def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: P
 
 
 def mtimes(output: Path) -> dict[str, int]:
+    """When each text and example file was last written, in nanoseconds."""
     return {
         str(p): p.stat().st_mtime_ns for p in output.rglob("*") if p.suffix in (".tfrecord", ".txt") or "part" in p.name
     }
@@ -99,7 +103,7 @@ def mtimes(output: Path) -> dict[str, int]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A finished build of this test's own."""
+    """A finished build that the test may change."""
     assert cli.main(["build", str(config(tmp_path, tmp_path / "out")), *IN_MEMORY]) == 0
     return tmp_path / "out"
 
@@ -117,22 +121,22 @@ def test_a_rerun_makes_only_what_is_missing_or_stale(copy: Path, expected: dict[
     assert remade - {"eval.tfrecord"} == {changed.name, f"{changed.name}.idx", missing.name}
 
 
-def test_killed_at_any_moment_and_run_again(expected: dict[str, str], tmp_path: Path) -> None:
+def test_a_build_that_is_killed_at_any_moment_can_run_again(expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "out"
     path = config(tmp_path, output)
-    final = {name.split("/")[-1]: digest for name, digest in expected.items()}
-    for pieces in (1, 3, 8, 12):
+    expected_by_name = {name.split("/")[-1]: digest for name, digest in expected.items()}
+    for finished_pieces in (1, 3, 8, 12):
         process = subprocess.Popen(
             command(path, *TWO_PROCESSES), cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        while process.poll() is None and len(list(output.rglob(".maskmill/*/*.json"))) < pieces:
+        while process.poll() is None and len(list(output.rglob(".maskmill/*/*.json"))) < finished_pieces:
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for name, digest in digests(output, manifests=False).items():
             if not name.endswith(".maskmill-tmp"):
-                assert digest == final[name.split("/")[-1]], f"{name} is there with other bytes"
+                assert digest == expected_by_name[name.split("/")[-1]], f"{name} exists with wrong bytes"
     assert cli.main(["build", str(path), *IN_MEMORY]) == 0
     assert digests(output, manifests=False) == expected
     assert leftovers(output) == []
@@ -141,14 +145,14 @@ def test_killed_at_any_moment_and_run_again(expected: dict[str, str], tmp_path: 
 def test_two_builds_into_one_output_at_once(expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "out"
     path = config(tmp_path, output)
-    both = [
+    processes = [
         subprocess.Popen(
             command(path, *IN_MEMORY), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
         for _ in range(2)
     ]
-    errors = [process.communicate()[1] for process in both]
-    assert [process.returncode for process in both] == [0, 0], errors
+    errors = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], errors
     assert digests(output, manifests=False) == expected
     assert leftovers(output) == []
 
@@ -157,19 +161,22 @@ def test_two_builds_into_one_output_at_once(expected: dict[str, str], tmp_path: 
 
 
 def refusal(capsys: pytest.CaptureFixture[str], path: Path) -> tuple[int, str]:
+    """The exit code of a build that fails, and the single line that it prints."""
     code = cli.main(["build", str(path), *IN_MEMORY])
     (message,) = capsys.readouterr().err.splitlines()
     return code, message
 
 
-@pytest.mark.parametrize("lost", ["[MASK]", "[CLS]", "[SEP]"])
-def test_a_vocabulary_without_its_special_pieces(lost: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pieces = [p for p in VOCAB.read_text().splitlines() if p != lost]
+@pytest.mark.parametrize("missing", ["[MASK]", "[CLS]", "[SEP]"])
+def test_a_vocabulary_without_a_special_piece_is_refused(
+    missing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pieces = [p for p in VOCAB.read_text().splitlines() if p != missing]
     (tmp_path / "vocab.txt").write_text("\n".join(pieces))
     path = config(tmp_path, tmp_path / "out", examples={"vocab_file": str(tmp_path / "vocab.txt")})
     code, message = refusal(capsys, path)
     assert code == 2
-    assert lost in message
+    assert missing in message
     assert "vocab.txt" in message
     assert not (tmp_path / "out").exists()
 
@@ -187,7 +194,7 @@ def test_a_vocabulary_without_its_special_pieces(lost: str, tmp_path: Path, caps
         ("evall", {"num_examples_to_pick": 1}, "no section 'evall'; did you mean eval"),
     ],
 )
-def test_an_unusable_config(
+def test_an_unusable_config_is_refused(
     section: str, values: dict[str, object], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = config(tmp_path, tmp_path / "out")
@@ -200,7 +207,9 @@ def test_an_unusable_config(
     assert not (tmp_path / "out" / "text").exists()
 
 
-def test_no_yaml_and_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_config_that_is_no_yaml_or_does_not_exist_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "bad.yaml").write_text("output: [\n")
     assert "this is not YAML" in refusal(capsys, tmp_path / "bad.yaml")[1]
     (tmp_path / "list.yaml").write_text("- 1\n")
@@ -214,12 +223,13 @@ def test_the_printed_config_is_a_build_once_it_is_filled_in(capsys: pytest.Captu
     with pytest.raises(UnusableInputError, match="output must be text"):
         build_options.make_build(content, where="x")
     content["output"], content["extract"]["input"], content["examples"]["vocab_file"] = "o", "i", "v"
-    made = build_options.make_build(content, where="x")
-    least = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v"}}
-    assert made == build_options.make_build(least, where="x")
+    filled_in = build_options.make_build(content, where="x")
+    minimal = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v"}}
+    assert filled_in == build_options.make_build(minimal, where="x")
 
 
 def limit_file_size() -> None:
+    """Forbids this process files above 300,000 bytes, in place of a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 
 
@@ -241,13 +251,14 @@ def test_a_full_disk_fails_with_one_sentence(workers: tuple[str, ...], tmp_path:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The worker processes of a command."""
     return [p for p in psutil.Process(process.pid).children() if local_worker.is_worker(p.cmdline())]
 
 
-def test_a_killed_worker_is_one_sentence_and_a_killed_build_leaves_no_worker(tmp_path: Path) -> None:
+def test_a_killed_worker_ends_the_build_with_one_sentence_and_a_killed_build_leaves_no_worker(tmp_path: Path) -> None:
     path = config(tmp_path, tmp_path / "out")
     for victim in ("worker", "build"):
-        # As a shell's background job, which ignores SIGINT.
+        # SIGINT is ignored, as in a background job of a shell.
         process = subprocess.Popen(
             command(path, *TWO_PROCESSES), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),

@@ -1,4 +1,4 @@
-"""The command itself: help, exit codes, what it imports."""
+"""The command itself: its help, its exit codes and its imports."""
 
 import subprocess
 import sys
@@ -30,6 +30,6 @@ def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]
     assert "did you mean extract" in capsys.readouterr().err
 
 
-def test_no_command_shows_how_to_use_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_command_the_usage_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 2
     assert "usage: maskmill COMMAND" in capsys.readouterr().out

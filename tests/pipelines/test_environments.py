@@ -1,4 +1,4 @@
-"""What a command sets for each runner, and what it refuses before anything is submitted."""
+"""The options that a command sets for each runner, and the commands that it refuses before it submits a job."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ from transforms.errors import UnusableInputError
 
 @pytest.fixture
 def flink() -> Iterator[str]:
-    """A stand-in for the REST service of a cluster with two TaskManagers, of two slots and of three."""
+    """A stand-in for the REST service of a cluster with two TaskManagers, one of two slots and one of three."""
 
     def answer(request: object, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
         return cloud.json_answer({"taskmanagers": [{"slotsNumber": 2}, {"slotsNumber": 3}]})
@@ -36,12 +36,12 @@ def flink() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def java(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests run no Java: it need not be there."""
+    """Pretends that Java is installed; these tests do not run it."""
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
 
 
 def options(*flags: str, paths: tuple[str, ...] = ()) -> PipelineOptions:
-    """Beam's options as a command makes them."""
+    """Beam's options as a command sets them."""
     return runner.pipeline_options(flags, Workload(input_bytes=1, pieces=None, paths=paths))
 
 
@@ -55,7 +55,7 @@ def options(*flags: str, paths: tuple[str, ...] = ()) -> PipelineOptions:
         (1000, 1, 1, "in_memory"),
     ],
 )
-def test_a_local_run_starts_the_processes_that_are_of_use(
+def test_a_local_run_starts_as_many_processes_as_are_useful(
     megabytes: int, pieces: int | None, workers: int, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
@@ -66,7 +66,7 @@ def test_a_local_run_starts_the_processes_that_are_of_use(
 
 
 @pytest.mark.parametrize("scheme", ["", "http://"])
-def test_a_cluster_s_slots_give_parallelism_and_processes(flink: str, scheme: str) -> None:
+def test_the_slots_of_a_cluster_set_parallelism_and_processes(flink: str, scheme: str) -> None:
     made = options("--runner=FlinkRunner", f"--flink_master={scheme}{flink.removeprefix('http://')}")
     assert made.view_as(FlinkRunnerOptions).parallelism == 5
     assert made.view_as(PortableOptions).sdk_worker_parallelism == 3
@@ -75,7 +75,7 @@ def test_a_cluster_s_slots_give_parallelism_and_processes(flink: str, scheme: st
     assert made.view_as(SetupOptions).save_main_session is False
 
 
-def test_what_the_user_gives_stays(flink: str) -> None:
+def test_options_of_the_user_take_precedence(flink: str) -> None:
     flags = ("--parallelism=2", "--sdk_worker_parallelism=1", "--save_main_session")
     flags += ("--environment_cache_millis=5", "--job_server_jvm_property=-Xmx1g")
     made = options("--runner=FlinkRunner", f"--flink_master={flink}", *flags)
@@ -101,7 +101,7 @@ def test_a_relative_path_is_refused_on_a_cluster(flink: str) -> None:
         options("--runner=FlinkRunner", f"--flink_master={flink}", paths=("/data/in", "gs://b/in", "out/text"))
 
 
-def test_a_cluster_that_does_not_answer_is_one_sentence() -> None:
+def test_a_cluster_that_does_not_answer_is_refused_in_one_sentence() -> None:
     with pytest.raises(UnusableInputError, match=r"^http://localhost:1: Flink's REST service does not answer"):
         options("--runner=FlinkRunner", "--flink_master=localhost:1")
 
@@ -115,7 +115,7 @@ def test_flink_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
     options("--runner=FlinkRunner", "--job_endpoint=localhost:8099")  # the job server runs elsewhere
 
 
-def test_a_job_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_job_server_is_refused_in_one_sentence(tmp_path: Path) -> None:
     jar = tmp_path / "job-server.jar"
     flags = ("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_job_server_jar={jar}")
     with pytest.raises(UnusableInputError, match=rf"^{jar}: there is no such job server; correct --flink_job_server"):
@@ -124,7 +124,7 @@ def test_a_job_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     options(*flags)
 
 
-def test_dataflow_works_on_one_shard_a_process() -> None:
+def test_a_process_on_dataflow_works_on_one_shard_at_a_time() -> None:
     made = options("--runner=DataflowRunner", "--sdk_container_image=image", paths=("gs://b/in",))
     assert made.view_as(DebugOptions).number_of_worker_harness_threads == 1
     assert made.view_as(SetupOptions).sdk_location == "container"
@@ -134,14 +134,14 @@ def test_dataflow_works_on_one_shard_a_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "described"),
+    ("flag", "only_describes"),
     [("--dry_run=True", True), ("--template_location=gs://b/t", True), ("--job_name=x", False)],
 )
-def test_a_description_is_told_from_a_run(flag: str, described: bool) -> None:
+def test_a_job_that_is_only_described_is_recognised(flag: str, only_describes: bool) -> None:
     made = options("--runner=DataflowRunner", "--sdk_container_image=image", flag)
-    assert environments.only_describes(made) is described
+    assert environments.only_describes(made) is only_describes
 
 
-def test_java_s_own_flags_are_known() -> None:
+def test_beam_knows_the_flags_for_java() -> None:
     known = runner.beam_flags()
     assert all(known[name] for name in environments.JAVA_FLAGS)

@@ -1,4 +1,4 @@
-"""maskmill examples, create-pretraining-data, pick-eval and index as whole commands."""
+"""The commands `examples`, `create-pretraining-data`, `pick-eval` and `index`."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def texts(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The reference's text shards, and the made-up texts, unpacked."""
+    """A folder with the reference's text shards, unpacked, and the made-up texts."""
     folder = tmp_path_factory.mktemp("texts")
     for packed in (data / "gold" / "cleanup").glob("*.gz"):
         (folder / packed.stem).write_bytes(gzip.decompress(packed.read_bytes()))
@@ -32,12 +32,13 @@ def texts(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def cases() -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = json.loads((ROOT / "tests/data/gold/pretraining/cases.json").read_text())
-    return found
+    """The flags of each gold case, by the case's name."""
+    flags: dict[str, dict[str, object]] = json.loads((ROOT / "tests/data/gold/pretraining/cases.json").read_text())
+    return flags
 
 
 @pytest.mark.parametrize("name", cases())
-def test_the_references_flags_give_its_records(name: str, data: Path, texts: Path, tmp_path: Path) -> None:
+def test_the_flags_of_the_reference_give_its_records(name: str, data: Path, texts: Path, tmp_path: Path) -> None:
     case = cases()[name]
     script, inputs, outputs = case.pop("script"), case.pop("input"), case.pop("outputs")
     assert isinstance(inputs, list)
@@ -60,7 +61,7 @@ def test_the_references_flags_give_its_records(name: str, data: Path, texts: Pat
     assert {o: digest(read_examples(tmp_path / o)) for o in outputs} == {o: expected[o] for o in outputs}
 
 
-def test_it_imports_no_beam_and_starts_from_another_folder(texts: Path, tmp_path: Path) -> None:
+def test_create_pretraining_data_imports_no_beam_and_runs_in_any_folder(texts: Path, tmp_path: Path) -> None:
     program = (
         "import sys; from pipelines import cli\n"
         "code = cli.main(sys.argv[1:])\n"
@@ -92,7 +93,7 @@ def test_it_imports_no_beam_and_starts_from_another_folder(texts: Path, tmp_path
         ("--runner=FlinkRunner", "--runner"),
     ],
 )
-def test_unusable_flags(
+def test_unusable_flags_are_refused(
     flag: str, message: str, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [f"--input_file={texts}/eval.txt", f"--output_file={tmp_path}/o", f"--vocab_file={VOCAB}", flag]
@@ -105,11 +106,11 @@ def test_unusable_flags(
 # ---- pick-eval and index
 
 
-def test_pick_eval_is_the_references(data: Path, tmp_path: Path, texts: Path) -> None:
+def test_pick_eval_gives_the_records_of_the_reference(data: Path, tmp_path: Path, texts: Path) -> None:
     source = tmp_path / "mlperf512.tfrecord"
     flags = ["--max_seq_length=512", "--max_predictions_per_seq=76"]
-    made = ["create-pretraining-data", f"--input_file={texts}/eval.txt", f"--output_file={source}", *flags]
-    assert cli.main([*made, f"--vocab_file={VOCAB}"]) == 0
+    create = ["create-pretraining-data", f"--input_file={texts}/eval.txt", f"--output_file={source}", *flags]
+    assert cli.main([*create, f"--vocab_file={VOCAB}"]) == 0
     picked = tmp_path / "picked.tfrecord"
     command = ["pick-eval", f"--input_tfrecord={source}", f"--output_tfrecord={picked}", *flags]
     assert cli.main([*command, "--num_examples_to_pick=300"]) == 0
@@ -131,6 +132,7 @@ def test_an_index_of_any_tfrecord(data: Path, tmp_path: Path) -> None:
 
 
 def examples(input_path: object, output: Path, *flags: str) -> int:
+    """Runs `examples` in this process. Returns the exit code."""
     return cli.main(
         ["examples", f"--input={input_path}", f"--output={output}", f"--vocab_file={VOCAB}", *IN_MEMORY, *flags]
     )
@@ -142,9 +144,9 @@ SMALL = ("--max_seq_length=128", "--dupe_factor=1")
 def test_each_shard_has_a_seed_of_its_own(texts: Path, tmp_path: Path) -> None:
     assert examples(f"{texts}/part-*,{texts}/eval.txt", tmp_path / "out", *SMALL) == 0
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    expected = [shard_seed(12345, "train", 0), shard_seed(12345, "train", 1), shard_seed(12345, "eval", 0)]
-    assert [s["random_seed"] for s in manifest["shards"]] == expected
-    assert expected[0] == 0x5E243F18009E2644  # the first 8 bytes of sha256 of "12345:train:0"
+    seeds = [shard_seed(12345, "train", 0), shard_seed(12345, "train", 1), shard_seed(12345, "eval", 0)]
+    assert [s["random_seed"] for s in manifest["shards"]] == seeds
+    assert seeds[0] == 0x5E243F18009E2644  # the first 8 bytes of sha256 of "12345:train:0"
 
 
 @pytest.mark.parametrize("compat", ["mlperf", "google"])
@@ -164,17 +166,19 @@ def test_packed_shards_hold_the_same_records(texts: Path, tmp_path: Path) -> Non
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
 
 
-def test_a_directory_made_by_extract_stands_for_its_shards(texts: Path, tmp_path: Path) -> None:
+def test_a_directory_of_extract_can_be_the_input(texts: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One sentence here. And a second one.\n\nAnother document. It goes on.\n")
-    text = ["extract", f"--input={tmp_path}/a.txt", f"--output={tmp_path}/text", "--eval_fraction=0", *IN_MEMORY]
-    assert cli.main(text) == 0
+    extract = ["extract", f"--input={tmp_path}/a.txt", f"--output={tmp_path}/text", "--eval_fraction=0", *IN_MEMORY]
+    assert cli.main(extract) == 0
     assert examples(tmp_path / "text", tmp_path / "out", *SMALL) == 0
     assert set(digests(tmp_path / "out")) == {
         "manifest.json", "part-00000-of-00001.tfrecord", "part-00000-of-00001.tfrecord.idx",
     }  # fmt: skip
 
 
-def test_two_texts_of_one_name_are_refused(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_texts_with_the_same_name_are_refused(
+    texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "eval.txt").write_text("A sentence.\n")
     assert examples(f"{texts}/eval.txt,{tmp_path}/eval.txt", tmp_path / "out", *SMALL) == 2
     assert "eval.txt" in capsys.readouterr().err
@@ -183,7 +187,9 @@ def test_two_texts_of_one_name_are_refused(texts: Path, tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("content", "message"), [(b"", "no sentence"), (b"\n \n", "no sentence"), (b"bad \xff byte\n", "UTF-8")]
 )
-def test_unusable_texts(content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_texts_are_refused(
+    content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "bad.txt").write_bytes(content)
     assert examples(tmp_path / "bad.txt", tmp_path / "out", *SMALL) == 2
     sentences = [x for x in capsys.readouterr().err.splitlines() if x.startswith("maskmill")]

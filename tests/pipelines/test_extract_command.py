@@ -1,4 +1,4 @@
-"""maskmill extract: gold, containers, workers, bad input."""
+"""The command `extract`: gold, containers, workers and bad input."""
 
 import bz2
 import gzip
@@ -17,10 +17,12 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def dump_xml() -> bytes:
+    """The XML of the sample dump."""
     return bz2.decompress(DUMP.read_bytes())
 
 
 def extract(input_path: object, output: Path, *flags: str) -> int:
+    """Runs `extract` in this process. Returns the exit code."""
     return cli.main(["extract", f"--input={input_path}", f"--output={output}", *IN_MEMORY, *flags])
 
 
@@ -29,6 +31,7 @@ def extract(input_path: object, output: Path, *flags: str) -> int:
 
 @pytest.fixture
 def wiki_files(data: Path, tmp_path: Path) -> Path:
+    """A folder with the files that WikiExtractor wrote of the sample dump, unpacked."""
     folder = tmp_path / "AA"
     folder.mkdir()
     for packed in sorted((data / "gold" / "wikiextractor").glob("wiki_0?.gz")):
@@ -37,7 +40,7 @@ def wiki_files(data: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("workers", [IN_MEMORY, TWO_PROCESSES])
-def test_mlperf_shards_are_the_references(
+def test_mlperf_shards_are_those_of_the_reference(
     wiki_files: Path, data: Path, tmp_path: Path, workers: tuple[str, ...]
 ) -> None:
     output = tmp_path / "out"
@@ -48,9 +51,9 @@ def test_mlperf_shards_are_the_references(
     assert sorted(p.name for p in output.iterdir()) == sorted([*expected, ".maskmill", "manifest.json"])
 
 
-def test_mlperf_shards_from_a_dump_are_the_references(data: Path, tmp_path: Path) -> None:
+def test_mlperf_shards_from_a_dump_are_those_of_the_reference(data: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
-    # WikiExtractor ran on that day: it writes the current year where a page asks for it.
+    # WikiExtractor ran on this day, and it writes the current year where a page asks for it.
     flags = ("--compat=mlperf", "--num_eval_articles=7", "--shard_size_mb=1.5", "--dump_date=2026-11-21")
     assert extract(DUMP, output, *flags) == 0
     expected = dict(reversed(line.split()) for line in (data / "gold/cleanup/results.md5").read_text().splitlines())
@@ -62,12 +65,13 @@ def test_mlperf_shards_from_a_dump_are_the_references(data: Path, tmp_path: Path
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The sha256 of each file that `extract` makes of the sample dump."""
     output = tmp_path_factory.mktemp("expected") / "text"
     assert extract(DUMP, output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
-    found = digests(output, manifests=False)
-    assert {"eval.txt", "eval.md5"} <= set(found)
-    assert sum(name.startswith("part-") for name in found) > 3
-    return found
+    checksums = digests(output, manifests=False)
+    assert {"eval.txt", "eval.md5"} <= set(checksums)
+    assert sum(name.startswith("part-") for name in checksums) > 3
+    return checksums
 
 
 def single_stream(xml: bytes) -> bytes:
@@ -75,7 +79,7 @@ def single_stream(xml: bytes) -> bytes:
 
 
 def parallel_streams(xml: bytes) -> bytes:
-    """As pbzip2 packs: a stream every so many bytes, pages crossing from one to the next."""
+    """Packs like pbzip2: a bzip2 stream for every 700,001 bytes, so that pages cross from one to the next."""
     return b"".join(bz2.compress(xml[i : i + 700_001]) for i in range(0, len(xml), 700_001))
 
 
@@ -92,17 +96,17 @@ def parallel_streams(xml: bytes) -> bytes:
 def test_every_container_gives_the_same_bytes(
     name: str, pack: object, dump_xml: bytes, expected: dict[str, str], tmp_path: Path
 ) -> None:
-    # The date of a dump comes from its name or its pages; both are the same here.
+    # The date of a dump comes from its name or its pages. Neither name has a date, and the pages are the same.
     (tmp_path / name).write_bytes(pack(dump_xml))  # type: ignore[operator]
     output = tmp_path / "text"
     assert extract(tmp_path / name, output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
     assert digests(output, manifests=False) == expected
 
 
-def test_an_index_beside_the_dump_changes_nothing(expected: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "lonely.xml.bz2").write_bytes(DUMP.read_bytes())
+def test_a_dump_without_its_index_gives_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "no-index.xml.bz2").write_bytes(DUMP.read_bytes())
     output = tmp_path / "text"
-    assert extract(tmp_path / "lonely.xml.bz2", output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
+    assert extract(tmp_path / "no-index.xml.bz2", output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
     assert digests(output, manifests=False) == expected
 
 
@@ -133,7 +137,7 @@ def test_eval_articles_are_not_in_the_training_text(tmp_path: Path) -> None:
     assert counts["read"] == sum(v for k, v in counts.items() if k != "read")
 
 
-def test_a_small_shard_size_cuts_the_eval_text_too(tmp_path: Path) -> None:
+def test_the_eval_text_is_cut_into_shards_too(tmp_path: Path) -> None:
     output = tmp_path / "text"
     assert extract(DUMP, output, "--num_eval_articles=20", "--shard_size_mb=0.2") == 0
     shards = sorted(p.name for p in output.glob("eval-*"))
@@ -144,28 +148,28 @@ def test_a_small_shard_size_cuts_the_eval_text_too(tmp_path: Path) -> None:
 
 
 def test_a_trial_takes_the_first_documents(tmp_path: Path) -> None:
-    assert extract(DUMP, tmp_path / "some", "--max_documents=5", "--eval_fraction=0") == 0
+    assert extract(DUMP, tmp_path / "trial", "--max_documents=5", "--eval_fraction=0") == 0
     assert extract(DUMP, tmp_path / "all", "--eval_fraction=0") == 0
-    some = (tmp_path / "some" / "part-00000-of-00001").read_bytes()
-    assert some.count(b"\n\n") == 5
-    assert (tmp_path / "all" / "part-00000-of-00001").read_bytes().startswith(some)
+    trial = (tmp_path / "trial" / "part-00000-of-00001").read_bytes()
+    assert trial.count(b"\n\n") == 5
+    assert (tmp_path / "all" / "part-00000-of-00001").read_bytes().startswith(trial)
 
 
 def test_a_trial_takes_the_first_documents_of_several_inputs(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("The first of two.\n\nThe second of two.\n")
     flags = ("--max_documents=3", "--eval_fraction=0", "--text_documents=blank_line")
-    assert extract(f"{text},{DUMP}", tmp_path / "some", *flags) == 0
-    found = (tmp_path / "some" / "part-00000-of-00001").read_text()
-    assert found.startswith("The first of two.\n\nThe second of two.\n\nAnarchism")
-    assert found.count("\n\n") == 3
-    counts = json.loads((tmp_path / "some" / "manifest.json").read_text())["counts"]
+    assert extract(f"{text},{DUMP}", tmp_path / "trial", *flags) == 0
+    trial = (tmp_path / "trial" / "part-00000-of-00001").read_text()
+    assert trial.startswith("The first of two.\n\nThe second of two.\n\nAnarchism")
+    assert trial.count("\n\n") == 3
+    counts = json.loads((tmp_path / "trial" / "manifest.json").read_text())["counts"]
     assert (counts["extract"]["over_max_documents"], counts["train"]["documents"]) == (2, 3)
     assert extract(f"{text},{DUMP}", tmp_path / "unique", "--drop_duplicates", *flags) == 0
-    assert (tmp_path / "unique" / "part-00000-of-00001").read_text() == found
+    assert (tmp_path / "unique" / "part-00000-of-00001").read_text() == trial
 
 
-def test_titles_come_first_where_they_are_kept(tmp_path: Path) -> None:
+def test_kept_titles_are_the_first_sentences(tmp_path: Path) -> None:
     assert extract(DUMP, tmp_path / "text", "--max_documents=1", "--eval_fraction=0", "--keep_titles") == 0
     assert (tmp_path / "text" / "part-00000-of-00001").read_bytes().startswith(b"Anarchism\n")
 
@@ -174,19 +178,20 @@ def test_titles_come_first_where_they_are_kept(tmp_path: Path) -> None:
 
 
 def text_of(output: Path) -> str:
+    """The text of an output that has a single shard."""
     return (output / "part-00000-of-00001").read_text()
 
 
 SENTENCES = "One sentence here.\nAnd a second one.\n\nAnother document.\n\n"
 
 
-def test_plain_text_by_blank_lines(tmp_path: Path) -> None:
+def test_plain_text_is_cut_into_documents_at_blank_lines(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One sentence here. And a second one.\n\n\nAnother document.\n")
     assert extract(tmp_path / "a.txt", tmp_path / "text", "--eval_fraction=0") == 0
     assert text_of(tmp_path / "text") == SENTENCES
 
 
-def test_plain_text_a_document_a_file(tmp_path: Path) -> None:
+def test_each_plain_text_file_can_be_a_document(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One sentence here.\n\nAnd a second one.")
     (tmp_path / "b.txt").write_text("Another document.\n")
     flags = ("--eval_fraction=0", "--text_documents=file", "--input_format=text")
@@ -194,7 +199,7 @@ def test_plain_text_a_document_a_file(tmp_path: Path) -> None:
     assert text_of(tmp_path / "text") == SENTENCES
 
 
-def test_json_lines_set_bad_ones_aside(tmp_path: Path) -> None:
+def test_bad_json_lines_are_rejected(tmp_path: Path) -> None:
     lines = ['{"body": "One sentence here. And a second one."}', "{broken", '{"body": "Another document."}', "{}"]
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
     assert extract(tmp_path / "a.jsonl", tmp_path / "text", "--eval_fraction=0", "--text_column=body") == 0
@@ -204,7 +209,7 @@ def test_json_lines_set_bad_ones_aside(tmp_path: Path) -> None:
     assert len((tmp_path / "text" / "rejected.jsonl").read_text().splitlines()) == 2
 
 
-def test_parquet_takes_a_column(tmp_path: Path) -> None:
+def test_a_column_of_parquet_is_extracted(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -221,14 +226,15 @@ def test_wikiextractor_files_in_the_default_mode(wiki_files: Path, tmp_path: Pat
     assert text_of(tmp_path / "text").startswith("Anarchism is a political philosophy")
 
 
-# ---- bad input: one sentence, an exit code, nothing under a final name
+# ---- bad input gives one sentence, an exit code, and no file under a final name
 
 
 def outcome(capsys: pytest.CaptureFixture[str], output: Path, *arguments: object) -> tuple[int, str]:
+    """The exit code and the sentence of an `extract` that fails; asserts that it leaves no output."""
     code = cli.main(["extract", *map(str, arguments), f"--output={output}", *IN_MEMORY])
     errors = capsys.readouterr().err
     assert "Traceback" not in errors
-    # Other lines are the progress.
+    # The other lines show progress.
     (message,) = [line for line in errors.splitlines() if line.startswith("maskmill")]
     assert not [p for p in output.glob("*") if p.name.startswith(("part-", "eval", "manifest"))]
     assert leftovers(output) == []
@@ -243,14 +249,14 @@ def outcome(capsys: pytest.CaptureFixture[str], output: Path, *arguments: object
         (b"\xff\xfe<\x00m\x00e\x00d\x00i\x00a\x00", 2, "UTF-16"),
     ],
 )
-def test_what_is_no_dump_is_unusable(
+def test_a_file_that_is_no_dump_is_unusable(
     content: bytes, code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "dump.xml").write_bytes(content)
-    got = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/dump.xml", "--input_format=mediawiki")
-    assert got[0] == code
-    assert message in got[1]
-    assert "dump.xml" in got[1]
+    exit_code, sentence = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/dump.xml", "--input_format=mediawiki")
+    assert exit_code == code
+    assert message in sentence
+    assert "dump.xml" in sentence
 
 
 def test_a_missing_input_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,7 +277,7 @@ def test_a_damaged_block_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str
     packed[700_000] ^= 0xFF
     (tmp_path / "damaged.xml.bz2").write_bytes(packed)
     code, message = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/damaged.xml.bz2")
-    assert code in (1, 2)  # 2 where the planning already reads as far
+    assert code in (1, 2)  # 2 if the planning already reads the block
     assert "damaged.xml.bz2" in message
 
 
@@ -282,12 +288,11 @@ def test_xml_cut_in_the_middle_fails(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "cut.xml" in message
 
 
-def test_a_bad_page_is_set_aside(tmp_path: Path, dump_xml: bytes) -> None:
+def test_a_bad_page_is_rejected(tmp_path: Path, dump_xml: bytes) -> None:
     assert dump_xml.count(b"<title>Autism</title>") == 1
     start = dump_xml.index(b"<title>Autism</title>")
     text = dump_xml.index(b"autism", start)
-    bad = dump_xml[:text] + b"\xff\xfe" + dump_xml[text:]
-    (tmp_path / "dump.xml").write_bytes(bad)
+    (tmp_path / "dump.xml").write_bytes(dump_xml[:text] + b"\xff\xfe" + dump_xml[text:])
     assert extract(tmp_path / "dump.xml", tmp_path / "text", "--eval_fraction=0") == 0
     rejected = [json.loads(x) for x in (tmp_path / "text" / "rejected.jsonl").read_text().splitlines()]
     assert [(r["title"], "UTF-8" in r["reason"]) for r in rejected] == [("Autism", True)]
@@ -296,7 +301,7 @@ def test_a_bad_page_is_set_aside(tmp_path: Path, dump_xml: bytes) -> None:
     assert counts["read"] == 206
 
 
-def test_no_article_left_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_input_without_articles_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, message = outcome(capsys, tmp_path / "out", f"--input={DUMP}", "--namespaces=3")
     assert code == 2
     assert "No article is left" in message
@@ -313,7 +318,7 @@ def test_an_unknown_language_is_unusable(tmp_path: Path, capsys: pytest.CaptureF
     assert (code, "punkt" in message) == (2, True)
 
 
-def test_a_directory_of_other_parameters_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_output_made_with_other_parameters_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "text"
     assert extract(DUMP, output, "--max_documents=3", "--eval_fraction=0") == 0
     before = digests(output)
@@ -335,7 +340,7 @@ def test_a_directory_of_other_parameters_is_unusable(tmp_path: Path, capsys: pyt
         (("--direct_num_wrokers=3",), "did you mean --direct_num_workers"),
     ],
 )
-def test_unusable_flags(
+def test_unusable_flags_are_refused(
     flags: tuple[str, ...], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, text = outcome(capsys, tmp_path / "out", f"--input={DUMP}", *flags)

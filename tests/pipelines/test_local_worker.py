@@ -1,4 +1,4 @@
-"""Worker processes of the local runner, where common package names lie in the working directory."""
+"""Worker processes of the local runner in a working directory with packages of the same names."""
 
 import os
 import subprocess
@@ -13,13 +13,13 @@ from pipelines import cli, local_worker
 
 pytestmark = pytest.mark.long
 
-# What fails where it is imported.
+# A module that fails when it is imported.
 UNUSABLE = 'raise ImportError("somebody else\'s package")\n'
 
 
 @pytest.fixture
 def foreign_folder(tmp_path: Path) -> Path:
-    """A folder with packages of its own that are named as ours are."""
+    """A folder with packages of somebody else that have the names of ours."""
     for package in ("pipelines", "transforms", "training"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text(UNUSABLE)
@@ -27,7 +27,7 @@ def foreign_folder(tmp_path: Path) -> Path:
 
 
 def build_file(folder: Path) -> Path:
-    """The file of a small build into `folder`/out."""
+    """Writes the file of a small build whose output is `folder`/out."""
     path = folder / "build.yaml"
     extract = {"input": str(DUMP), "num_eval_articles": 7, "shard_size_mb": 0.5}
     examples = {"vocab_file": str(VOCAB), "max_seq_length": 64, "max_predictions_per_seq": 10, "dupe_factor": 1}
@@ -40,7 +40,7 @@ def test_a_build_runs_in_a_folder_with_packages_of_the_same_names(
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     assert cli.main(["build", str(build_file(elsewhere)), *IN_MEMORY]) == 0
-    # As the console script starts: without the working directory on the module path.
+    # The console script, too, starts without the working directory on the module path.
     command = [sys.executable, "-P", "-m", "maskmill", "build", str(build_file(foreign_folder)), *TWO_PROCESSES]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=foreign_folder, env=environment, capture_output=True, text=True)
@@ -51,7 +51,7 @@ def test_a_build_runs_in_a_folder_with_packages_of_the_same_names(
 
 
 def test_a_worker_takes_over_its_parents_module_path(foreign_folder: Path) -> None:
-    # Beam's place is taken by a module that says what the worker would find.
+    # A module in the place of Beam's writes down the module path that the worker sees.
     answer = foreign_folder / "answer"
     beam = foreign_folder / "beam" / "apache_beam" / "runners" / "worker"
     beam.mkdir(parents=True)
@@ -79,6 +79,6 @@ def test_a_worker_takes_over_its_parents_module_path(foreign_folder: Path) -> No
     assert log.read_text() == ""
 
 
-def test_a_worker_is_known_by_its_command_line() -> None:
+def test_a_worker_is_recognised_by_its_command_line() -> None:
     assert local_worker.is_worker(["python", "-P", local_worker.__file__, "1", "[]"])
     assert not local_worker.is_worker(["python", "-m", "maskmill"])

@@ -1,4 +1,4 @@
-"""Flags and YAML keys from one description."""
+"""One description of an option gives its flag and its YAML key."""
 
 import argparse
 import dataclasses
@@ -45,6 +45,7 @@ class Outer:
 
 
 def parse(*argv: str, beam: dict[str, bool] | None = None) -> tuple[Example, list[str]]:
+    """The options of a command line, and the flags left for Beam. `beam` tells which of its flags take a value."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     options.add_flags(parser, Example)
     namespace, rest = options.parse(parser, argv, (lambda: beam) if beam is not None else None)
@@ -67,9 +68,9 @@ def test_switches_take_the_forms_of_absl(argv: tuple[str, ...], expected: bool) 
     assert parse("--name=x", *argv)[0].cased is expected
 
 
-def test_values_take_both_forms() -> None:
-    chosen, _ = parse("--name", "x", "--size=5", "--share", "0.5", "--kind=b", "--numbers", "0,14")
-    assert chosen == Example(name="x", size=5, share=0.5, kind="b", numbers=(0, 14))
+def test_a_value_follows_an_equals_sign_or_a_space() -> None:
+    example, _ = parse("--name", "x", "--size=5", "--share", "0.5", "--kind=b", "--numbers", "0,14")
+    assert example == Example(name="x", size=5, share=0.5, kind="b", numbers=(0, 14))
 
 
 def test_a_misspelt_flag_names_the_nearest() -> None:
@@ -97,7 +98,7 @@ def test_a_missing_flag_is_named() -> None:
         parse("--size=3")
 
 
-def test_flags_of_beam_go_through() -> None:
+def test_flags_of_beam_are_passed_on() -> None:
     beam = {"runner": True, "streaming": False}
     _, rest = parse("--name=x", "--runner", "FlinkRunner", "--streaming", beam=beam)
     assert rest == ["--runner", "FlinkRunner", "--streaming"]
@@ -136,12 +137,12 @@ def test_a_section_gives_the_same_options() -> None:
         (["name"], r"f: s must be a mapping"),
     ],
 )
-def test_a_bad_section_is_one_sentence(section: object, message: str) -> None:
+def test_a_bad_section_is_refused_in_one_sentence(section: object, message: str) -> None:
     with pytest.raises(UnusableInputError, match=message):
         options.from_mapping(Example, section, where="f: s")
 
 
-def test_the_described_section_reads_back_as_the_defaults() -> None:
+def test_a_printed_section_reads_back_as_the_defaults() -> None:
     import yaml
 
     section = yaml.safe_load(options.describe(Example))

@@ -1,4 +1,4 @@
-"""maskmill extract with the quality filters: counts, the same bytes however it runs, going on, bad flags."""
+"""`extract` with the quality filters: counts, the same bytes in every kind of run, re-runs and bad flags."""
 
 import bz2
 import hashlib
@@ -25,16 +25,17 @@ WORDS = ("river", "stone", "morning", "bridge", "garden", "winter", "music", "le
 
 
 def paragraph(number: int) -> str:
-    """A paragraph of five sentences of its own."""
+    """A paragraph of five sentences that no other number has."""
     draw = random.Random(number)
     return " ".join(f"The {' '.join(draw.choice(WORDS) + str(number) for _ in range(9))} ends." for _ in range(5))
 
 
 def article(number: int, *paragraphs: str) -> str:
+    """A page of these paragraphs."""
     return dump_files.page(number, f"Article {number}", "\n\n".join(paragraphs))
 
 
-# Page 50 + k repeats a paragraph of page k and ends another one with another word, between paragraphs of its own.
+# Page 50 + k has, between paragraphs of its own, two of page k: one repeated, one with another last word.
 NORMAL = [article(i, paragraph(3 * i), paragraph(3 * i + 1), "Short.", paragraph(3 * i + 2)) for i in range(1, 41)]
 REPEATING = [
     article(
@@ -48,7 +49,7 @@ REPEATING = [
     for i in range(1, 21)
 ]
 ODD = [
-    article(100, paragraph(3), paragraph(6)),  # nothing but duplicates
+    article(100, paragraph(3), paragraph(6)),  # only duplicates
     article(101, "Too little text."),
     article(102, "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34."),
     article(103, *[paragraph(5000)] * 3),
@@ -61,30 +62,32 @@ COUNTS = {
         "read": 66, "documents": 61, "too_short": 1, "few_letters": 1, "repeated_lines": 1, "list_pages": 1,
         "stub_pages": 1,
     },
-    # 120 and 2 and 80 paragraphs; `Short.` is too short to be a duplicate.
+    # The groups of pages have 120, 2 and 80 paragraphs. `Short.` is too short to count as a duplicate.
     "paragraphs": {"read": 202, "exact_duplicates": 22, "near_duplicates": 20, "emptied_documents": 1},
 }  # fmt: skip
 
 
 def filter_counts(output: Path) -> dict[str, dict[str, int]]:
-    """What the manifest counts of the steps in COUNTS."""
+    """The manifest's counts of documents and paragraphs, as COUNTS has them."""
     return {step: counts for step, counts in read_manifest(output)["counts"].items() if step in COUNTS}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the dump of PAGES."""
     return dump_files.dump_folder(tmp_path_factory, PAGES)
 
 
 @pytest.fixture(scope="module")
 def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The sha256 of each file that `extract` with all filters makes of PAGES."""
     output = tmp_path_factory.mktemp("expected") / "text"
     assert extract(folder, output, "--num_eval_articles=6", "--shard_size_mb=0.02", *ALL) == 0
     assert filter_counts(output) == COUNTS
     return digests(output, manifests=False)
 
 
-def test_what_is_dropped_is_gone_and_the_first_stays(folder: Path, tmp_path: Path) -> None:
+def test_dropped_text_is_gone_and_the_first_duplicate_is_kept(folder: Path, tmp_path: Path) -> None:
     assert extract(folder, tmp_path / "text", "--eval_fraction=0", "--keep_titles", *ALL) == 0
     assert filter_counts(tmp_path / "text") == COUNTS
     text = (tmp_path / "text" / "part-00000-of-00001").read_text()
@@ -100,7 +103,7 @@ def test_what_is_dropped_is_gone_and_the_first_stays(folder: Path, tmp_path: Pat
     assert text.count("\n") == read_manifest(tmp_path / "text")["counts"]["train"]["sentences"] + 60
 
 
-def test_the_eval_articles_hashes_are_of_what_is_left(folder: Path, tmp_path: Path) -> None:
+def test_the_hashes_of_eval_articles_are_of_the_text_that_is_kept(folder: Path, tmp_path: Path) -> None:
     assert extract(folder, tmp_path / "text", "--num_eval_articles=30", *ALL) == 0
     held_out = [a for a in (tmp_path / "text" / "eval.txt").read_bytes().split(b"\n\n") if a]
     assert len(held_out) == 30 == read_manifest(tmp_path / "text")["counts"]["eval"]["documents"]
@@ -121,13 +124,14 @@ def test_every_cut_into_units_gives_the_same_bytes(
 
 
 def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
+    # Five files make five units, which the two processes take in any order.
     output = tmp_path / "text"
     extract_with_two_processes(PAGES, 14, tmp_path, output, "--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
     assert digests(output, manifests=False) == expected
     assert filter_counts(output) == COUNTS
 
 
-def test_a_builds_file_has_the_same_options(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
+def test_the_file_of_a_build_has_the_same_options(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
     flags = ("num_eval_articles=6", "shard_size_mb=0.02", *(f.removeprefix("--") for f in ALL))
     section = {name: yaml.safe_load(value or "true") for name, _, value in (f.partition("=") for f in flags)}
     build = {
@@ -142,21 +146,26 @@ def test_a_builds_file_has_the_same_options(folder: Path, expected: dict[str, st
 
 
 def test_filters_that_drop_nothing_change_nothing(tmp_path: Path) -> None:
-    # The sample's text, its paragraphs split one by one.
+    # The filter of duplicates splits the sample's text paragraph by paragraph.
     (tmp_path / "sample.xml").write_bytes(bz2.decompress(DUMP.read_bytes()))
-    none = ("--min_characters=1", "--drop_duplicates", "--near_duplicate_threshold=1", "--min_duplicate_words=100000")
+    ineffective = (
+        "--min_characters=1",
+        "--drop_duplicates",
+        "--near_duplicate_threshold=1",
+        "--min_duplicate_words=100000",
+    )
     assert extract(tmp_path, tmp_path / "plain", "--eval_fraction=0.1") == 0
-    assert extract(tmp_path, tmp_path / "filtered", "--eval_fraction=0.1", *none) == 0
+    assert extract(tmp_path, tmp_path / "filtered", "--eval_fraction=0.1", *ineffective) == 0
     assert digests(tmp_path / "filtered", manifests=False) == digests(tmp_path / "plain", manifests=False)
 
 
-def test_a_lost_shard_is_made_again_without_deciding_again(
+def test_a_lost_shard_is_made_again_from_the_old_decisions(
     folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "text"
     flags = ("--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
     assert extract(folder, output, *flags) == 0
-    # The signatures are a cache: half a kilobyte for each paragraph is not kept.
+    # The signatures, half a kilobyte for each paragraph, are deleted when the shards are written.
     assert not list((output / ".maskmill").rglob("*.paragraphs"))
     (output / "part-00001-of-00004").unlink()
     monkeypatch.setattr("transforms.shards.duplicates.decide", None)
@@ -164,7 +173,7 @@ def test_a_lost_shard_is_made_again_without_deciding_again(
     assert digests(output, manifests=False) == expected
 
 
-def test_a_lost_decision_is_made_again(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
+def test_lost_decisions_are_made_again(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "text"
     flags = ("--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
     assert extract(folder, output, *flags) == 0
@@ -174,7 +183,9 @@ def test_a_lost_decision_is_made_again(folder: Path, expected: dict[str, str], t
     assert digests(output, manifests=False) == expected
 
 
-def test_other_filters_are_another_build(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_output_made_with_other_filters_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert extract(folder, tmp_path / "text", "--min_characters=60") == 0
     assert extract(folder, tmp_path / "text", "--min_characters=61") == 2
     assert "made with other parameters (min_characters=60, now 61)" in capsys.readouterr().err
@@ -193,7 +204,7 @@ def test_other_filters_are_another_build(folder: Path, tmp_path: Path, capsys: p
         (("--min_characters=1000000",), "No article is left"),
     ],
 )
-def test_unusable_flags(
+def test_unusable_flags_are_refused(
     flags: tuple[str, ...], message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert extract(folder, tmp_path / "out", *flags) == 2
@@ -202,13 +213,13 @@ def test_unusable_flags(
     assert "Traceback" not in errors
 
 
-def test_stubs_are_told_by_templates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_filter_of_stubs_needs_a_dump_with_templates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text.xml").write_text("One document.\n")
     assert extract(tmp_path, tmp_path / "out", "--input_format=text", "--drop_stubs") == 2
     assert "--drop_stubs needs the templates of a dump" in capsys.readouterr().err
 
 
-def test_near_duplicates_need_the_extra(
+def test_near_duplicates_need_the_extra_quality(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "datasketch", None)

@@ -1,4 +1,4 @@
-"""Running a graph: one sentence for a failure, wherever it happened, and the lines that show progress."""
+"""Running a graph: every failure becomes one sentence, and lines show the progress."""
 
 import io
 import os
@@ -24,18 +24,23 @@ HERE = Workload(input_bytes=0, pieces=None, paths=())
 
 
 def refuse(number: int) -> int:
+    """A step that finds its input unusable."""
     raise UnusableInputError(f"dump.xml: number {number} is unusable; give another.")
 
 
 def fail(number: int) -> int:
+    """A step that cannot go on."""
     raise RunFailedError(f"shard {number}: the disk is full; make room.")
 
 
 def stumble(number: int) -> int:
+    """A step with a bug."""
     return {1: 2}[number]
 
 
 def run(step: Callable[[int], int], flags: tuple[str, ...]) -> bool:
+    """Runs a graph with one step in this process."""
+
     def build_graph(pipeline: beam.Pipeline) -> Any:
         return pipeline | "Numbers" >> beam.Create([7]) | "Step" >> beam.Map(step)
 
@@ -43,7 +48,7 @@ def run(step: Callable[[int], int], flags: tuple[str, ...]) -> bool:
 
 
 def run_elsewhere(step: Callable[[int], int], flags: tuple[str, ...]) -> tuple[str, str]:
-    """Runs a step as a command does, in a process of its own; returns the kind and the text of what it raised."""
+    """Runs a graph with one step in a new process. Returns the type and the text of the exception."""
     program = (
         "import sys, test_runner\n"
         "try:\n    test_runner.run(getattr(test_runner, sys.argv[1]), tuple(sys.argv[2:]))\n"
@@ -67,30 +72,30 @@ def run_elsewhere(step: Callable[[int], int], flags: tuple[str, ...]) -> tuple[s
         (fail, "RunFailedError", "shard 7: the disk is full; make room."),
     ],
 )
-def test_a_step_s_sentence_comes_back_as_it_was(
+def test_the_sentence_of_a_step_is_not_changed(
     step: Callable[[int], int], kind: str, sentence: str, flags: tuple[str, ...]
 ) -> None:
     assert run_elsewhere(step, flags) == (kind, sentence)
 
 
 @pytest.mark.parametrize("flags", [IN_MEMORY, TWO_PROCESSES], ids=["in memory", "two processes"])
-def test_anything_else_is_a_sentence_that_names_the_whole_story(flags: tuple[str, ...]) -> None:
+def test_any_other_error_is_a_sentence_that_names_the_file_of_the_whole_story(flags: tuple[str, ...]) -> None:
     kind, text = run_elsewhere(stumble, flags)
     assert kind == "RunFailedError"
-    named = re.fullmatch(r"The run failed: [^\n]*KeyError[^\n]*\. The whole story is in (\S+)\.", text)
-    assert named is not None, text
-    story = Path(named[1])
+    sentence = re.fullmatch(r"The run failed: [^\n]*KeyError[^\n]*\. The whole story is in (\S+)\.", text)
+    assert sentence is not None, text
+    story = Path(sentence[1])
     try:
         assert "in stumble" in story.read_text()
     finally:
         story.unlink()
 
 
-def test_a_run_to_the_end_says_so() -> None:
+def test_a_run_that_ends_returns_true() -> None:
     assert run(abs, IN_MEMORY) is True
 
 
-def test_beam_s_flags_are_told_from_its_switches() -> None:
+def test_beams_flags_with_values_are_told_from_its_switches() -> None:
     known = runner.beam_flags()
     assert (known["runner"], known["streaming"]) == (True, False)
 
@@ -104,17 +109,19 @@ class Terminal(io.StringIO):
 
 
 def finish(output: Path, *keys: str) -> None:
+    """Marks pieces of work as finished."""
     for key in keys:
         completions.store(str(output), "text", key, {})
 
 
 def shown(output: Path, stream: io.StringIO) -> str:
+    """The progress that is shown while one piece is finished."""
     with Progress([ProgressLine(label="text shards", output=str(output), kind="text")], stream):
         finish(output, "a")
     return stream.getvalue()
 
 
-def test_nothing_is_shown_of_a_step_that_has_announced_nothing(tmp_path: Path) -> None:
+def test_a_step_that_has_announced_no_work_shows_nothing(tmp_path: Path) -> None:
     assert shown(tmp_path, io.StringIO()) == ""
 
 
@@ -123,7 +130,7 @@ def test_pieces_rate_and_time_left_are_shown(tmp_path: Path) -> None:
     assert re.fullmatch(r"text shards 1/4, \d+\.\d MB/s, \d+ s left\n", shown(tmp_path, io.StringIO()))
 
 
-def test_a_terminal_gets_one_line_that_moves(tmp_path: Path) -> None:
+def test_a_terminal_gets_one_line_that_is_overwritten(tmp_path: Path) -> None:
     progress.announce(str(tmp_path), "text", pieces=4, size=8_000_000)
     assert re.fullmatch(r"\r\x1b\[Ktext shards 1/4, [^\r\n]*\n", shown(tmp_path, Terminal()))
 

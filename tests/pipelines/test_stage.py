@@ -1,4 +1,4 @@
-"""The contract of a stage: the list that everything walks, and what a run does with each of them."""
+"""The contract of a stage: the list of all stages, and what a run does with each of them."""
 
 import dataclasses
 import json
@@ -99,14 +99,14 @@ def test_every_option_but_the_output_is_in_the_manifest(tmp_path: Path) -> None:
     assert run_stages([numbers(tmp_path / "a", 5)], IN_MEMORY)["numbers"]["parameters"] == {"count": 5}
 
 
-def test_no_stage_runs_where_one_cannot_have_its_directory(tmp_path: Path) -> None:
+def test_no_stage_runs_if_one_of_them_may_not_use_its_directory(tmp_path: Path) -> None:
     run_stages([numbers(tmp_path / "b")], IN_MEMORY)
     with pytest.raises(UnusableInputError, match="belongs to 'numbers'"):
         run_stages([numbers(tmp_path / "a"), doubles(tmp_path / "b")], IN_MEMORY)
     assert not list((tmp_path / "a").glob("number-*"))
 
 
-def test_other_options_refuse_a_directory_that_was_made_before(tmp_path: Path) -> None:
+def test_a_directory_made_with_other_options_is_refused(tmp_path: Path) -> None:
     run_stages([numbers(tmp_path / "a")], IN_MEMORY)
     with pytest.raises(UnusableInputError, match=r"made with other parameters \(count=3, now 4\)"):
         run_stages([numbers(tmp_path / "a", 4)], IN_MEMORY)
@@ -120,7 +120,7 @@ def test_a_stage_that_reads_another_s_output_cannot_be_the_first(tmp_path: Path)
 # ---- the list
 
 
-def test_a_new_stage_is_a_module_and_an_entry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_new_stage_needs_only_a_module_and_an_entry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     entry = StageEntry(
         name="numbers",
         help="counts",
@@ -142,7 +142,7 @@ def test_a_new_stage_is_a_module_and_an_entry(monkeypatch: pytest.MonkeyPatch, t
 
 
 @pytest.mark.parametrize("entry", GRAPH_STAGES, ids=lambda entry: entry.name)
-def test_every_entry_is_kept_by_its_stage(entry: StageEntry) -> None:
+def test_every_entry_agrees_with_its_stage(entry: StageEntry) -> None:
     stage = entry.load()
     assert stage.name == entry.name
     assert issubclass(stage, Stage)
@@ -151,7 +151,7 @@ def test_every_entry_is_kept_by_its_stage(entry: StageEntry) -> None:
     assert "output" in entry.decided
 
 
-def test_training_is_no_stage_of_the_graph() -> None:
+def test_training_is_not_a_stage_of_the_graph() -> None:
     (train,) = [entry for entry in STAGES if entry.name == "train"]
     with pytest.raises(ValueError, match="train is no stage of the graph"):
         train.load()
@@ -159,11 +159,11 @@ def test_training_is_no_stage_of_the_graph() -> None:
 
 def test_each_stage_finds_its_input_where_the_one_before_put_it() -> None:
     content = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v", "packed": True}, "train": {}}
-    made = build_options.make_build(content, where="x").stages
-    assert made["examples"].input == (made["extract"].output,) == ("o/text",)
-    assert made["train"].input_file == ("o/examples/part-*.tfrecord.gz",)
-    assert made["train"].eval_file == ("o/eval/eval.tfrecord",)
-    assert made["train"].vocab_file == "v"
+    options = build_options.make_build(content, where="x").stages
+    assert options["examples"].input == (options["extract"].output,) == ("o/text",)
+    assert options["train"].input_file == ("o/examples/part-*.tfrecord.gz",)
+    assert options["train"].eval_file == ("o/eval/eval.tfrecord",)
+    assert options["train"].vocab_file == "v"
     assert BuildSoFar(output="gs://b/o", compat="none", stages={}).folder("text") == "gs://b/o/text"
 
 
@@ -191,7 +191,7 @@ def test_the_checks_of_every_step_run_when_a_build_is_read(
         build_options.make_build(content, where="x")
 
 
-def test_what_is_announced_is_what_the_display_reads(tmp_path: Path) -> None:
+def test_the_display_reads_the_work_that_a_step_announces(tmp_path: Path) -> None:
     assert progress.announced(str(tmp_path), KIND) is None
     progress.announce(str(tmp_path), KIND, pieces=3, size=70)
     assert progress.announced(str(tmp_path), KIND) == progress.Announced(pieces=3, bytes=70)

@@ -9,7 +9,7 @@ import pytest
 from shard_builds import PLAIN, input_file, write_dump
 
 from transforms.errors import UnusableInputError
-from transforms.inputs.corpus import Document, RejectedPage
+from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile
 from transforms.shards.document_extractor import (

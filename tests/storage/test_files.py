@@ -68,7 +68,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_sweep_takes_only_what_nobody_writes(tmp_path: Path) -> None:
     killed = (
-        "import os, sys; from transforms import files\n"
+        "import os, sys; from transforms.storage import files\n"
         "context = files.new_file(sys.argv[1]); file = context.__enter__(); file.write(b'half'); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", killed, str(tmp_path / "dead")], check=False).returncode == 9
@@ -104,3 +104,63 @@ def test_a_directory_is_one_sentence_that_names_the_glob(tmp_path: Path) -> None
 def test_reading_what_is_missing_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match="does not exist"):
         files.open_input(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("directory", "name", "joined"),
+    [
+        ("a/b", "c", "a/b/c"),
+        ("a/", "c", "a/c"),
+        ("/", "c", "/c"),
+        ("gs://b", "c", "gs://b/c"),
+        ("gs://b/d/", "c", "gs://b/d/c"),
+    ],
+)
+def test_paths_are_joined_and_taken_apart(directory: str, name: str, joined: str) -> None:
+    assert files.join(directory, name) == joined
+    assert files.base_name(joined) == name
+    assert files.parent(joined) == (directory.rstrip("/") or "/")
+    assert files.is_local(joined) == (not joined.startswith("gs:"))
+
+
+def test_a_bare_name_lies_in_the_working_directory() -> None:
+    assert files.parent("name") == "."
+    assert files.base_name("dir/name/") == "name"
+
+
+def test_ranges_end_at_the_end_of_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "file")
+    files.write_bytes(path, b"0123456789")
+    assert [files.read_range(path, *pair) for pair in ((0, 3), (8, 20), (10, 12))] == [b"012", b"89", b""]
+    assert files.size(path) == 10
+    assert files.stored_checksum(path) is None
+
+
+def test_a_directory_lists_its_files_alone_and_sorted(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt", "c.md", "below/d.txt"):
+        files.write_bytes(str(tmp_path / name), b"")
+    assert [files.base_name(p) for p in files.list_directory(str(tmp_path))] == ["a.txt", "b.txt", "c.md"]
+    assert [files.base_name(p) for p in files.list_directory(str(tmp_path), "*.txt")] == ["a.txt", "b.txt"]
+    assert files.list_directory(str(tmp_path / "none")) == []
+
+
+def test_deleting_takes_what_is_there(tmp_path: Path) -> None:
+    files.write_bytes(str(tmp_path / "a"), b"")
+    files.write_bytes(str(tmp_path / "b"), b"")
+    files.delete([])
+    files.delete([str(tmp_path / "none"), str(tmp_path / "a")])
+    assert os.listdir(tmp_path) == ["b"]
+
+
+def test_a_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(UnusableInputError, match=r"file/below: this directory cannot be made \(Not a directory\)\.$"):
+        files.make_directory(str(tmp_path / "file" / "below"))
+
+
+def test_a_file_written_without_checksum_has_none(tmp_path: Path) -> None:
+    with files.new_file(str(tmp_path / "file"), checksum=False) as file:
+        file.write(memoryview(b"abc"))
+    assert file.size == 3
+    with pytest.raises(ValueError, match="written without a checksum"):
+        _ = file.sha256

@@ -1,11 +1,10 @@
-"""Output directories: claims, completion records, manifests, sweeps."""
+"""Output directories: claims, manifests, sweeps."""
 
-import concurrent.futures
 import os
-import time
+import platform
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
 from transforms.errors import UnusableInputError
@@ -18,6 +17,11 @@ def test_a_directory_keeps_its_parameters(tmp_path: Path) -> None:
     manifest.prepare_output(output, "extract", {"seed": 1})
     with pytest.raises(UnusableInputError, match=r"made with other parameters \(seed=1, now 2\)"):
         manifest.prepare_output(output, "extract", {"seed": 2})
+    with pytest.raises(UnusableInputError, match=r"made with other parameters \(names=None, now 'all'\)"):
+        manifest.prepare_output(output, "extract", {"seed": 1, "names": "all"})
+    with pytest.raises(UnusableInputError, match=r"made with other parameters \(seed=1, now None\)"):
+        manifest.prepare_output(output, "extract", {})
+    manifest.prepare_output(output, "extract", {"seed": 1, "names": None})  # as if it were not there
     with pytest.raises(UnusableInputError, match="belongs to 'extract'"):
         manifest.prepare_output(output, "examples", {"seed": 1})
 
@@ -34,45 +38,6 @@ def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkey
     with pytest.raises(UnusableInputError, match=r"this directory is not writable\.$"):
         manifest.prepare_output(str(tmp_path), "extract", {})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_fingerprints_depend_on_every_part() -> None:
-    assert completions.fingerprint("a", 1) == completions.fingerprint("a", 1)
-    assert len({completions.fingerprint(*p) for p in [("a", 1), ("a", 2), ("b", 1), ("a", "1")]}) == 4
-
-
-def test_a_record_is_found_under_its_key(tmp_path: Path) -> None:
-    output = str(tmp_path)
-    assert completions.load(output, "text", "k") is None
-    completions.store(output, "text", "k", {"size": 3})
-    assert completions.load(output, "text", "k") == {"size": 3}
-
-
-def test_a_process_makes_one_piece_at_a_time_whatever_threads_it_has(tmp_path: Path) -> None:
-    at_once, most = 0, 0
-
-    def make() -> dict[str, Any]:
-        nonlocal at_once, most
-        at_once += 1
-        most = max(most, at_once)
-        time.sleep(0.02)  # the others' chance
-        at_once -= 1
-        return {}
-
-    with concurrent.futures.ThreadPoolExecutor(4) as threads:
-        made = [threads.submit(completions.once, str(tmp_path), "text", f"k{n}", make) for n in range(8)]
-    assert [m.result() for m in made] == [{}] * 8
-    assert most == 1
-
-
-def test_a_changed_file_is_not_intact(tmp_path: Path) -> None:
-    path = str(tmp_path / "f")
-    files.write_bytes(path, b"abc")
-    sha256 = files.sha256_of(path)
-    assert completions.is_intact(path, 3, sha256)
-    (tmp_path / "f").write_bytes(b"abd")
-    assert not completions.is_intact(path, 3, sha256)
-    assert not completions.is_intact(str(tmp_path / "none"), 3, sha256)
 
 
 def test_a_sweep_leaves_what_belongs(tmp_path: Path) -> None:
@@ -102,3 +67,33 @@ def test_a_manifest_reads_back_and_has_no_clock(tmp_path: Path) -> None:
 def test_no_manifest_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match="not finished"):
         manifest.read_manifest(str(tmp_path))
+
+
+def test_a_sweep_keeps_files_that_somebody_writes_now(tmp_path: Path) -> None:
+    output = str(tmp_path)
+    completions.store(output, "text", "old", {})
+    dead = tmp_path / ".maskmill" / "text" / f"new.json.0{files.TEMPORARY_SUFFIX}"
+    dead.write_text("half")
+    with files.new_file(str(tmp_path / "part-00000-of-00009")) as file:
+        file.write(b"half")
+        manifest.sweep(output, keep=[], patterns=("part-*",), records={"text": []})
+        assert not dead.exists()
+    assert (tmp_path / "part-00000-of-00009").read_bytes() == b"half"
+    assert completions.load(output, "text", "old") is None
+
+
+def test_a_manifest_has_the_versions_that_shape_the_data() -> None:
+    versions = manifest.versions()
+    assert versions["formats"] == dict(completions.FORMAT_VERSIONS)
+    assert versions["python"] == platform.python_version()
+    assert versions["numpy"] == np.__version__
+    assert set(versions) == {"maskmill", "apache-beam", "numba", "numpy", "nltk", "python", "formats"}
+
+
+def test_a_manifest_takes_dataclasses(tmp_path: Path) -> None:
+    shard = files.FileInfo(path="part-0", size=7)
+    written = manifest.write_manifest(
+        str(tmp_path), stage="extract", parameters={}, inputs=[], shards=[shard], counts={"train": {"documents": 2}}
+    )
+    assert written["shards"] == [{"path": "part-0", "size": 7}]
+    assert written["counts"] == {"train": {"documents": 2}}

@@ -1,4 +1,4 @@
-"""What each character is for the splitters: one table a set of rules, pinned to a Unicode version."""
+"""The properties of characters for sentence splitting: a table for each set of rules, pinned to a Unicode version."""
 
 import functools
 from pathlib import Path
@@ -13,7 +13,6 @@ from transforms.characters.kernels import characters as kernels
 CharacterRules = Literal["nltk-3.10.4", "nltk-3.4"]
 
 _DATA = Path(__file__).parent / "data"
-_PAGE = 256  # code points a page of the character tables
 
 _UNICODE_SPACES = "\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 _SPACES = "\t\n\x0b\x0c\r " + _UNICODE_SPACES
@@ -25,7 +24,7 @@ _NO_WORD_START = '("`{[:;&#*@)}]-,'
 
 
 class _Rules(NamedTuple):
-    """What differs between the versions of NLTK."""
+    """The characters in which the versions of NLTK differ."""
 
     spaces: str
     non_word: str
@@ -49,26 +48,26 @@ _PROPERTY_BITS = dict(
 
 @functools.cache
 def character_tables(rules: CharacterRules) -> NDArray[np.int32]:
-    """The character tables of one version, int32, laid out as transforms/characters/kernels/characters.py says."""
+    """The character tables of a set of rules: one int32 array, laid out as kernels/characters.py says."""
     entries = np.zeros(runs.NUM_CODE_POINTS, np.int32)
     for run in runs.read_runs((_DATA / f"{rules}.tsv").read_text(encoding="utf-8")):
         bits = sum(_PROPERTY_BITS[letter] for letter in run.letters)
         entries[run.first : run.last + 1] = run.delta << kernels.DELTA_SHIFT | bits
-    sets = _RULES[rules]
+    version = _RULES[rules]
     for bit, characters in (
-        (kernels.SPACE, sets.spaces),
+        (kernels.SPACE, version.spaces),
         (kernels.STRIPPED, _SPACES + _SEPARATORS),
-        (kernels.NON_WORD, sets.non_word),
-        (kernels.CLOSER, sets.closers),
+        (kernels.NON_WORD, version.non_word),
+        (kernels.CLOSER, version.closers),
         (kernels.NO_WORD_START, _NO_WORD_START),
         (kernels.CHECK, "-.,"),
     ):
         for character in characters:
             entries[ord(character)] |= bit
-    # Equal pages are kept once: most of the planes are empty or all letters. Page 0 comes first.
-    pages = entries.reshape(-1, _PAGE)
-    kept: dict[bytes, int] = {}
-    page_of = [kept.setdefault(page.tobytes(), len(kept)) for page in pages]
-    places = kernels.ASCII + _PAGE * np.array(page_of, np.int32)
-    head = np.zeros(kernels.PAGES, np.int32)
-    return np.concatenate((head, places, np.frombuffer(b"".join(kept), np.int32)), dtype=np.int32)
+    # Equal pages are stored once: most planes are empty or have only letters. Page 0 comes first.
+    pages = entries.reshape(-1, kernels.PAGE)
+    distinct: dict[bytes, int] = {}
+    numbers = [distinct.setdefault(page.tobytes(), len(distinct)) for page in pages]
+    starts = kernels.ASCII + kernels.PAGE * np.array(numbers, np.int32)
+    reserved = np.zeros(kernels.PAGES, np.int32)
+    return np.concatenate((reserved, starts, np.frombuffer(b"".join(distinct), np.int32)), dtype=np.int32)

@@ -1,13 +1,13 @@
-"""What Punkt asks of a character, pinned to a Unicode version, so that every machine splits the same sentences.
+"""The properties of characters that Punkt uses, pinned to a Unicode version: every machine splits the same sentences.
 
-NLTK takes these answers from the Python (and, from 3.10.4 on, the `regex` package) it happens to run on. Here they
-are read from `data/NAME.tsv`, which this module wrote:
+NLTK takes them from the Python (and, from 3.10.4 on, from the `regex` package) that it runs on. This package reads them
+from `data/NAME.tsv`, which this module wrote:
 
     python3.7 -m transforms.characters.runs re  > transforms/characters/data/nltk-3.4.tsv
     python3.13 -m transforms.characters.runs regex > transforms/characters/data/nltk-3.10.4.tsv
 
-A line is a run of code points with the same answers: first, last (hexadecimal), the letters of the properties that
-hold, and how far away the lower-case letter is. Runs with no property and no lower-case letter are left out.
+A line is a run of code points with the same properties: the first and the last one (hexadecimal), a letter for each
+property, and the distance to the lower-case letter. Code points without property and lower-case letter have no line.
 """
 
 from __future__ import annotations  # this module also runs on Python 3.7, for the table of its Unicode version
@@ -17,15 +17,16 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-# a: [^\W\d] of the regular expressions, d: \d, u: str.isupper, l: str.islower, c: cased and i: case-ignorable as
-# str.lower sees them when it decides on the form of a final sigma.
+# a: [^\W\d] of the regular expressions, d: \d, u: str.isupper, l: str.islower; c: cased and i: case-ignorable, by which
+# str.lower decides on the form of a final sigma.
 PROPERTIES = "adulci"
 NUM_CODE_POINTS = 0x110000
 _SURROGATES = range(0xD800, 0xE000)
+_NOTHING = ("", 0)  # the answer for a code point without property and lower-case letter
 
 
 class Run(NamedTuple):
-    """Code points `first` to `last` have the properties `letters`; their lower case is `delta` further."""
+    """Code points `first` to `last` have the properties `letters`; their lower-case letters are `delta` away."""
 
     first: int
     last: int
@@ -34,24 +35,25 @@ class Run(NamedTuple):
 
 
 def _properties(character: str, alpha: Any, digit: Any) -> tuple[str, int]:
-    # str.lower writes the final form of a capital sigma when a cased letter stands before it and none follows,
-    # case-ignorable characters not counted. What comes after the sigma tells them apart.
-    neither = ("A\u03a3" + character + "A").lower()[1] == "\u03c2"
-    ignorable = not neither and ("A\u03a3" + character).lower()[1] == "\u03c2"
+    # str.lower writes the final form of a capital sigma behind a cased letter where no cased letter follows; it skips
+    # case-ignorable characters. So the form of a sigma in front of a character tells whether it is cased or ignorable.
+    is_neither = ("A\u03a3" + character + "A").lower()[1] == "\u03c2"
+    is_ignorable = not is_neither and ("A\u03a3" + character).lower()[1] == "\u03c2"
     lower = character.lower()
-    held = (
+    values = (
         *(alpha.match(character), digit.match(character), character.isupper(), character.islower()),
-        *(not neither and not ignorable, ignorable),
+        *(not is_neither and not is_ignorable, is_ignorable),
     )
-    letters = "".join([letter for letter, holds in zip(PROPERTIES, held) if holds])  # noqa: B905 (Python 3.7)
-    # U+0130 alone becomes two characters; the kernel knows it.
+    letters = "".join([letter for letter, holds in zip(PROPERTIES, values) if holds])  # noqa: B905 (Python 3.7)
+    # Only U+0130 becomes two characters; the sentence splitter's kernel handles it.
     return letters, (ord(lower) - ord(character)) if len(lower) == 1 else 0
 
 
 def running_answers(engine: str) -> Iterator[tuple[str, int]]:
-    """The properties and the distance to the lower case of each code point, on the running Python.
+    """The properties and the distance to the lower-case letter of each code point, on the running Python.
 
-    `engine` is the module whose regular expressions decide what a letter and a digit is: "re" or "regex".
+    Args:
+      engine: the module whose regular expressions decide what a letter and a digit is: "re" or "regex".
     """
     module = importlib.import_module(engine)
     alpha, digit = module.compile(r"[^\W\d]"), module.compile(r"\d")
@@ -64,20 +66,20 @@ def running_answers(engine: str) -> Iterator[tuple[str, int]]:
 
 
 def runs(answers: Iterable[tuple[str, int]]) -> Iterator[Run]:
-    """Gathers equal answers of neighbours into runs; those without any property are left out."""
-    first, held = 0, ("", 0)
+    """Joins neighbours with equal answers to runs; leaves out those without property and lower-case letter."""
+    first, shared = 0, _NOTHING
     code = 0
     for code, answer in enumerate(answers):
-        if answer != held:
-            if held != ("", 0):
-                yield Run(first, code - 1, *held)
-            first, held = code, answer
-    if held != ("", 0):
-        yield Run(first, code, *held)
+        if answer != shared:
+            if shared != _NOTHING:
+                yield Run(first, code - 1, *shared)
+            first, shared = code, answer
+    if shared != _NOTHING:
+        yield Run(first, code, *shared)
 
 
 def read_runs(text: str) -> Iterator[Run]:
-    """The runs of a file that this module wrote."""
+    """The runs of a file that this module has written."""
     for line in text.splitlines():
         if not line.startswith("#"):
             first, last, letters, delta = line.split("\t")

@@ -1,4 +1,4 @@
-"""Whether bytes are UTF-8."""
+"""Validity of UTF-8."""
 
 
 def invalid_utf8_at(text: bytes) -> int | None:
@@ -11,5 +11,5 @@ def invalid_utf8_at(text: bytes) -> int | None:
 
 
 def is_utf8(text: bytes) -> bool:
-    """Whether it is valid UTF-8."""
+    """Whether `text` is valid UTF-8 (RFC 3629)."""
     return invalid_utf8_at(text) is None

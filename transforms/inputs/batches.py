@@ -1,4 +1,4 @@
-"""Which inputs there are, and the batches of units that the steps behind this one take."""
+"""Which inputs there are, and the batches of units that the next steps take."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -13,10 +13,23 @@ from transforms.storage import files, progress
 
 
 def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile]:
-    """Adds an input's checksum and date to its place in the order of the inputs."""
+    """Adds an input's checksum and date to its number in the order of the inputs.
+
+    Args:
+      numbered: the number, and the file.
+      date: the ISO date that the user names; None: the dump's own.
+
+    Raises:
+      UnusableInputError: the file cannot be read, or is a dump of unknown date.
+    """
     number, file = numbered
     date = date or dump_date(file.path) or ""
     return number, InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date)
+
+
+def inputs_in_order(numbered: Sequence[tuple[int, InputFile]]) -> list[InputFile]:
+    """The inputs by their numbers."""
+    return [file for _, file in sorted(numbered, key=lambda pair: pair[0])]
 
 
 def plan_batches(
@@ -24,7 +37,15 @@ def plan_batches(
 ) -> list[UnitBatch]:
     """Cuts the inputs into batches of units, in order.
 
-    With a limit there is one batch a file, which takes its units in order until it has so many documents.
+    Without a limit each unit is a batch. With a limit each file is one, which stops at so many documents.
+
+    Args:
+      input_format: "auto" or the format of all inputs.
+      reading: names the columns of Parquet inputs.
+      limit: the most documents that a file gives; None: all.
+
+    Raises:
+      UnusableInputError: an input is empty, damaged, cut off, or of the wrong format.
     """
     batches: list[UnitBatch] = []
     for file in inputs:
@@ -42,7 +63,7 @@ def announce_batches(
     output: str,
     kinds: Sequence[str],
 ) -> list[UnitBatch]:
-    """Cuts the inputs as `plan_batches` does, and announces the batches to the steps of these kinds."""
+    """Cuts the inputs as `plan_batches` does, and announces the batches to the progress of the steps of these kinds."""
     batches = plan_batches(inputs, input_format=input_format, reading=reading, limit=limit)
     for kind in kinds:
         progress.announce(output, kind, pieces=len(batches), size=sum(file.size for file in inputs))
@@ -51,9 +72,9 @@ def announce_batches(
 
 @dataclasses.dataclass(kw_only=True, eq=False)
 class FindInputs(beam.PTransform):
-    """Finds the inputs and adds their checksums.
+    """Finds the inputs and adds their checksums and dates.
 
-    Input: one tuple, the patterns of the inputs. Output: one list of InputFile, in the order of the inputs.
+    Input: one tuple, the patterns of the inputs. Output: one list of InputFile, in the order of the patterns.
     """
 
     dump_date: str | None
@@ -61,11 +82,11 @@ class FindInputs(beam.PTransform):
     def expand(self, patterns: beam.PCollection) -> beam.PCollection:
         return (
             patterns
-            | "Match" >> beam.FlatMap(lambda found: enumerate(files.match(found)))
+            | "Match" >> beam.FlatMap(lambda globs: enumerate(files.match(globs)))  # (number, FileInfo)
             | "Spread" >> beam.Reshuffle()
             | "Digest" >> beam.Map(digest_input, self.dump_date)  # (number, InputFile)
             | "Together" >> GroupAll()
-            | "InOrder" >> beam.Map(lambda numbered: [file for _, file in sorted(numbered, key=lambda pair: pair[0])])
+            | "InOrder" >> beam.Map(inputs_in_order)  # list[InputFile]
         )
 
 

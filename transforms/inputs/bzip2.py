@@ -1,8 +1,8 @@
-"""bzip2 files read from any byte on, block by block: single-stream, multistream and pbzip2's all alike.
+"""Reads bzip2 files from any byte on, block by block, whether single-stream, multistream or pbzip2's.
 
-A block belongs to the byte range in which its mark starts. Whatever cuts a file into ranges, every block is
-decoded by one reader, none is left out unseen: a reader looks at what stands behind each of its blocks, and
-that must be the mark of another block (which the next range finds), or the end of a stream.
+A block belongs to the byte range in which its mark starts. Wherever a file is cut into ranges, exactly one reader
+decodes each block, and no block is missed unnoticed: a reader checks the bits behind each of its blocks, which must be
+the mark of another block (which the next range's reader finds) or the end of a stream.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,20 @@ import numpy as np
 from transforms.errors import RunFailedError
 from transforms.inputs.kernels import bzip2 as kernels
 
-# A block of ordinary text takes about 300 kB; the largest possible one 2.3 MB.
+# A block of ordinary text takes about 300 kB, the largest possible one 2.3 MB.
 _READ_BYTES = 512 << 10
 _LARGEST_BLOCK = 2_400_000
+_MARK_BITS = 48
+_END_OF_STREAM_BITS = _MARK_BITS + 32  # the end mark and the stream's checksum; padding to a whole byte follows
+_HEAD_BYTES = 4  # "BZh" and a digit
+_MARK_BYTES = _MARK_BITS // 8
+_EMPTY_STREAM_BYTES = _HEAD_BYTES + _END_OF_STREAM_BITS // 8
 # End mark, checksum, padding, "BZh9" and the next mark.
-_BETWEEN_BLOCKS = 6 + 4 + 1 + 4 + 6
+_BETWEEN_BLOCKS = _END_OF_STREAM_BITS // 8 + 1 + _HEAD_BYTES + _MARK_BYTES
 
 
 class RawFile(Protocol):
-    """What the reader needs of a file."""
+    """The methods that the reader needs of a file."""
 
     def read(self, count: int, /) -> bytes: ...
 
@@ -31,16 +36,16 @@ class RawFile(Protocol):
 
 
 class Bzip2Blocks:
-    """The decoded blocks whose marks start in bytes [start, end) of a file, and then those behind them.
+    """Decodes the blocks whose marks start in bytes [start, end) of a file, and then those behind them.
 
     Args:
-      file: the raw file; it is read once, from `start` on, in order.
-      open_again: opens it once more, to look at what stands in front of a damaged block.
+      file: the raw file; it is read once, in order, from `start` on.
+      open_again: opens the file once more, to read the blocks in front of a damaged one.
       path: the file's name, for messages.
       start, end: the byte range. A range that starts at 0 must start with a stream's head.
 
     Attributes:
-      last_is_read: no further block of the range is left. Known as soon as its last block was returned.
+      last_is_read: whether the range has no further block. True as soon as `read` has returned the last one.
 
     Raises:
       RunFailedError: the file is damaged; the message names the byte.
@@ -56,13 +61,14 @@ class Bzip2Blocks:
         self._words = kernels.words_of(self._window)
         self._window_start = start  # offset in the file of the window's first byte
         self._at_end_of_file = False
-        self._next_bit: int | None = None  # in the file, of the next block's mark; None behind the last
-        self._is_certain = False  # whether the next block's mark is known to be one
+        self._next_bit: int | None = None  # of the next block's mark in the file; None behind the last block
+        # Whether a block does start at the next mark: the first mark of a range may be one by chance.
+        self._is_certain = False
         self._column = np.empty(kernels.MAX_BLOCK + kernels.SLACK, np.uint8)
         self._table = np.empty(kernels.MAX_BLOCK, np.uint32)
         self._lanes = np.empty((kernels.LANES, kernels.MAX_BLOCK), np.uint8)
         self._raw = np.empty(kernels.MAX_BLOCK, np.uint8)
-        self._counts_at = np.empty(kernels.MAX_BLOCK // 5 + 1, np.int64)
+        self._counts_at = np.empty(kernels.MAX_BLOCK // kernels.SMALLEST_RUN + 1, np.int64)
         self._result = np.zeros(4, np.int64)
         self._file.seek(start)
         if start == 0:
@@ -98,59 +104,59 @@ class Bzip2Blocks:
     def _note_the_end(self) -> None:
         self.last_is_read = self._next_bit is None or self._next_bit >= self._end_bit
 
-    def _damaged(self, bit: int, what: str) -> RunFailedError:
+    def _damaged(self, bit: int, problem: str) -> RunFailedError:
         return RunFailedError(
-            f"{self._path}: the bzip2 data at byte {bit // 8} is damaged ({what}); "
+            f"{self._path}: the bzip2 data at byte {bit // 8} is damaged ({problem}); "
             "fetch the file again, or compare its checksum with the publisher's."
         )
 
     def _cut_off(self) -> RunFailedError:
-        size = self._window_start + self._held()
+        size = self._window_start + self._window_size()
         return RunFailedError(
             f"{self._path}: the file is cut off: it ends at byte {size} in the middle of its bzip2 data; "
             "fetch it again."
         )
 
-    def _held(self) -> int:
+    def _window_size(self) -> int:
         return self._window.size - kernels.PADDING
 
     def _ensure(self, byte: int, count: int) -> bool:
-        """Makes the window start at or before `byte` (of the file) and hold `count` bytes from there, if there are."""
-        while self._window_start + self._held() < byte + count and not self._at_end_of_file:
-            more = self._file.read(max(_READ_BYTES, byte + count - self._window_start - self._held()))
+        """Reads on until the window has `count` bytes from `byte` of the file on; False where the file ends before."""
+        while self._window_start + self._window_size() < byte + count and not self._at_end_of_file:
+            more = self._file.read(max(_READ_BYTES, byte + count - self._window_start - self._window_size()))
             if not more:
                 self._at_end_of_file = True
                 break
-            skip = max(0, min(byte - self._window_start, self._held()))
+            skip = max(0, min(byte - self._window_start, self._window_size()))
             self._window = np.concatenate(
                 [
-                    self._window[skip : self._held()],
+                    self._window[skip : self._window_size()],
                     np.frombuffer(more, np.uint8),
                     np.zeros(kernels.PADDING, np.uint8),
                 ]
             )
             self._words = kernels.words_of(self._window)
             self._window_start += skip
-        return self._window_start + self._held() >= byte + count
+        return self._window_start + self._window_size() >= byte + count
 
     def _find(self, first_bit: int) -> int | None:
-        """The first mark of a block at or behind `first_bit`, in the range; None where there is none."""
+        """The first mark of a block in the range that starts at or behind `first_bit`, or None."""
         byte = first_bit // 8
         while byte * 8 < self._end_bit:
             complete = self._ensure(byte, _READ_BYTES)
             origin = self._window_start * 8
-            end = min(self._end_bit, origin + self._held() * 8)
+            end = min(self._end_bit, origin + self._window_size() * 8)
             bit = kernels.find_block(self._window, max(first_bit, byte * 8) - origin, end - origin)
             if bit >= 0:
                 return int(bit) + origin
             if not complete:
                 return None
-            # A mark can reach over the window's end.
-            byte = self._window_start + self._held() - 7
+            # The window's last bytes may be the beginning of a mark.
+            byte = self._window_start + self._window_size() - (_MARK_BYTES + 1)
         return None
 
     def _block_end(self) -> int:
-        return int(self._result[0]) + self._window_start * 8
+        return int(self._result[kernels.BLOCK_END]) + self._window_start * 8
 
     def _decode(self, bit: int) -> bytes | None:
         """The block whose mark starts at `bit`, or None where it is damaged."""
@@ -159,7 +165,7 @@ class Bzip2Blocks:
             complete = self._ensure(bit // 8, ahead)
             status = kernels.decode_symbols(
                 self._words,
-                self._held() * 8,
+                self._window_size() * 8,
                 bit - self._window_start * 8,
                 self._column,
                 self._table,
@@ -179,60 +185,64 @@ class Bzip2Blocks:
                 f"{self._path}: the block at byte {bit // 8} was written by bzip2 0.9.0 or older, whose randomised "
                 "blocks are not read; unpack the file and pack it again with a current bzip2."
             )
-        if status != kernels.OK:
+        return self._plain_bytes() if status == kernels.OK else None
+
+    def _plain_bytes(self) -> bytes | None:
+        """The block whose table decode_symbols has filled, or None where it is damaged."""
+        raw_size = int(self._result[kernels.SIZE])
+        kernels.walk(self._table, raw_size, self._result[kernels.ORIGIN], self._lanes, self._raw)
+        n_counts = kernels.find_counts(self._raw, raw_size, self._counts_at)
+        if n_counts < 0:
             return None
-        count = int(self._result[1])
-        kernels.walk(self._table, count, self._result[2], self._lanes, self._raw)
-        found = kernels.find_counts(self._raw, count, self._counts_at)
-        if found < 0:
-            return None
-        size = count - found + int(self._raw[self._counts_at[:found]].sum(dtype=np.int64))
+        size = raw_size - n_counts + int(self._raw[self._counts_at[:n_counts]].sum(dtype=np.int64))
         plain = np.empty(-(-size // 8) * 8, np.uint8)
-        kernels.expand(self._raw, count, self._counts_at, found, plain)
+        kernels.expand(self._raw, raw_size, self._counts_at, n_counts, plain)
         checksum = kernels.checksum(plain, size, kernels.CRC_TABLES)
-        return plain[:size].tobytes() if checksum == self._result[3] else None
+        return plain[:size].tobytes() if checksum == self._result[kernels.CHECKSUM] else None
 
     def _behind_block(self, bit: int) -> int | None:
-        """The mark of the block that follows what ended at `bit`; None at the end of the file."""
+        """The mark of the block that follows the one that ends at `bit`; None at the end of the file."""
         self._ensure(bit // 8, _BETWEEN_BLOCKS)
-        held = (self._window_start + self._held()) * 8
-        if bit + 48 > held:
+        last_bit = (self._window_start + self._window_size()) * 8
+        if bit + _MARK_BITS > last_bit:
             raise self._cut_off()
-        mark = kernels.bits_at(self._words, bit - self._window_start * 8, 48)
+        mark = kernels.bits_at(self._words, bit - self._window_start * 8, _MARK_BITS)
         if mark == kernels.BLOCK_MAGIC:
             return bit
         if mark != kernels.END_MAGIC:
             raise self._damaged(bit, "neither a block nor the end of the stream follows there")
-        if bit + 80 > held:
+        if bit + _END_OF_STREAM_BITS > last_bit:
             raise self._cut_off()
-        return self._behind_stream((bit + 80 + 7) // 8)
+        return self._behind_stream((bit + _END_OF_STREAM_BITS + 7) // 8)
 
     def _behind_stream(self, byte: int) -> int | None:
         """The mark of the first block of the stream whose head is at `byte`; None at the end of the file."""
         while True:
             self._ensure(byte, _BETWEEN_BLOCKS)
             origin = byte - self._window_start
-            rest = self._window[origin : self._held()].tobytes()[:_BETWEEN_BLOCKS]
+            rest = self._window[origin : self._window_size()].tobytes()[:_BETWEEN_BLOCKS]
             if not rest:
                 return None
             if not (rest[:3] == b"BZh"[: len(rest)] and (len(rest) < 4 or rest[3:4] in b"123456789")):
                 raise self._damaged(byte * 8, "no further bzip2 stream starts there")
-            if len(rest) < 10:
+            if len(rest) < _HEAD_BYTES + _MARK_BYTES:
                 raise self._cut_off()
-            mark = int.from_bytes(rest[4:10], "big")
+            mark = int.from_bytes(rest[_HEAD_BYTES : _HEAD_BYTES + _MARK_BYTES], "big")
+            mark_bit = (byte + _HEAD_BYTES) * 8
             if mark == kernels.BLOCK_MAGIC:
-                return byte * 8 + 32
+                return mark_bit
             if mark != kernels.END_MAGIC:
-                raise self._damaged(byte * 8 + 32, "the stream starts with neither a block nor its end")
-            if len(rest) < 14:
+                raise self._damaged(mark_bit, "the stream starts with neither a block nor its end")
+            if len(rest) < _EMPTY_STREAM_BYTES:
                 raise self._cut_off()
-            byte += 14
+            byte += _EMPTY_STREAM_BYTES
 
     def _true_first_mark(self, candidate: int) -> int | None:
-        """Tells a damaged block from one that is none: 48 bits inside a block can look like a mark by chance.
+        """The range's first true mark, where the block at its first candidate cannot be decoded.
 
-        The blocks in front of the range are followed, from the last one that can be decoded: either they lead to the
-        candidate, which then is a block that is damaged, or past it, to the first true one.
+        48 bits inside a block can look like a mark by chance. This follows the blocks in front of the range from the
+        last one that can be decoded: they lead either to the candidate, which then is a damaged block, or past it, to
+        the first true mark.
         """
         first = max(0, candidate // 8 - 2 * _LARGEST_BLOCK)
         file = self._open_again()

@@ -1,4 +1,4 @@
-"""What an input file holds and what it is packed with: told by its first bytes and its name."""
+"""The format and the container of an input file, recognised by its first bytes and its name."""
 
 import contextlib
 import json
@@ -11,6 +11,9 @@ from transforms.inputs.sources import Source, container_of
 from transforms.storage import files
 
 _HEAD_BYTES = 64 << 10
+_MAGIC_BYTES = 16
+_PARQUET_MAGIC = b"PAR1"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 InputFormat = Literal["mediawiki", "wikiextractor", "text", "jsonl", "parquet"]
@@ -25,22 +28,25 @@ _NAMES: Mapping[str, str] = {
 
 
 def detect_format(path: str, input_format: str = "auto") -> InputFormat:
-    """The format of a file, by its first bytes (unpacked) and its name, or `input_format` where the file can be that.
+    """The format of a file, by its first bytes (unpacked) and its name, or `input_format` where the file can have it.
+
+    Args:
+      input_format: "auto", or the format that the user names.
 
     Raises:
-      UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or is not what it is said to be.
+      UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or of another one than the user names.
     """
     return detect(path, input_format)[0]
 
 
 def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
     """The format of a file as `detect_format` gives it, and its container ("plain", "bz2", "gz", "xz")."""
-    raw = files.read_range(path, 0, 16)
-    if not raw:
+    packed_head = files.read_range(path, 0, _MAGIC_BYTES)
+    if not packed_head:
         raise UnusableInputError(f"{path}: this input is empty.")
-    container = container_of(raw)
-    if raw.startswith(b"PAR1"):
-        found: InputFormat = "parquet"
+    container = container_of(packed_head)
+    if packed_head.startswith(_PARQUET_MAGIC):
+        found_format: InputFormat = "parquet"
     else:
         head = b""
         with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
@@ -49,17 +55,17 @@ def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
         if not head.strip():
             raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
         if input_format in ("text", "jsonl"):
-            # Anything can be meant as text, or as lines of which some are bad.
+            # Any file can be text, or JSON lines of which some are bad.
             _refuse_other_encodings(head, path)
             return cast(InputFormat, input_format), container
-        found = _format_of(head[:_HEAD_BYTES], path)
-    if input_format not in ("auto", found):
-        raise UnusableInputError(f"{path}: this is no {_NAMES[input_format]}, it looks like a {_NAMES[found]}.")
-    return found, container
+        found_format = _format_of(head[:_HEAD_BYTES], path)
+    if input_format not in ("auto", found_format):
+        raise UnusableInputError(f"{path}: this is no {_NAMES[input_format]}, it looks like a {_NAMES[found_format]}.")
+    return found_format, container
 
 
 def _refuse_other_encodings(head: bytes, path: str) -> None:
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if head.startswith(_UTF16_MARKS):
         raise UnusableInputError(f"{path}: this input is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8).")
     if b"\0" in head:
         raise UnusableInputError(
@@ -90,7 +96,7 @@ def _format_of(head: bytes, path: str) -> InputFormat:
 
 @contextlib.contextmanager
 def unusable_if_damaged() -> Iterator[None]:
-    """What is found wrong with a file before the run makes it unusable input."""
+    """Turns the error of a damaged file into one of unusable input: the run has not begun yet."""
     try:
         yield
     except RunFailedError as error:

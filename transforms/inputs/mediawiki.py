@@ -1,8 +1,8 @@
 """MediaWiki XML export, schemas 0.3 to 0.11: a dump's header, its pages, its date.
 
-The XML is read by no general parser, on purpose: in an export every `<` of a page's content is escaped, so that
-tags are found by searching bytes, at several times the speed. What a parser would expand or load (document types,
-entities, external files) is never even looked at.
+No general XML parser reads the dump, on purpose: an export escapes every `<` of a page's content, so this module
+finds tags by searching bytes, at several times the speed. It ignores what a parser would expand or load: document
+types, entities, external files.
 
 Source of the format: https://www.mediawiki.org/wiki/Help:Export, export-0.3.xsd to export-0.11.xsd.
 """
@@ -15,23 +15,27 @@ import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from transforms.characters.utf8 import is_utf8
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.inputs.corpus import RejectedPage
+from transforms.inputs.documents import NOT_UTF8, RejectedPage
 from transforms.inputs.formats import BYTE_ORDER_MARK, detect, unusable_if_damaged
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
-from transforms.inputs.sources import Source, Window
+from transforms.inputs.sources import Source
+from transforms.inputs.windows import Window
 from transforms.storage import files
 
 _LARGEST_HEADER = 4 << 20
-_TAIL_BYTES = 64
+_TAIL_BYTES = 64  # more than the closing tag and what may follow it
+# How far before its end a dump is entered to find its last bytes, until one of these finds a block of bz2.
+_TAIL_ATTEMPTS = (1 << 16, 1 << 20, 1 << 24)
 _DATE_PAGES = 200
-_MANY_REVISIONS = 16 << 20
+_MANY_REVISIONS = 16 << 20  # of bytes: a page that takes more is rid of its old revisions
+_LONGEST_SHOWN_TITLE = 1000
 _PAGE = b"<page>"
+_REVISION = b"<revision>"
 _CLOSING = b"</mediawiki>"
 
 
@@ -39,9 +43,9 @@ _CLOSING = b"</mediawiki>"
 class Page:
     """One page with its last revision.
 
-    Texts are UTF-8, XML's own references resolved, line ends "\n". `is_redirect` is what the dump's <redirect/> says;
-    schema 0.3 has none. `timestamp` is as in the dump (2006-03-03T01:02:03Z); `model` is b"wikitext" where the
-    schema names none.
+    Texts are UTF-8, with XML's own references resolved and "\n" as line end. `is_redirect` is what the dump's
+    <redirect/> says; schema 0.3 has none. `timestamp` is as in the dump (2006-03-03T01:02:03Z); `model` is b"wikitext"
+    where the schema names none.
     """
 
     title: bytes
@@ -55,9 +59,16 @@ class Page:
 
 
 def check_closed(path: str, container: str, size: int) -> None:
-    """Looks at a dump's last bytes: a download that was cut off is found before the run, not at its end."""
+    """Checks a dump's last bytes, to find a download that was cut off before the run instead of at its end.
+
+    Args:
+      path, container, size: of the dump, which can be entered at any byte.
+
+    Raises:
+      UnusableInputError: the dump does not end with </mediawiki>, or its end is damaged.
+    """
     tail = b""
-    for back in (1 << 16, 1 << 20, 1 << 24, size):
+    for back in (*_TAIL_ATTEMPTS, size):
         start = max(0, size - back)
         tail = b""
         with unusable_if_damaged(), Source(path, container, start, size) as source:
@@ -79,10 +90,10 @@ def read_header(path: str) -> bytes:
     """The XML of a dump in front of its first page (<mediawiki>, <siteinfo>); b"" for other inputs.
 
     Raises:
-      UnusableInputError: the file cannot be read, or has no page.
+      UnusableInputError: the file cannot be read, or has neither a page nor an end in its first 4 MB.
     """
-    found, container = detect(path, "auto")
-    if found != "mediawiki":
+    found_format, container = detect(path, "auto")
+    if found_format != "mediawiki":
         return b""
     header = b""
     with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
@@ -100,21 +111,21 @@ def read_header(path: str) -> bytes:
 
 
 def site_base(header: bytes) -> str:
-    """The address under which a dump's pages are found: https://en.wikipedia.org/wiki; empty where it has none."""
+    """The address in front of a page's title: https://en.wikipedia.org/wiki; empty where the header has none."""
     return _element(header, b"base").decode("utf-8", "replace").rpartition("/")[0]
 
 
 def dump_date(path: str) -> str | None:
-    """The date of a dump (2020-01-31), by which {{CURRENTDAY}} and the like are resolved; None for other inputs.
+    """The date of a dump (2020-01-31), which {{CURRENTDAY}} and the like give; None for other inputs.
 
     It is the date in the file's name (enwiki-20200131-pages-articles…), else that of the newest revision among the
-    first 200 pages: they are a wiki's oldest, and the most edited. So it does not depend on when or where one asks.
+    first 200 pages, which are a wiki's oldest and most edited ones. So it is the same at any time and on any machine.
 
     Raises:
       UnusableInputError: neither the name nor the pages give a date.
     """
-    found, container = detect(path, "auto")
-    if found != "mediawiki":
+    found_format, container = detect(path, "auto")
+    if found_format != "mediawiki":
         return None
     for digits in re.findall(r"(?<!\d)\d{8}(?!\d)", files.base_name(path)):
         with contextlib.suppress(ValueError):
@@ -132,148 +143,139 @@ def dump_date(path: str) -> str | None:
 
 
 def read_pages(source: Source, path: str, is_first: bool, reading: ReadOptions) -> Iterator[Page | RejectedPage]:
-    """The pages that start in a source's range, in order; a bad one is rejected, never left out.
+    """The pages that start in a source's range, in order; one that cannot be used is rejected, never left out.
 
     Args:
       source: the plain bytes.
-      path: the file's name, for messages.
+      path: the file's name, for messages and for its header.
       is_first: whether the range is the file's first.
 
     Raises:
       RunFailedError: the file is damaged or cut off; the message names the byte.
     """
-    window = Window(source)
-    namespaces = _LazyNamespaces(path)
-    marks = np.empty(kernels.N_MARKS, np.int64)
-    view, words = kernels.views_of(window.data)
-    is_closed = False
-    at = 0
-    while True:
-        start = window.data.find(_PAGE, at)
-        if start < 0:
-            is_closed |= window.data.find(_CLOSING, at) >= 0
-            keep = _behind_tags(window.data, at)
-            if not window.is_own(keep):
-                return
-            if not window.slide(keep):
-                # The ends of files that are read in several units are looked at when they are planned.
-                if is_first and not is_closed:
-                    raise RunFailedError(_not_closed(path))
-                return
-            view, words = kernels.views_of(window.data)
-            at = 0
-            continue
-        if not window.is_own(start):
-            return
-        status = kernels.scan_page(view, words, start, marks)
-        while status == kernels.NEED_MORE:
-            if len(window.data) - start > min(_MANY_REVISIONS, reading.largest_page):
-                _forget_old_revisions(window, start)
-            if len(window.data) - start > reading.largest_page:
-                break
-            if not window.slide(start):
-                raise RunFailedError(_not_closed(path))
-            start = 0
-            view, words = kernels.views_of(window.data)
-            status = kernels.scan_page(view, words, start, marks)
-        found = marks.tolist()
-        if status == kernels.NOT_CLOSED:
-            yield RejectedPage(title=_title_of(window.data, found), reason="the page is not closed")
-        elif status == kernels.COMPLETE and found[kernels.END] - found[kernels.REVISION] <= reading.largest_page:
-            yield _page_of(window.data, view, words, found, namespaces)
-        else:
-            reason = f"the page is larger than {reading.largest_page} bytes"
-            yield RejectedPage(title=_title_of(window.data, found), reason=reason)
-        # What is left of a page too large is passed over in search of the next one.
-        at = start + len(_PAGE) if status == kernels.NEED_MORE else found[kernels.END]
+    return _PageReader(source, path, is_first, reading.largest_page).pages()
 
 
-def _behind_tags(data: bytes, at: int) -> int:
-    """How much of `data` cannot be the beginning of a tag that is looked for and reaches over its end."""
-    begin = data.rfind(b"<", max(at, len(data) - len(_CLOSING)))
-    if begin >= 0 and (_PAGE.startswith(data[begin:]) or _CLOSING.startswith(data[begin:])):
-        return begin
-    return len(data)
+class _PageReader:
+    """Reads the pages of one range: it slides a window over the XML and lets a kernel find each page's parts."""
 
-
-def _forget_old_revisions(window: Window, start: int) -> None:
-    """A page's whole history can be far larger than memory; only its last revision is wanted."""
-    first = window.data.find(b"<revision>", start)
-    last = window.data.rfind(b"<revision>", start)
-    if first < last:
-        window.cut(first, last)
-
-
-class _LazyNamespaces:
-    """The numbers of a dump's namespaces by name; its header is read only where a schema without <ns> needs it."""
-
-    def __init__(self, path: str) -> None:
+    def __init__(self, source: Source, path: str, is_first: bool, largest_page: int) -> None:
+        self._window = Window(source)
         self._path = path
-        self._numbers: Mapping[bytes, int] | None = None
+        self._is_first = is_first
+        self._largest_page = largest_page
+        self._namespaces = _LazyNamespaces(path)
+        self._marks = np.empty(kernels.N_MARKS, np.int64)
+        self._view, self._words = kernels.views_of(self._window.data)
 
-    def of(self, title: bytes) -> int:
-        """The namespace of a page by its title's prefix."""
-        prefix, colon, _ = title.partition(b":")
-        if not colon:
-            return 0
-        if self._numbers is None:
-            names = Site.parse(read_header(self._path)).namespaces.items()
-            self._numbers = {name.encode(): number for number, some in names for name in some}
-        return self._numbers.get(prefix, 0)
+    def pages(self) -> Iterator[Page | RejectedPage]:
+        """The pages that start in the range."""
+        at = 0
+        while (start := self._find_page(at)) is not None:
+            status, start = self._scan(start)
+            marks = self._marks.tolist()
+            yield self._page(status, marks)
+            # A page that is too large was not scanned to its end: the search for the next one begins inside it.
+            at = start + len(_PAGE) if status == kernels.NEED_MORE else marks[kernels.END]
 
+    def _find_page(self, at: int) -> int | None:
+        """The index of the first page at or behind `at`; None where the range has no further page."""
+        is_closed = False
+        while True:
+            data = self._window.data
+            start = data.find(_PAGE, at)
+            if start >= 0:
+                return start if self._window.is_own(start) else None
+            is_closed |= data.find(_CLOSING, at) >= 0
+            keep = _start_of_cut_tag(data, at)
+            if not self._window.is_own(keep):
+                return None
+            if not self._slide(keep):
+                # Planning looks at the ends of files that are read in several units.
+                if self._is_first and not is_closed:
+                    raise RunFailedError(_not_closed(self._path))
+                return None
+            at = 0
 
-def _title_of(data: bytes, marks: list[int]) -> str:
-    """A page's title for people to read, whatever is wrong with the page."""
-    if marks[kernels.TITLE] < 0:
-        return "(no title)"
-    title = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]][:1000]
-    return (_unescaped(title) or title).decode("utf-8", "replace").strip()
+    def _slide(self, keep: int) -> bool:
+        is_more = self._window.slide(keep)
+        self._view, self._words = kernels.views_of(self._window.data)
+        return is_more
 
+    def _scan(self, start: int) -> tuple[int, int]:
+        """Fills the marks of the page at `start`, and reads more until the page is complete or too large.
 
-def _page_of(
-    data: bytes,
-    view: npt.NDArray[np.uint8],
-    words: npt.NDArray[np.uint64],
-    marks: list[int],
-    namespaces: _LazyNamespaces,
-) -> Page | RejectedPage:
-    reason = _what_is_wrong(data, marks)
-    if reason is None:
-        title: bytes | None = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]].strip()
-        if title and b"&" in title:
-            title = _unescaped(title)
-        begin, end, flags = marks[kernels.TEXT], marks[kernels.TEXT_END], marks[kernels.TEXT_FLAGS]
-        text: bytes | None
-        if flags & kernels.IS_ESCAPED:
-            out = np.empty(end - begin, np.uint8)
-            size = kernels.unescape(view, words, begin, end, out)
-            text = out[:size].tobytes() if size >= 0 else None
-        else:
-            text = data[begin:end]
+        Returns:
+          What `scan_page` returned last, and where the page starts now.
+        """
+        status = kernels.scan_page(self._view, self._words, start, self._marks)
+        while status == kernels.NEED_MORE:
+            if len(self._window.data) - start > min(_MANY_REVISIONS, self._largest_page):
+                _drop_old_revisions(self._window, start)
+            if len(self._window.data) - start > self._largest_page:
+                break
+            if not self._slide(start):
+                raise RunFailedError(_not_closed(self._path))
+            start = 0
+            status = kernels.scan_page(self._view, self._words, start, self._marks)
+        return status, start
+
+    def _page(self, status: int, marks: list[int]) -> Page | RejectedPage:
+        """The page that the marks describe, or why it cannot be used."""
+        data = self._window.data
+        if status == kernels.NOT_CLOSED:
+            return RejectedPage(title=_title_for_people(data, marks), reason="the page is not closed")
+        if status == kernels.NEED_MORE or marks[kernels.END] - marks[kernels.REVISION] > self._largest_page:
+            reason = f"the page is larger than {self._largest_page} bytes"
+            return RejectedPage(title=_title_for_people(data, marks), reason=reason)
+        try:
+            return self._usable_page(marks)
+        except _UnusablePageError as error:
+            return RejectedPage(title=_title_for_people(data, marks), reason=str(error))
+
+    def _usable_page(self, marks: list[int]) -> Page:
+        """The page that the marks describe; raises _UnusablePageError where it cannot be used."""
+        data = self._window.data
+        problem = _problem(data, marks)
+        if problem is not None:
+            raise _UnusablePageError(problem)
+        title = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]].strip()
+        if b"&" in title:
+            title = _unescaped(title) or b""
         if not title:
-            reason = "the page has no title"
-        elif text is None:
-            reason = "the text has a reference (&…;) that XML does not know"
-        elif not (is_utf8(title) and (not flags & kernels.NOT_ASCII or is_utf8(text))):
-            reason = "it is not valid UTF-8"
-        else:
-            number = marks[kernels.NAMESPACE]
-            model = data[marks[kernels.MODEL] : marks[kernels.MODEL_END]] if marks[kernels.MODEL] >= 0 else b""
-            timestamp = marks[kernels.TIMESTAMP]
-            return Page(
-                title=title,
-                namespace=number if number != kernels.NO_NAMESPACE else namespaces.of(title),
-                page_id=marks[kernels.PAGE_ID],
-                revision_id=marks[kernels.REVISION_ID],
-                is_redirect=bool(marks[kernels.IS_REDIRECT]),
-                timestamp=data[timestamp : marks[kernels.TIMESTAMP_END]] if timestamp >= 0 else b"",
-                model=model or b"wikitext",
-                text=text,
-            )
-    return RejectedPage(title=_title_of(data, marks), reason=reason)
+            raise _UnusablePageError("the page has no title")
+        flags = marks[kernels.TEXT_FLAGS]
+        text = self._text(marks[kernels.TEXT], marks[kernels.TEXT_END], bool(flags & kernels.IS_ESCAPED))
+        if not is_utf8(title) or (flags & kernels.NOT_ASCII and not is_utf8(text)):
+            raise _UnusablePageError(NOT_UTF8)
+        namespace = marks[kernels.NAMESPACE]
+        return Page(
+            title=title,
+            namespace=namespace if namespace != kernels.NO_NAMESPACE else self._namespaces.of(title),
+            page_id=marks[kernels.PAGE_ID],
+            revision_id=marks[kernels.REVISION_ID],
+            is_redirect=bool(marks[kernels.IS_REDIRECT]),
+            timestamp=_slice(data, marks, kernels.TIMESTAMP, kernels.TIMESTAMP_END),
+            model=_slice(data, marks, kernels.MODEL, kernels.MODEL_END) or b"wikitext",
+            text=text,
+        )
+
+    def _text(self, begin: int, end: int, is_escaped: bool) -> bytes:
+        if not is_escaped:
+            return self._window.data[begin:end]
+        plain = np.empty(end - begin, np.uint8)
+        size = kernels.unescape(self._view, self._words, begin, end, plain)
+        if size < 0:
+            raise _UnusablePageError("the text has a reference (&…;) that XML does not know")
+        return plain[:size].tobytes()
 
 
-def _what_is_wrong(data: bytes, marks: list[int]) -> str | None:
+class _UnusablePageError(Exception):
+    """Why a page cannot be used; never leaves this module."""
+
+
+def _problem(data: bytes, marks: list[int]) -> str | None:
+    """The part that a page lacks, or that cannot be used; None where its parts are fine."""
     if marks[kernels.TITLE] < 0:
         return "the page has no title"
     if marks[kernels.PAGE_ID] < 0:
@@ -295,16 +297,63 @@ def _what_is_wrong(data: bytes, marks: list[int]) -> str | None:
     return None
 
 
+def _start_of_cut_tag(data: bytes, at: int) -> int:
+    """The first index behind `at` from which on `data` may be the beginning of a tag that its end cuts off."""
+    begin = data.rfind(b"<", max(at, len(data) - len(_CLOSING)))
+    if begin >= 0 and (_PAGE.startswith(data[begin:]) or _CLOSING.startswith(data[begin:])):
+        return begin
+    return len(data)
+
+
+def _drop_old_revisions(window: Window, start: int) -> None:
+    """Drops all revisions but the last one of those read so far: a page's history can be far larger than memory."""
+    first = window.data.find(_REVISION, start)
+    last = window.data.rfind(_REVISION, start)
+    if first < last:
+        window.cut(first, last)
+
+
+class _LazyNamespaces:
+    """The numbers of a dump's namespaces by name; reads the header only where a schema without <ns> needs it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._numbers: Mapping[bytes, int] | None = None
+
+    def of(self, title: bytes) -> int:
+        """The namespace of a page by its title's prefix."""
+        prefix, colon, _ = title.partition(b":")
+        if not colon:
+            return 0
+        if self._numbers is None:
+            namespaces = Site.parse(read_header(self._path)).namespaces
+            self._numbers = {name.encode(): number for number, names in namespaces.items() for name in names}
+        return self._numbers.get(prefix, 0)
+
+
+def _slice(data: bytes, marks: list[int], begin: int, end: int) -> bytes:
+    """The bytes between two marks; b"" where the part is missing."""
+    return data[marks[begin] : marks[end]] if marks[begin] >= 0 else b""
+
+
+def _title_for_people(data: bytes, marks: list[int]) -> str:
+    """A page's title as a message shows it, whatever is wrong with the page."""
+    if marks[kernels.TITLE] < 0:
+        return "(no title)"
+    title = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]][:_LONGEST_SHOWN_TITLE]
+    return (_unescaped(title) or title).decode("utf-8", "replace").strip()
+
+
 def _element(data: bytes, name: bytes) -> bytes:
-    """The content of the first element of that name, as it stands; b"" where there is none."""
+    """The content of the first element of a name, still escaped; b"" where there is none."""
     begin = data.find(b"<" + name + b">")
     end = data.find(b"</" + name + b">", begin)
     return data[begin + len(name) + 2 : end].strip() if 0 <= begin < end else b""
 
 
 def _unescaped(text: bytes) -> bytes | None:
-    """Resolves XML's references and line ends; None where there is one that XML does not know."""
-    out = np.empty(len(text), np.uint8)
+    """Resolves XML's references and line ends; None where XML does not know a reference."""
+    plain = np.empty(len(text), np.uint8)
     view, words = kernels.views_of(text)
-    size = kernels.unescape(view, words, 0, len(text), out)
-    return out[:size].tobytes() if size >= 0 else None
+    size = kernels.unescape(view, words, 0, len(text), plain)
+    return plain[:size].tobytes() if size >= 0 else None

@@ -1,4 +1,4 @@
-"""How inputs are read, where that leaves a choice."""
+"""How inputs are read, where the user has a choice."""
 
 import dataclasses
 from typing import Literal
@@ -11,11 +11,10 @@ from transforms.options import check_choices, option
 class ReadOptions:
     """How plain text, JSON lines and Parquet are read.
 
-    title_column: of JSON lines and Parquet. largest_page: bytes; a larger page or document is rejected instead of
-    filling the memory.
+    largest_page: in bytes; a larger page or document is rejected, so that it does not fill the memory.
 
     Raises:
-      UnusableInputError: a value that cannot be meant.
+      UnusableInputError: a field has a value that makes no sense; the message names the field.
     """
 
     text_documents: Literal["file", "blank_line"] = option(
@@ -25,7 +24,6 @@ class ReadOptions:
     id_column: str | None = option(
         None, help="JSON lines and Parquet: a column of stable ids; null: a hash of the text"
     )
-    title_column: str | None = None
     largest_page: int = 256 << 20
 
     def __post_init__(self) -> None:

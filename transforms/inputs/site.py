@@ -1,4 +1,4 @@
-"""What a dump says of its wiki: language, name, namespaces."""
+"""What a dump's header says about its wiki: language, name, namespaces."""
 
 import html
 import re
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-# https://www.mediawiki.org/wiki/Help:Namespaces: the names every wiki understands.
+# The names that every wiki understands: https://www.mediawiki.org/wiki/Help:Namespaces.
 CANONICAL_NAMESPACES = {
     -2: "Media",
     -1: "Special",
@@ -26,14 +26,17 @@ CANONICAL_NAMESPACES = {
     14: "Category",
     15: "Category talk",
 }
+# First labels of hosts whose wikis are in English.
+_ENGLISH_HOST_LABELS = ("en", "www", "simple", "species", "commons", "meta")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What a dump's `<siteinfo>` says of its wiki.
+    """What a dump's `<siteinfo>` says about its wiki.
 
-    language: the code its content is in (`xml:lang`, or the host's first label). namespaces: for each number the
-    local name and, where there is one, the canonical English name. case: `first-letter` or `case-sensitive`.
+    language: the code of the content's language (`xml:lang`, or the host's first label). namespaces: for each number
+    the local name and, where there is one, the canonical English name. case: whether the first letter of a title is
+    always a capital (`first-letter`) or not (`case-sensitive`).
     """
 
     language: str = "en"
@@ -45,26 +48,36 @@ class Site:
 
     @classmethod
     def parse(cls, header: bytes) -> "Site":
-        """Reads the XML before a dump's first `<page>` (export schemas 0.3 to 0.11); the default if it is empty."""
+        """Reads the XML before a dump's first `<page>` (export schemas 0.3 to 0.11); the default for b""."""
         text = header.decode("utf-8", "replace")
-        found = re.search(r"<base>\s*https?://([a-z][a-z0-9-]*)\.(?:m\.)?wik", text)
-        base = found[1] if found else ""
-        found = re.search(r"<mediawiki\b[^>]*\bxml:lang=[\"']([A-Za-z0-9-]+)[\"']", text)
-        language = found[1].lower() if found else ""
-        if not language or (language == "en" and base not in ("", "en", "www", "simple", "species", "commons", "meta")):
-            language = base or "en"
-        namespaces: dict[int, tuple[str, ...]] = {key: (name,) for key, name in CANONICAL_NAMESPACES.items()}
-        pattern = r"<namespace\b[^>]*?\bkey=[\"'](-?\d+)[\"'][^>]*?(?:/>|>([^<]*)</namespace>)"
-        for key, name in re.findall(pattern, text):
-            local = html.unescape(name).strip()
-            if local:
-                canonical = namespaces.get(int(key), ())
-                namespaces[int(key)] = (local, *(other for other in canonical if other != local))
         sitename = re.search(r"<sitename>([^<]*)</sitename>", text)
         case = re.search(r"<case>\s*([a-z-]+)\s*</case>", text)
         return cls(
-            language=language,
+            language=_language(text),
             name=html.unescape(sitename[1]).strip() if sitename else "Wikipedia",
-            namespaces=namespaces,
+            namespaces=_namespaces(text),
             case="case-sensitive" if case and case[1] == "case-sensitive" else "first-letter",
         )
+
+
+def _language(header: str) -> str:
+    """The language by `xml:lang`, but by the host's first label where the former only repeats MediaWiki's default."""
+    base = re.search(r"<base>\s*https?://([a-z][a-z0-9-]*)\.(?:m\.)?wik", header)
+    host_label = base[1] if base else ""
+    attribute = re.search(r"<mediawiki\b[^>]*\bxml:lang=[\"']([A-Za-z0-9-]+)[\"']", header)
+    language = attribute[1].lower() if attribute else ""
+    if not language or (language == "en" and host_label not in ("", *_ENGLISH_HOST_LABELS)):
+        return host_label or "en"
+    return language
+
+
+def _namespaces(header: str) -> dict[int, tuple[str, ...]]:
+    """The names of each namespace: the local one first, then the canonical one."""
+    namespaces: dict[int, tuple[str, ...]] = {key: (name,) for key, name in CANONICAL_NAMESPACES.items()}
+    pattern = r"<namespace\b[^>]*?\bkey=[\"'](-?\d+)[\"'][^>]*?(?:/>|>([^<]*)</namespace>)"
+    for key, name in re.findall(pattern, header):
+        local = html.unescape(name).strip()
+        if local:
+            canonical = namespaces.get(int(key), ())
+            namespaces[int(key)] = (local, *(other for other in canonical if other != local))
+    return namespaces

@@ -1,8 +1,8 @@
-"""Plain bytes of a byte range of an input file, whatever the file is packed with.
+"""The plain bytes of a byte range of an input file, however the file is packed.
 
-A source hands out the bytes that its range owns, and then, for as long as it is asked, those behind them, so that a
-reader can finish the record that starts last in its range. Plain and bzip2 files can be entered anywhere; gzip
-and xz files cannot, and have one range only.
+A source gives the bytes that its range owns and then, as long as its reader asks, those behind them, so that the reader
+can finish the last record of the range. Plain and bzip2 files can be entered anywhere; gzip and xz files cannot, so
+they have only one range.
 """
 
 import lzma
@@ -16,12 +16,15 @@ from transforms.storage import files
 
 CONTAINERS = ("plain", "bz2", "gz", "xz")
 _MAGIC = {"bz2": rb"BZh[1-9]", "gz": rb"\x1f\x8b", "xz": rb"\xfd7zXZ\x00"}
+_GZIP_START = b"\x1f"
+_XZ_START = b"\xfd"
 _CHUNK = 1 << 20
-_XZ_MEMORY = 1 << 30  # the dictionary of a hostile file could take 4 GB
+_GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's header
+_XZ_MEMORY = 1 << 30  # a hostile file could ask for a dictionary of 4 GB
 
 
 def container_of(head: bytes) -> str:
-    """What a file is packed with, by its first bytes: one of CONTAINERS."""
+    """How a file is packed, by its first bytes: one of CONTAINERS."""
     for name, magic in _MAGIC.items():
         if re.match(magic, head):
             return name
@@ -29,12 +32,12 @@ def container_of(head: bytes) -> str:
 
 
 def is_splittable(container: str) -> bool:
-    """Whether a file can be entered at any byte."""
+    """Whether a file in a container can be entered at any byte."""
     return container in ("plain", "bz2")
 
 
 class _Raw:
-    """A raw file that knows how far it was read."""
+    """A raw file that knows how far it has been read."""
 
     def __init__(self, path: str) -> None:
         self._file = files.open_input(path)
@@ -62,8 +65,8 @@ class Source:
       start, end: the byte range of the raw file.
 
     Attributes:
-      own: how many of the plain bytes belong to the range; None as long as that is not known, and then all that
-        were handed out so far do.
+      own: how many of the plain bytes belong to the range; None as long as that is unknown, when all bytes that were
+        read so far belong to it.
 
     Raises:
       RunFailedError: the file is damaged or cut off; the message names the byte.
@@ -71,7 +74,7 @@ class Source:
 
     def __init__(self, path: str, container: str, start: int, end: int) -> None:
         self.own: int | None = None
-        self._handed_out = 0
+        self._bytes_read = 0
         self._raw = _Raw(path)
         self._blocks: Bzip2Blocks | None = None
         try:
@@ -89,21 +92,21 @@ class Source:
         except BaseException:
             self._raw.close()
             raise
-        self._note_the_end()
+        self._note_end_of_range()
 
     def read(self) -> bytes:
         """The next plain bytes, at least one and (but for a bomb) at most some MB; b"" at the end of the file."""
         chunk = next(self._chunks, b"")
-        self._handed_out += len(chunk)
+        self._bytes_read += len(chunk)
         if chunk:
-            self._note_the_end()
+            self._note_end_of_range()
         elif self.own is None:
-            self.own = self._handed_out
+            self.own = self._bytes_read
         return chunk
 
-    def _note_the_end(self) -> None:
+    def _note_end_of_range(self) -> None:
         if self.own is None and self._blocks is not None and self._blocks.last_is_read:
-            self.own = self._handed_out
+            self.own = self._bytes_read
 
     def close(self) -> None:
         """Closes the file."""
@@ -121,15 +124,16 @@ def _plain_chunks(raw: _Raw) -> Iterator[bytes]:
         yield chunk
 
 
-def _cut_off(path: str, raw: _Raw, what: str) -> RunFailedError:
+def _cut_off(path: str, raw: _Raw, packing: str) -> RunFailedError:
     return RunFailedError(
-        f"{path}: the file is cut off: it ends at byte {raw.position} in the middle of its {what} data; fetch it again."
+        f"{path}: the file is cut off: it ends at byte {raw.position} in the middle of its {packing} data; "
+        "fetch it again."
     )
 
 
-def _damaged(path: str, raw: _Raw, what: str, error: Exception | str) -> RunFailedError:
+def _damaged(path: str, raw: _Raw, packing: str, problem: Exception | str) -> RunFailedError:
     return RunFailedError(
-        f"{path}: the {what} data is damaged in front of byte {raw.position} ({error}); "
+        f"{path}: the {packing} data is damaged in front of byte {raw.position} ({problem}); "
         "fetch the file again, or compare its checksum with the publisher's."
     )
 
@@ -137,7 +141,7 @@ def _damaged(path: str, raw: _Raw, what: str, error: Exception | str) -> RunFail
 def _gzip_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
     packed = raw.read(_CHUNK)
     while packed:
-        member = zlib.decompressobj(wbits=31)
+        member = zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
         while not member.eof:
             if not packed:
                 raise _cut_off(path, raw, "gzip")
@@ -150,14 +154,8 @@ def _gzip_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
             packed = member.unconsumed_tail
             if not packed and not member.eof:
                 packed = raw.read(_CHUNK)
-        packed = member.unused_data
-        # Zeros may fill a file up behind its last member.
-        while not packed.strip(b"\0"):
-            packed = raw.read(_CHUNK)
-            if not packed:
-                return
-        packed = packed.lstrip(b"\0")
-        if packed[:1] != b"\x1f":
+        packed = _skip_zeros(raw, member.unused_data)
+        if packed and packed[:1] != _GZIP_START:
             raise _damaged(path, raw, "gzip", "something else follows its last member")
 
 
@@ -177,55 +175,15 @@ def _xz_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
             packed = b""
             if chunk:
                 yield chunk
-        packed = stream.unused_data
-        # Streams may be followed by zeros.
-        while not packed.strip(b"\0"):
-            packed = raw.read(_CHUNK)
-            if not packed:
-                return
-        packed = packed.lstrip(b"\0")
-        if packed[:1] != b"\xfd":
+        packed = _skip_zeros(raw, stream.unused_data)
+        if packed and packed[:1] != _XZ_START:
             raise _damaged(path, raw, "xz", "something else follows its last stream")
 
 
-class Window:
-    """A sliding window over the plain bytes of a source, in which records are looked for.
-
-    Args:
-      source: where the bytes come from.
-      before: stands in front of the first byte.
-
-    Attributes:
-      data: the bytes held.
-    """
-
-    def __init__(self, source: Source, before: bytes = b"") -> None:
-        self.data = before
-        self._base = -len(before)  # place of data[0] in the source
-        self._source = source
-
-    def is_own(self, index: int) -> bool:
-        """Whether data[index], were there such a byte, belongs to the source's range."""
-        return self._source.own is None or self._base + index < self._source.own
-
-    def slide(self, index: int) -> bool:
-        """Drops what stands before data[index] and takes in more; False at the end of the file.
-
-        At least as much is taken in as is kept, so that a record of any length costs linear time.
-        """
-        parts = [self.data[index:]]
-        wanted = max(1, len(parts[0]))
-        while wanted > 0:
-            chunk = self._source.read()
-            if not chunk:
-                break
-            parts.append(chunk)
-            wanted -= len(chunk)
-        self._base += index
-        self.data = b"".join(parts)
-        return len(parts) > 1
-
-    def cut(self, start: int, end: int) -> None:
-        """Takes data[start:end] out; what stands behind it keeps its place in the source."""
-        self.data = self.data[:start] + self.data[end:]
-        self._base += end - start
+def _skip_zeros(raw: _Raw, packed: bytes) -> bytes:
+    """Skips the zeros that may fill up a file behind a gzip member or an xz stream; b"" at the end of the file."""
+    while not packed.strip(b"\0"):
+        packed = raw.read(_CHUNK)
+        if not packed:
+            return b""
+    return packed.lstrip(b"\0")

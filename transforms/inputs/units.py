@@ -1,27 +1,36 @@
-"""Units: how input files of every kind are cut into pieces of work, and read piece by piece.
+"""Units: how input files of every format are cut into pieces of work, and read piece by piece.
 
-A unit is a byte range of an input file. A page (document, line) belongs to the unit in which it starts; its reader
-goes on behind the unit's end to finish it. So the sequence of pages over all units of a file does not depend on
-where the file was cut, nor on what it is packed with, and no index is needed.
+A unit is a byte range of an input file. A page (document, line) belongs to the unit in which it starts; the unit's
+reader reads on behind the unit's end to finish it. So the sequence of pages over all units of a file depends neither
+on where the file is cut nor on how it is packed, and no index is needed.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from transforms.inputs import corpus, mediawiki
-from transforms.inputs.corpus import Document, RejectedPage
-from transforms.inputs.formats import detect
+from transforms.inputs import doc_elements, json_lines, mediawiki, parquet, plain_text
+from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.formats import InputFormat, detect
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, is_splittable
 from transforms.storage import files
 
-# Of packed data; 4 MB of bz2 are about 14 MB of XML. Small files have some units for each worker all the same; in
-# large ones fewer blocks are unpacked twice, to finish the last page of a unit.
+# Sizes of units of packed data; 4 MB of bz2 are about 14 MB of XML. Even a small file gives every worker some units. A
+# large file has larger units, because each unit unpacks some blocks of the next one, to finish its last page.
 _UNITS_A_FILE = 64
 _SMALLEST_UNIT = 4 << 20
 _LARGEST_UNIT = 16 << 20
+_PLAIN_BYTES_A_PACKED_BYTE = 4
+
+_Reader = Callable[[Source, str, bool, ReadOptions], Iterator[Page | Document | RejectedPage]]
+_READERS: Mapping[str, _Reader] = {
+    "mediawiki": mediawiki.read_pages,
+    "wikiextractor": doc_elements.read_documents,
+    "text": plain_text.read_documents,
+    "jsonl": json_lines.read_documents,
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, order=True)
@@ -37,7 +46,10 @@ class Unit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InputFile:
-    """An input with its checksum, and the date that clock words in its pages give (ISO; empty where it has none)."""
+    """An input with its size in bytes, its checksum, and its date.
+
+    date: the ISO date that {{CURRENTDAY}} and the like give in the file's pages; empty where the file has none.
+    """
 
     path: str
     size: int
@@ -47,9 +59,10 @@ class InputFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnitBatch:
-    """Units that one call extracts, in order; `limit` ends it early once so many documents are kept.
+    """Units that one call extracts, in order.
 
-    templates: the key of the library of templates that its pages are expanded with; empty where they are not.
+    limit: the batch ends once so many documents are kept. templates: the key of the library that expands the templates
+    of its pages; empty where none does.
     """
 
     number: int
@@ -66,52 +79,59 @@ def plan_units(
     reading: ReadOptions | None = None,
     unit_bytes: int | None = None,
 ) -> list[Unit]:
-    """Cuts files into units, in order. Nothing is read but the head and, where that can be done, the tail of each.
+    """Cuts files into units, in order. It reads only the head of each file and, where it can, the tail.
 
     Args:
       input_format: "auto" or the format of all files.
-      reading: where it is given, a Parquet file's columns are held against it.
-      unit_bytes: size of a unit of bz2; of plain bytes it takes four times as many. None: 4 to 16 MB, by the file's
-        size. It changes no page that is read.
+      reading: names the columns that a Parquet file must have; None: they are not checked.
+      unit_bytes: the size of a unit of bz2; a unit of plain bytes has four times as many. None: 4 to 16 MB, depending
+        on the file's size. The size changes no page that is read.
 
     Raises:
       UnusableInputError: a file is empty, damaged, cut off, or of the wrong format.
     """
     units = []
     for file in inputs:
-        found, container = detect(file.path, input_format)
-        aim = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)
-        if found == "parquet":
-            bounds = corpus.parquet_bounds(file.path, file.size, reading, aim)
-        elif is_splittable(container):
-            if found == "mediawiki":
-                mediawiki.check_closed(file.path, container, file.size)
-            count = -(-file.size // (aim if container == "bz2" else 4 * aim))
-            bounds = [k * file.size // count for k in range(count + 1)]
-        else:
-            bounds = [0, file.size]
+        found_format, container = detect(file.path, input_format)
         units += [
-            Unit(path=file.path, start=start, end=end, format=found, container=container)
-            for start, end in itertools.pairwise(bounds)
+            Unit(path=file.path, start=start, end=end, format=found_format, container=container)
+            for start, end in itertools.pairwise(_bounds(file, found_format, container, reading, unit_bytes))
         ]
     return units
 
 
-def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | RejectedPage]:
-    """The pages or documents that start in a unit, in order; a bad one is rejected, never left out.
+def _bounds(
+    file: files.FileInfo,
+    found_format: InputFormat,
+    container: str,
+    reading: ReadOptions | None,
+    unit_bytes: int | None,
+) -> list[int]:
+    """The byte offsets at which a file is cut: 0, …, its size."""
+    packed_bytes = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)
+    if found_format == "parquet":
+        return parquet.unit_bounds(file.path, file.size, reading, packed_bytes)
+    if not is_splittable(container):
+        return [0, file.size]
+    if found_format == "mediawiki":
+        mediawiki.check_closed(file.path, container, file.size)
+    aim = packed_bytes if container == "bz2" else packed_bytes * _PLAIN_BYTES_A_PACKED_BYTE
+    count = -(-file.size // aim)
+    return [k * file.size // count for k in range(count + 1)]
 
-    Memory is bounded by the largest page without its old revisions (and by `reading.largest_page`), whatever the size
-    of the unit or file.
+
+def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | RejectedPage]:
+    """The pages or documents that start in a unit, in order; one that cannot be used is rejected, never left out.
+
+    The largest page without its old revisions, and `reading.largest_page`, bound the memory, not the size of the unit
+    or of the file.
 
     Raises:
       RunFailedError: the file is damaged or cut off; the message names the byte.
       UnusableInputError: the file does not exist, or lacks a column.
     """
     if unit.format == "parquet":
-        yield from corpus.read_parquet(unit.path, unit.start, unit.end, reading)
+        yield from parquet.read_documents(unit.path, unit.start, unit.end, reading)
         return
     with Source(unit.path, unit.container, unit.start, unit.end) as source:
-        if unit.format == "mediawiki":
-            yield from mediawiki.read_pages(source, unit.path, unit.start == 0, reading)
-        else:
-            yield from corpus.read_documents(source, unit.format, unit.path, unit.start == 0, reading)
+        yield from _READERS[unit.format](source, unit.path, unit.start == 0, reading)

@@ -29,7 +29,7 @@ def lean_kernel(function: Callable[..., Any]) -> Any:
     """Compiles `function` as `kernel` does, but without counting references to arrays, so that it cannot make any.
 
     It is for functions that take arrays out of named tuples: each field that is looked at would be counted up and down,
-    at several times the cost of the look. `_nrt` is numba's private name for the counting (seen in numba 0.68).
+    at several times the cost of the look.
     """
     return _compiled(function, _nrt=False)
 

@@ -1,7 +1,7 @@
 """Paragraphs to sentences by Punkt, with the decisions of NLTK's `sent_tokenize`, compiled.
 
-The parameters are NLTK's own (`punkt_tab`); English comes with the package, other languages are taken from where
-`python -m nltk.downloader punkt_tab` puts them. Source: nltk/tokenize/punkt.py; Kiss & Strunk, Computational
+The parameters are NLTK's own (`punkt_tab`). English comes with the package; those of other languages are read from
+where `python -m nltk.downloader punkt_tab` puts them. Source: nltk/tokenize/punkt.py; Kiss & Strunk, Computational
 Linguistics 32 (2006).
 """
 
@@ -19,14 +19,19 @@ from transforms.errors import UnusableInputError
 from transforms.sentences.kernels import punkt
 
 _DATA = Path(__file__).parent / "data"
-_NUMBER = "##number##"
+_LAST_64_BITS = (1 << 64) - 1
+_NUMBER = "##number##"  # the word that stands for every number
 _COLLECTION = "tokenizers/punkt_tab"
 # NLTK 3.6.6 changed the search for the word before a candidate: it starts after ASCII white space only.
 _ASCII_WORDS: dict[CharacterRules, bool] = {"nltk-3.4": False, "nltk-3.10.4": True}
 
 
 class _Parameters(NamedTuple):
-    """Punkt's parameters of a language as its four files hold them."""
+    """Punkt's parameters of a language, as its four files hold them.
+
+    abbreviations, starters: words without their full stop, and words that often start a sentence. collocations: pairs
+    of words with a full stop between them that ends no sentence. contexts: NLTK's orthographic contexts of words, bits.
+    """
 
     abbreviations: frozenset[str]
     starters: frozenset[str]
@@ -35,6 +40,8 @@ class _Parameters(NamedTuple):
 
 
 def _parse_parameters(read: Callable[[str], str]) -> _Parameters:
+    """The parameters in the files whose text `read` gives by name."""
+
     def lines(name: str) -> list[str]:
         return [line for line in read(name).split("\n") if line]
 
@@ -54,8 +61,8 @@ def _parse_parameters(read: Callable[[str], str]) -> _Parameters:
     )
 
 
-def _read(folder: str, name: str) -> str:
-    return (_DATA / folder / name).read_text(encoding="utf-8")
+def _read_bundled(language: str, name: str) -> str:
+    return (_DATA / "punkt_tab" / language / name).read_text(encoding="utf-8")
 
 
 def _read_nltk_data(language: str, name: str) -> str:
@@ -70,7 +77,7 @@ def _parameters(language: str) -> _Parameters:
     if not language.isidentifier():
         raise UnusableInputError(f"--language={language} is not the name of a Punkt language, such as german.")
     if (_DATA / "punkt_tab" / language).is_dir():
-        return _parse_parameters(functools.partial(_read, f"punkt_tab/{language}"))
+        return _parse_parameters(functools.partial(_read_bundled, language))
     try:
         return _parse_parameters(functools.partial(_read_nltk_data, language))
     except LookupError as error:
@@ -82,33 +89,46 @@ def _parameters(language: str) -> _Parameters:
 
 
 def _hash(word: str) -> int:
-    """The kernel's hash of a word (FNV-1a over code points, folded)."""
-    hashed = 14695981039346656037
+    """The kernel's hash of a word: FNV-1a over code points, 64 bits, its upper half folded onto the lower one."""
+    hashed = int(punkt.HASH_START)
     for character in word:
-        hashed = (hashed ^ ord(character)) * 1099511628211 & 0xFFFFFFFFFFFFFFFF
+        hashed = (hashed ^ ord(character)) * int(punkt.HASH_FACTOR) & _LAST_64_BITS
     return hashed ^ hashed >> 32
 
 
-@functools.cache
-def _model(language: str, rules: CharacterRules) -> NDArray[np.int32]:
-    """The model of a language, laid out as transforms/kernels/punkt.py says."""
-    held = _parameters(language)
-    bits: dict[str, int] = {_NUMBER: 0, **held.contexts}
+def _word_bits(parameters: _Parameters) -> dict[str, int]:
+    """All words of the parameters with their bits; the order numbers them."""
+    bits: dict[str, int] = {_NUMBER: 0, **parameters.contexts}
     for words, bit in (
-        (held.abbreviations, punkt.ABBREVIATION),
-        (held.starters, punkt.STARTER),
-        ({first for first, _ in held.collocations}, punkt.COLLOCATES),
-        ({second for _, second in held.collocations}, 0),
+        (parameters.abbreviations, punkt.ABBREVIATION),
+        (parameters.starters, punkt.STARTER),
+        ({first for first, _ in parameters.collocations}, punkt.COLLOCATES),
+        ({second for _, second in parameters.collocations}, 0),
     ):
         for word in sorted(words):
             bits[word] = bits.get(word, 0) | bit
-    numbers = {word: number for number, word in enumerate(bits)}
-    slots = np.full(1 << (2 * len(bits)).bit_length(), -1, np.int32)
-    for word, number in numbers.items():
+    return bits
+
+
+def _hash_table(words: Iterable[str]) -> NDArray[np.int32]:
+    """An open hash table of word numbers, at most half full, with -1 in free slots; its size is a power of two."""
+    words = list(words)
+    slots = np.full(1 << (2 * len(words)).bit_length(), -1, np.int32)
+    for number, word in enumerate(words):
         slot = _hash(word) & slots.size - 1
         while slots[slot] >= 0:
             slot = slot + 1 & slots.size - 1
         slots[slot] = number
+    return slots
+
+
+@functools.cache
+def _model(language: str, rules: CharacterRules) -> NDArray[np.int32]:
+    """The model of a language, int32, laid out as transforms/sentences/kernels/punkt.py says."""
+    parameters = _parameters(language)
+    bits = _word_bits(parameters)
+    numbers = {word: number for number, word in enumerate(bits)}
+    slots = _hash_table(bits)
     lengths = [len(word) for word in bits]
     head = character_tables(rules).copy()
     model = [head]
@@ -121,7 +141,7 @@ def _model(language: str, rules: CharacterRules) -> NDArray[np.int32]:
     append(punkt.STARTS_AT, np.concatenate(([0], np.cumsum(lengths))))
     append(punkt.LETTERS_AT, np.frombuffer("".join(bits).encode("utf-32-le"), np.int32))
     append(punkt.BITS_AT, list(bits.values()))
-    pairs = sorted((numbers[first], numbers[second]) for first, second in held.collocations)
+    pairs = sorted((numbers[first], numbers[second]) for first, second in parameters.collocations)
     append(punkt.COLLOCATIONS_AT, [number for pair in pairs for number in pair])
     head[punkt.SLOTS_MASK] = slots.size - 1
     head[punkt.NUM_COLLOCATIONS] = len(pairs)
@@ -132,7 +152,7 @@ def _model(language: str, rules: CharacterRules) -> NDArray[np.int32]:
 
 
 def _as_array(text: bytes, what: str) -> NDArray[np.uint8]:
-    """The bytes of a text as an array, once they are known to be UTF-8: the kernel trusts its lead bytes."""
+    """The bytes of a text as an array, checked to be UTF-8: the kernel trusts the first bytes of characters."""
     data = np.frombuffer(text, np.uint8)
     at = first_invalid(data, data[: data.size & -8].view(np.uint64))
     if at >= 0:
@@ -144,11 +164,11 @@ class SentenceSplitter:
     """Splits text into sentences as NLTK's `sent_tokenize` does, some twenty times faster.
 
     `language` names a set of Punkt parameters: "english" is bundled, others come from NLTK's data path.
-    `rules` names the version of NLTK whose decisions are made: "nltk-3.10.4" (the default), or "nltk-3.4", which
-    MLPerf's data was made with and which takes curly quotes for parts of words. Each has its Unicode version pinned
-    (15.1 and 11), whatever Python runs.
+    `rules` names the version of NLTK whose decisions are made: "nltk-3.10.4" (the default), or "nltk-3.4", with which
+    MLPerf's data was made and which takes curly quotes for parts of words. Each has a pinned Unicode version (15.1 and
+    11), whatever Python runs.
 
-    A splitter pickles as its two names; the tables are built once in a process (about 0.1 s).
+    A splitter pickles as its two names; a process builds the tables once (about 0.1 s).
     Raises UnusableInputError for a language without parameters.
     """
 
@@ -181,8 +201,8 @@ class SentenceSplitter:
     def split_lines_keeping_blank(self, text: bytes) -> bytes:
         """As `split_lines`, but keeps empty sentences, and writes a blank line for each line of one character.
 
-        That is what MLPerf's do_sentence_segmentation.py writes (before the blank line at its end): empty lines stay,
-        and a last line of one character without newline gives a blank line and its sentence.
+        That is what MLPerf's do_sentence_segmentation.py writes, but for the blank line at its end: empty lines stay,
+        and a last line that is one character without a newline gives a blank line and its sentence.
         """
         return self._split_lines(text, keep_blank=True)
 

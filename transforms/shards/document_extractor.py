@@ -16,7 +16,7 @@ from transforms.errors import UnusableInputError
 from transforms.extraction.template_library import TemplateLibrary
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.corpus import Document, RejectedPage
+from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile

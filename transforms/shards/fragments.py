@@ -20,7 +20,7 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from transforms.inputs.corpus import Document, RejectedPage
+from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import UnitBatch, read_unit

@@ -1,8 +1,8 @@
-"""What is finished already: one small JSON record for each finished piece of work, so that a re-run skips it.
+"""Records of finished pieces of work, one small JSON file each, so that a re-run skips these pieces.
 
-A record lies at `<output>/.maskmill/<kind>/<key>.json`. The key is a fingerprint of everything that the piece
-depends on (its inputs' checksums, the parameters, the format version of the code), so a record that is found
-fits by construction. It is written after the piece's files are complete under their final names.
+A record lies at `<output>/.maskmill/<kind>/<key>.json`. The key is a fingerprint of everything that the piece depends
+on: the checksums of its inputs, the parameters, the format version of the code. So a record under a piece's key is
+always one of this piece. It is written once the piece's files are complete under their final names.
 """
 
 import contextlib
@@ -22,20 +22,25 @@ from transforms.storage.limits import one_shard_at_a_time, refuse_nesting
 
 WORK_DIRECTORY = ".maskmill"
 
-# The versions of what each step writes. Raise one when its output changes for the same inputs and parameters:
-# everything made by the older code is then stale and is rebuilt.
+# The version of each step's output. Raise it when the output changes for the same inputs and parameters: the next run
+# then rebuilds what the older code made.
 FORMAT_VERSIONS: Mapping[str, int] = {
-    "templates": 1, "extract": 2, "duplicates": 1, "clean": 1, "text": 1, "examples": 1, "eval": 1
+    "templates": 1, "extract": 2, "duplicates": 1, "clean": 1, "text": 1, "examples": 1
 }  # fmt: skip
+_FINGERPRINT_DIGITS = 32
 
 
 def fingerprint(*parts: Any) -> str:
-    """A 32-digit hexadecimal fingerprint of values that JSON can hold, dataclasses included."""
-    return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:32]
+    """A 32-digit hexadecimal fingerprint of values that JSON can represent, or dataclasses of such values."""
+    return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
 def canonical_json(value: Any, *, indent: int | None = None) -> str:
-    """JSON with sorted keys: equal values give equal text."""
+    """JSON with sorted keys, so that equal values give equal text.
+
+    Raises:
+      TypeError: a value is neither JSON's, nor a dataclass, nor an array or a scalar of NumPy.
+    """
     return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=indent, default=_plain)
 
 
@@ -48,25 +53,29 @@ def _plain(value: Any) -> Any:
 
 
 def work_path(output: str, kind: str, name: str) -> str:
-    """Where a working file of the build into `output` lies."""
+    """The path of a working file of the build into `output`."""
     return files.join(files.join(files.join(output, WORK_DIRECTORY), kind), name)
 
 
 def write_table(output: str, kind: str, key: str, table: npt.NDArray[Any]) -> None:
-    """Writes the array of a piece, `<key>.npy`."""
+    """Writes the array of a piece, of any shape and dtype, as `<key>.npy`."""
     content = io.BytesIO()
     np.save(content, table)
     files.write_bytes(work_path(output, kind, f"{key}.npy"), content.getvalue())
 
 
 def read_table(output: str, kind: str, key: str) -> npt.NDArray[Any]:
-    """The array that write_table wrote."""
+    """The array that `write_table` has written.
+
+    Raises:
+      UnusableInputError: there is none.
+    """
     table: npt.NDArray[Any] = np.load(io.BytesIO(files.read_bytes(work_path(output, kind, f"{key}.npy"))))
     return table
 
 
 def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
-    """The record of a finished piece, or None where it is not finished."""
+    """The record of a piece; None if the piece is not finished."""
     path = work_path(output, kind, f"{key}.json")
     if not files.exists(path):
         return None
@@ -75,17 +84,17 @@ def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
 
 
 def store(output: str, kind: str, key: str, record: Mapping[str, Any]) -> None:
-    """Marks a piece as finished. Call it after all files of the piece are under their final names."""
+    """Writes a piece's record, which marks it as finished. First all its files must have their final names."""
     files.write_bytes(work_path(output, kind, f"{key}.json"), canonical_json(record, indent=1).encode())
 
 
 def is_intact(path: str, size: int, sha256: str, stored: str | None = None) -> bool:
-    """Whether a file is there with exactly this content.
+    """Whether a file exists and has exactly this content.
 
     Args:
       path: the file.
-      size, sha256: of the content.
-      stored: the object store's own checksum of it, where it is known: then nothing is read but the store's word.
+      size, sha256: of the content, in bytes and in hexadecimal.
+      stored: the object store's own checksum of the content, where it is known; then the file is not read.
     """
     if stored is not None:
         return files.stored_checksum(path) == stored
@@ -93,10 +102,10 @@ def is_intact(path: str, size: int, sha256: str, stored: str | None = None) -> b
 
 
 def renew(output: str, kind: str, key: str) -> None:
-    """Marks a record that was found as used by this run, so that progress counts it."""
+    """Gives the record of a piece that this run does not repeat the current time, so that its progress counts it."""
     path = work_path(output, kind, f"{key}.json")
     if files.is_local(path):
-        with contextlib.suppress(FileNotFoundError):  # another run's closing step may sweep it meanwhile
+        with contextlib.suppress(FileNotFoundError):  # another run's closing step may have swept it
             os.utime(path)
 
 
@@ -114,8 +123,8 @@ def once(
     Args:
       output, kind, key: where the record lies.
       make: makes the piece's files and returns its record.
-      written: name, size and sha256 of each file below `output` that a record stands for. A record is believed only
-        while these are there as it says.
+      written: gives, for a record, the name, size and sha256 of each file below `output` that the piece consists of.
+        A record counts only while all of these files are intact.
 
     Raises:
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.

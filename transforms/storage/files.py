@@ -1,9 +1,8 @@
-"""Files wherever they are: local paths with the standard library, everything else through Beam's filesystems.
+"""Files anywhere: local paths through the standard library, all others through Beam's filesystems.
 
-A finished file appears under its final name only when it is complete. Locally it is written under a temporary
-name that carries a unique attempt id, fsynced and renamed; on an object store the final object is written
-directly, because there an object appears only when its upload is complete. Beam is imported only for paths
-that are not local.
+A file appears under its final name only when it is complete. A local file is written under a temporary name with a
+unique attempt id, fsynced and renamed; an object is written under its final name, because on an object store it appears
+only when its upload is complete. Only paths that are not local import Beam.
 """
 
 import concurrent.futures
@@ -17,7 +16,6 @@ import hashlib
 import io
 import os
 import secrets
-import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
@@ -25,7 +23,10 @@ from transforms.errors import RunFailedError, UnusableInputError
 
 TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
-_DELETERS = 16
+_DELETERS = 16  # threads
+_ATTEMPT_BYTES = 8
+_HTTP_NOT_FOUND = 404
+_HTTP_DENIED = {401, 403}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, order=True)
@@ -37,7 +38,7 @@ class FileInfo:
 
 
 def is_local(path: str) -> bool:
-    """Whether `path` is on this machine's file system, as opposed to gs:// and the like."""
+    """Whether `path` is on this machine's file system, as opposed to gs://, s3:// and so on."""
     return "://" not in path
 
 
@@ -66,28 +67,31 @@ def parent(path: str) -> str:
 
 
 def match(patterns: str | Sequence[str]) -> list[FileInfo]:
-    """Returns the files that comma-separated globs name, each once, in the order given, sorted within a glob.
+    """Returns the files that globs match, each file once: in the order of the globs, sorted within a glob.
+
+    Args:
+      patterns: globs, as a list or separated by commas.
 
     Raises:
-      UnusableInputError: a pattern matches no file.
+      UnusableInputError: a glob matches no file, or there is no glob.
     """
     if isinstance(patterns, str):
         patterns = patterns.split(",")
-    found: dict[str, FileInfo] = {}
+    matched: dict[str, FileInfo] = {}
     for pattern in (p.strip() for p in patterns):
         if not pattern:
             continue
-        files = _match_one(pattern)
-        if not files:
+        matches = _match_one(pattern)
+        if not matches:
             if is_local(pattern) and os.path.isdir(os.path.expanduser(pattern)):
                 raise UnusableInputError(f"{pattern}: this input is a directory; name its files, as in {pattern}/*.")
-            what = "matches no file" if any(c in pattern for c in "*?[") else "does not exist"
-            raise UnusableInputError(f"{pattern}: this input {what}; check the path.")
-        for file in files:
-            found.setdefault(file.path, file)
-    if not found:
+            problem = "matches no file" if any(c in pattern for c in "*?[") else "does not exist"
+            raise UnusableInputError(f"{pattern}: this input {problem}; check the path.")
+        for file in matches:
+            matched.setdefault(file.path, file)
+    if not matched:
         raise UnusableInputError("No input was named: give a path, a glob or a comma list of them.")
-    return list(found.values())
+    return list(matched.values())
 
 
 def _match_one(pattern: str) -> list[FileInfo]:
@@ -118,7 +122,7 @@ def size(path: str) -> int:
 
 
 def open_input(path: str) -> BinaryIO:
-    """Opens a file for reading raw bytes (nothing is unpacked); the object can seek.
+    """Opens a file to read its raw bytes, still packed where they are; the file object can seek.
 
     Raises:
       UnusableInputError: the file cannot be opened.
@@ -136,7 +140,7 @@ def open_input(path: str) -> BinaryIO:
 
 
 def read_bytes(path: str) -> bytes:
-    """The whole content of a (small) file."""
+    """The whole content of a file, which should be small."""
     with open_input(path) as file:
         return file.read()
 
@@ -158,9 +162,9 @@ def sha256_of(path: str) -> str:
 
 
 def stored_checksum(path: str) -> str | None:
-    """Cloud Storage's own checksum of an object (crc32c), had without reading it; None elsewhere, or where it is gone.
+    """The crc32c that Cloud Storage keeps of an object, without reading it; None elsewhere and for a missing object.
 
-    An upload's checksum is compared with it before the upload counts as finished.
+    An upload counts as finished only when this is the checksum of the bytes that were sent.
     """
     if not path.startswith("gs://") or not exists(path):
         return None
@@ -170,7 +174,11 @@ def stored_checksum(path: str) -> str | None:
 
 
 def make_directory(path: str) -> None:
-    """Creates a local directory and its parents; object stores have none."""
+    """Creates a local directory and its parents; object stores have no directories.
+
+    Raises:
+      UnusableInputError: the directory cannot be made.
+    """
     if is_local(path):
         try:
             os.makedirs(path, exist_ok=True)
@@ -179,7 +187,7 @@ def make_directory(path: str) -> None:
 
 
 def list_directory(directory: str, pattern: str = "*") -> list[str]:
-    """Paths of the files in a directory (not below it) whose names fit a glob, sorted."""
+    """The paths of the files in a directory (not below it) whose names match a glob, sorted; [] without directory."""
     if is_local(directory):
         if not os.path.isdir(directory):
             return []
@@ -189,7 +197,7 @@ def list_directory(directory: str, pattern: str = "*") -> list[str]:
 
 
 def delete(paths: Sequence[str]) -> None:
-    """Deletes files; one that is gone already is no error."""
+    """Deletes files, all local or none; a file that does not exist is no error."""
     if not paths:
         return
     if is_local(paths[0]):
@@ -198,24 +206,15 @@ def delete(paths: Sequence[str]) -> None:
                 os.unlink(path)
         return
     systems, _ = _beam()
-    # A look-up and a request for each path: many at once, or thousands of them take minutes.
+    # Each path takes two requests: without threads, thousands of paths would take minutes.
     with _explained(paths[0]), concurrent.futures.ThreadPoolExecutor(_DELETERS) as threads:
         list(threads.map(lambda path: systems.delete([path]), paths))
 
 
-def delete_tree(directory: str) -> None:
-    """Deletes a directory with all below it; one that is gone already is no error."""
-    if is_local(directory):
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(directory)
-        return
-    delete([f.path for f in _match_one(join(directory, "**"))])
-
-
 def delete_abandoned(directory: str) -> None:
-    """Deletes temporary files in a directory whose writer is gone; those being written now stay."""
+    """Deletes the temporary files in a directory whose writers are dead; those of living writers stay."""
     if not is_local(directory):
-        return  # object stores show no unfinished object
+        return  # object stores list no unfinished object
     for path in list_directory(directory, f"*{TEMPORARY_SUFFIX}"):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -223,14 +222,19 @@ def delete_abandoned(directory: str) -> None:
 
 
 class OutputFile:
-    """A file being written: bytes go in, size and sha256 come out once it is finished."""
+    """A file being written.
+
+    Attributes:
+      path: its final name.
+      size: the bytes written so far, after packing.
+    """
 
     def __init__(self, path: str, raw: BinaryIO, *, checksum: bool, packed: bool) -> None:
         self.path = path
         self.size = 0
         self._raw = raw
         self._digest = hashlib.sha256() if checksum else None
-        # mtime=0 and no name: the same content gives the same bytes.
+        # With neither time nor name the same content gives the same bytes.
         self._packer = (
             gzip.GzipFile(filename="", mode="wb", fileobj=cast(Any, _Tee(self)), mtime=0, compresslevel=6)
             if packed
@@ -238,7 +242,7 @@ class OutputFile:
         )
 
     def write(self, block: bytes | bytearray | memoryview) -> None:
-        """Appends bytes (before packing, where the file is packed)."""
+        """Appends bytes, which are packed on the way if the file is."""
         if self._packer is not None:
             self._packer.write(block)
         else:
@@ -251,20 +255,24 @@ class OutputFile:
             self._digest.update(block)
 
     def finish(self) -> None:
-        """Writes what a packer still holds."""
+        """Writes the bytes that the packer still has."""
         if self._packer is not None:
             self._packer.close()
 
     @property
     def sha256(self) -> str:
-        """Of the bytes on disk, in hexadecimal."""
+        """The sha256 of the bytes written so far, after packing, in hexadecimal.
+
+        Raises:
+          ValueError: the file is written without a checksum.
+        """
         if self._digest is None:
             raise ValueError(f"{self.path} is written without a checksum")
         return self._digest.hexdigest()
 
 
 class _Tee:
-    """What gzip writes to: hands its bytes to the output file."""
+    """The file object that gzip writes to: it passes the bytes on to the output file."""
 
     def __init__(self, output: OutputFile) -> None:
         self._output = output
@@ -274,7 +282,7 @@ class _Tee:
         return len(block)
 
     def flush(self) -> None:
-        """gzip flushes when it closes; there is nothing to do."""
+        """Does nothing; gzip calls it when it closes."""
 
 
 @contextlib.contextmanager
@@ -282,13 +290,13 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
     """Writes a file that appears under `path` only when the block ends without an exception.
 
     Args:
-      path: final name, local or not. The directory is made where it is missing.
+      path: final name, local or not. A missing directory is made.
       checksum: whether to compute the sha256 while writing.
-      packed: gzip the content; the same content gives the same bytes.
+      packed: whether to gzip the content; the same content gives the same bytes.
 
     Raises:
-      RunFailedError: the file cannot be written (disk full, or what arrived at an object store is not what was sent).
-      UnusableInputError: there is no such bucket, or access to it is refused.
+      RunFailedError: the file cannot be written: the disk is full, or an object store received other bytes.
+      UnusableInputError: there is no such bucket, or it refuses access.
     """
     if is_local(path):
         with _new_local_file(path, checksum, packed) as output:
@@ -309,7 +317,7 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
 
 
 class _Explaining:
-    """A remote writer whose errors are sentences; those of the code that fills it stay as they are."""
+    """A remote writer that turns its own errors into sentences, but not those of the code that fills it."""
 
     def __init__(self, path: str, raw: Any) -> None:
         self._path = path
@@ -322,7 +330,7 @@ class _Explaining:
 
 
 def _finish_upload(systems: Any, path: str, raw: Any) -> None:
-    """Makes the object visible. google-cloud-storage compares its own crc32c with the store's."""
+    """Ends an upload, which makes the object visible; google-cloud-storage compares its crc32c with the store's."""
     try:
         raw.close()
     except Exception as error:
@@ -337,10 +345,10 @@ def _finish_upload(systems: Any, path: str, raw: Any) -> None:
 def _abandon_upload(raw: Any) -> None:
     """Ends an upload without making its object visible."""
     terminate = getattr(raw, "terminate", None)
-    # A writer that is collected closes itself, and closing is what makes the object visible.
+    # Closing makes the object visible, and the garbage collector would close the writer.
     raw.close = _leave_open
     if terminate is not None:
-        # Where the store cannot be told, it drops the unfinished upload in its own time; what led here is raised.
+        # If this fails, the store drops the unfinished upload by itself later; the caller raises the first error.
         with contextlib.suppress(Exception):
             terminate()
 
@@ -355,7 +363,7 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
     temporary, raw = "", None
     try:
         temporary, raw = _locked_temporary(path)
-        output = OutputFile(path, cast(BinaryIO, _Whole(raw)), checksum=checksum, packed=packed)
+        output = OutputFile(path, cast(BinaryIO, _WholeWriter(raw)), checksum=checksum, packed=packed)
         yield output
         output.finish()
         os.fsync(raw.fileno())
@@ -372,18 +380,18 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
 
 
 def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
-    """A new temporary file beside `path`, locked: the lock says that its writer lives, however that ends."""
+    """Makes a temporary file beside `path`, locked as long as its writer lives; returns its name and the file."""
     while True:
-        temporary = f"{path}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+        temporary = f"{path}.{secrets.token_hex(_ATTEMPT_BYTES)}{TEMPORARY_SUFFIX}"
         raw = io.FileIO(temporary, "x")
         fcntl.flock(raw, fcntl.LOCK_EX)
         if os.fstat(raw.fileno()).st_nlink:
             return temporary, raw
-        raw.close()  # a sweep took it between its creation and its lock
+        raw.close()  # a sweep deleted it before it was locked
 
 
-class _Whole:
-    """A raw file whose write takes everything or raises: an unbuffered write may take only a part."""
+class _WholeWriter:
+    """A raw file whose `write` writes everything or raises: an unbuffered write may write only a part."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
@@ -397,14 +405,14 @@ class _Whole:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Writes a small file whole, atomically."""
+    """Writes a small file, which appears whole or not at all; errors as in `new_file`."""
     with new_file(path, checksum=False) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turns what a remote file system raises into one sentence."""
+    """Turns the errors of a remote file system into sentences."""
     try:
         yield
     except (UnusableInputError, RunFailedError, FileNotFoundError):
@@ -413,9 +421,9 @@ def _explained(path: str) -> Iterator[None]:
         causes = list(_causes(error))
         statuses = {int(code) for code in (_status(cause) for cause in causes) if code is not None}
         text = " ".join(str(getattr(causes[-1], "message", causes[-1])).split()) or type(error).__name__
-        if 404 in statuses:
+        if _HTTP_NOT_FOUND in statuses:
             raise UnusableInputError(f"{path}: there is no such bucket or object.") from error
-        if statuses & {401, 403}:
+        if statuses & _HTTP_DENIED:
             raise UnusableInputError(f"{path}: access is refused; check the credentials ({text}).") from error
         if type(error).__name__ in ("BeamIOError", "ValueError", "ImportError"):
             raise UnusableInputError(f"{path}: {text}") from error
@@ -423,16 +431,16 @@ def _explained(path: str) -> Iterator[None]:
 
 
 def _causes(error: Any) -> Iterator[Any]:
-    """An error, then what Beam wrapped into it: exceptions or bare HTTP statuses, by path."""
+    """An error, then those that Beam has wrapped into it: exceptions or bare HTTP statuses."""
     yield error
     for cause in (getattr(error, "exception_details", None) or {}).values():
         yield from _causes(cause)
 
 
 def _status(cause: Any) -> Any:
-    """The HTTP status that a cause stands for, or None."""
+    """The HTTP status of a cause, or None."""
     code = cause if isinstance(cause, int) else getattr(cause, "code", None)
     if code is None:
-        # google-cloud-storage's uploads raise the answer itself.
+        # google-cloud-storage's uploads raise an error that has the response.
         code = getattr(getattr(cause, "response", None), "status_code", None)
     return code if isinstance(code, int) else None

@@ -1,9 +1,8 @@
-"""manifest.json: what an output directory holds, and from what it was made.
+"""manifest.json: the content of an output directory, and the inputs and parameters that it was made from.
 
-It carries no clock, no host and no attempt, so the same build gives the same manifest wherever it runs.
+It has no time, host or attempt in it, so the same build gives the same manifest wherever it runs.
 """
 
-import dataclasses
 import importlib.metadata
 import json
 import os
@@ -17,51 +16,50 @@ from transforms.storage import completions, files
 MANIFEST = "manifest.json"
 REJECTED = "rejected.jsonl"
 _PARAMETERS = "parameters.json"
+_PACKAGES = ("maskmill", "apache-beam", "numba", "numpy", "nltk")
 
 
 def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> None:
-    """Claims an output directory for a stage with these parameters, or finds that it is claimed for the same.
+    """Claims an output directory for a stage with these parameters, unless an earlier run has.
 
     Raises:
-      UnusableInputError: the directory cannot be written, holds something else, or was made with other parameters.
+      UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
+        parameters.
     """
     if files.is_local(output) and os.path.isdir(output) and not os.access(output, os.W_OK | os.X_OK):
         raise UnusableInputError(f"{output}: this directory is not writable.")
     wanted = json.loads(completions.canonical_json({"stage": stage, "parameters": dict(parameters)}))
     claim = files.join(files.join(output, completions.WORK_DIRECTORY), _PARAMETERS)
     if not files.exists(claim):
-        foreign = [f for f in files.list_directory(output) if not f.endswith(files.TEMPORARY_SUFFIX)]
-        if foreign:
+        other_files = [f for f in files.list_directory(output) if not f.endswith(files.TEMPORARY_SUFFIX)]
+        if other_files:
             raise UnusableInputError(
-                f"{output}: this directory holds other files ({files.base_name(foreign[0])}, …); "
+                f"{output}: this directory holds other files ({files.base_name(other_files[0])}, …); "
                 "name an empty or a new one."
             )
         files.make_directory(output)
         files.write_bytes(claim, completions.canonical_json(wanted, indent=1).encode())
-    found = json.loads(files.read_bytes(claim))
-    if found == wanted:
-        return
-    if found.get("stage") != stage:
-        raise UnusableInputError(f"{output}: this directory belongs to {found.get('stage')!r}; name another one.")
-    changed = [k for k, v in wanted["parameters"].items() if found["parameters"].get(k) != v]
-    changed += [k for k in found["parameters"] if k not in wanted["parameters"]]
-    name = changed[0]
-    raise UnusableInputError(
-        f"{output}: this directory was made with other parameters ({name}={found['parameters'].get(name)!r}, now "
-        f"{wanted['parameters'].get(name)!r}); name another directory or delete this one."
-    )
+    claimed = json.loads(files.read_bytes(claim))
+    if claimed.get("stage") != stage:
+        raise UnusableInputError(f"{output}: this directory belongs to {claimed.get('stage')!r}; name another one.")
+    before, now = claimed["parameters"], wanted["parameters"]
+    for name in [*now, *before]:
+        if before.get(name) != now.get(name):
+            raise UnusableInputError(
+                f"{output}: this directory was made with other parameters ({name}={before.get(name)!r}, now "
+                f"{now.get(name)!r}); name another directory or delete this one."
+            )
 
 
 def versions() -> dict[str, Any]:
-    """The versions of what made the data."""
-    packages = ("maskmill", "apache-beam", "numba", "numpy", "nltk")
-    found = {}
-    for package in packages:
+    """The versions of the software that makes the data: of packages, of Python, and of each step's output."""
+    installed = {}
+    for package in _PACKAGES:
         try:
-            found[package] = importlib.metadata.version(package)
+            installed[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found | {"python": platform.python_version(), "formats": dict(completions.FORMAT_VERSIONS)}
+            installed[package] = "not installed"
+    return installed | {"python": platform.python_version(), "formats": dict(completions.FORMAT_VERSIONS)}
 
 
 def write_manifest(
@@ -74,18 +72,18 @@ def write_manifest(
     counts: Mapping[str, Mapping[str, int]],
     rejected: Iterable[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Writes manifest.json and, where anything was set aside, rejected.jsonl; returns the manifest.
+    """Writes manifest.json and, if any document was rejected, rejected.jsonl; returns the manifest.
 
     Args:
       output: the directory of the shards.
       stage: the stage's name.
       parameters: all options that shaped the data.
-      inputs: of each input its path, bytes and sha256.
-      shards: dataclasses or mappings, one a shard, in order: name, bytes, sha256, counts, inputs.
-      counts: of each step its counts in and out.
-      rejected: what was set aside, each with where and why.
+      inputs: the path, bytes and sha256 of each input.
+      shards: the name, bytes, sha256, counts and inputs of each shard, in order; dataclasses or mappings.
+      counts: the counts in and out of each step.
+      rejected: where each rejected document stands, and the reason.
     """
-    set_aside = [completions.canonical_json(r) for r in rejected]
+    rejected_lines = [completions.canonical_json(document) for document in rejected]
     manifest = {
         "stage": stage,
         "parameters": dict(parameters),
@@ -95,8 +93,8 @@ def write_manifest(
         "shards": list(shards),
     }
     path = files.join(output, REJECTED)
-    if set_aside:
-        files.write_bytes(path, ("\n".join(set_aside) + "\n").encode())
+    if rejected_lines:
+        files.write_bytes(path, ("\n".join(rejected_lines) + "\n").encode())
     elif files.exists(path):
         files.delete([path])
     text = completions.canonical_json(manifest, indent=1)
@@ -119,14 +117,14 @@ def read_manifest(output: str) -> dict[str, Any]:
 
 
 def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records: Mapping[str, Iterable[str]]) -> None:
-    """Deletes what is left over in an output directory once its manifest is written.
+    """Deletes what earlier builds have left in an output directory; call it once the manifest is written.
 
     Args:
       output: the directory.
-      keep: names of the files that belong to the data set.
-      patterns: globs of names that only this stage gives; files that fit one and are not kept are of an older
-        build with another number of shards.
-      records: for each kind of completion record the keys that still fit. Other files of that kind go.
+      keep: the names of the files that belong to the data set.
+      patterns: globs of names that only this stage gives. Other files that match one are of an older build with another
+        number of shards.
+      records: for each kind of completion record, the keys that this build uses. Other files of that kind are deleted.
     """
     kept = set(keep)
     stale = [
@@ -135,20 +133,11 @@ def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records:
         for path in files.list_directory(output, pattern)
         if files.base_name(path) not in kept
     ]
+    folders = {kind: completions.work_path(output, kind, "").rstrip("/") for kind in records}
     for kind, keys in records.items():
-        fitting = set(keys)
-        directory = completions.work_path(output, kind, "")
-        stale += [
-            p for p in files.list_directory(directory.rstrip("/")) if files.base_name(p).split(".")[0] not in fitting
-        ]
-    # The work directory holds folders of their own for each kind; attempts that died leave temporaries in any.
-    folders = [output, *(completions.work_path(output, kind, "").rstrip("/") for kind in records)]
-    stale = [p for p in stale if not p.endswith(files.TEMPORARY_SUFFIX)]
-    files.delete(sorted(set(stale)))
-    for folder in folders:
+        used = set(keys)
+        stale += [p for p in files.list_directory(folders[kind]) if files.base_name(p).split(".")[0] not in used]
+    files.delete(sorted({p for p in stale if not p.endswith(files.TEMPORARY_SUFFIX)}))
+    # Attempts that died may have left temporary files in any of the folders.
+    for folder in (output, *folders.values()):
         files.delete_abandoned(folder)
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    """A dataclass's fields as a plain mapping, one level deep."""
-    return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}

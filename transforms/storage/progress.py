@@ -1,6 +1,6 @@
-"""How much a step has to do and how much of it is done, for whoever watches the build from outside.
+"""How much work a step has and how much of it is done, for a display that watches the build from outside.
 
-A step announces its pieces once it knows them. Its completion records (storage/completions.py) say how many of them
+A step announces its pieces once it knows them. Its completion records (storage/completions.py) tell how many of them
 are finished.
 """
 
@@ -11,37 +11,41 @@ from collections.abc import Iterator
 
 from transforms.storage import completions
 
-_ANNOUNCED = "plan"
+_ANNOUNCED = "plan"  # the kind of the records of announcements
+_CLOCK_SLACK_SECONDS = 1  # a file system may round the times of files down
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Announced:
-    """What a step has to do: its number of pieces, and the bytes that they read."""
+    """The work of a step: its number of pieces, and the bytes that they read."""
 
     pieces: int
     bytes: int
 
 
 def announce(output: str, kind: str, *, pieces: int, size: int) -> None:
-    """Writes down what the step of a kind has to do: so many pieces, which read `size` bytes."""
+    """Records the work of the step of a kind: its number of pieces, which together read `size` bytes."""
     completions.store(output, _ANNOUNCED, kind, {"pieces": pieces, "bytes": size})
 
 
 def announced(output: str, kind: str) -> Announced | None:
-    """What the step of a kind has announced, or None where it has not yet."""
+    """The work that the step of a kind has announced; None before it does."""
     record = completions.load(output, _ANNOUNCED, kind)
     return None if record is None else Announced(pieces=record["pieces"], bytes=record["bytes"])
 
 
 def finished_since(output: str, kind: str, began: float) -> int:
-    """How many pieces of a kind were finished, or found finished, since a moment (seconds of the epoch)."""
+    """How many pieces of a kind were finished, or found finished, since a time in seconds of the epoch.
+
+    Only local outputs are looked at.
+    """
     return sum(1 for _ in _records_since(completions.work_path(output, kind, ""), began))
 
 
 def _records_since(directory: str, began: float) -> Iterator[str]:
     with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
-            # A record can go while we look: the closing step sweeps what no longer fits.
+            # The closing step may delete a record meanwhile.
             with contextlib.suppress(FileNotFoundError):
-                if entry.name.endswith(".json") and entry.stat().st_mtime >= began - 1:
+                if entry.name.endswith(".json") and entry.stat().st_mtime >= began - _CLOCK_SLACK_SECONDS:
                     yield entry.name

@@ -1,8 +1,8 @@
-"""Writes what tokenization needs to know of a Unicode version, as the Python that runs this script has it.
+"""Writes the properties of characters that tokenization needs, as the running Python's version of Unicode has them.
 
     PYTHON make_properties.py unicode-VERSION.tsv.gz
 
-It runs on Python 3.7 (Unicode 11.0.0) and newer, and uses nothing but `unicodedata` and `str.lower`.
+The script runs on Python 3.7 (Unicode 11.0.0) and newer and uses only `unicodedata` and `str.lower`.
 `python -m transforms.tokenization.make_unicode_tables` makes the kernels' tables from its output.
 """
 
@@ -23,7 +23,7 @@ def hexes(text):
 
 
 def case_class(char):
-    # A capital sigma becomes final after a cased letter, over ignored characters: asked of str.lower itself.
+    # str.lower gives a final sigma for a capital one after a cased letter; ignored characters may stand between them.
     alone = (char + "\u03a3").lower()[-1] == "\u03c2"
     after_a = ("A" + char + "\u03a3").lower()[-1] == "\u03c2"
     return "c" if alone else "i" if after_a else ""

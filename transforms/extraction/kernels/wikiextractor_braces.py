@@ -3,19 +3,9 @@
 import numpy as np
 
 from transforms.characters.kernels.characters import ASCII, stripped_end, stripped_start
-from transforms.extraction.kernels.wikiextractor_bytes import (
-    CLOSE_BRACE,
-    COLON,
-    EXCLAMATION,
-    NOTHING_TO_DO,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    PIPE,
-    UPPER_A,
-    UPPER_Z,
-    copy,
-)
+from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, copy
 from transforms.kernels import kernel
+from transforms.kernels.ascii import CLOSE_BRACE, COLON, EXCLAMATION, OPEN_BRACE, OPEN_BRACKET, PIPE, UPPER_A, UPPER_Z
 
 # Columns of spans.
 START = 0

@@ -19,23 +19,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.kernels import kernel
+from transforms.characters.kernels.characters import SPACE, character
+from transforms.kernels import lean_kernel
+from transforms.kernels.ascii import LOWER_CASE, UPPER_A, UPPER_Z
 
 NOTHING_TO_DO = -1
 
 QUOTE_MARK, LESS_MARK, GREATER_MARK = 1, 2, 3
-
-NEWLINE, TAB, BLANK, DELETE = ord("\n"), ord("\t"), ord(" "), 0x7F
-OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET = ord("{"), ord("}"), ord("["), ord("]")
-OPEN_PARENTHESIS, CLOSE_PARENTHESIS = ord("("), ord(")")
-PIPE, COLON, SEMICOLON, COMMA, STOP, APOSTROPHE = ord("|"), ord(":"), ord(";"), ord(","), ord("."), ord("'")
-LESS, GREATER, SLASH, HYPHEN, UNDERSCORE = ord("<"), ord(">"), ord("/"), ord("-"), ord("_")
-AMPERSAND, HASH_SIGN, ASTERISK, PLUS = ord("&"), ord("#"), ord("*"), ord("+")
-EQUALS, EXCLAMATION, QUESTION = ord("="), ord("!"), ord("?")
-ZERO, NINE = ord("0"), ord("9")
-UPPER_A, UPPER_Z, LOWER_A, LOWER_F, LOWER_X, LOWER_Z = ord("A"), ord("Z"), ord("a"), ord("f"), ord("x"), ord("z")
-
-_TO_LOWER = LOWER_A - UPPER_A
 
 
 def packed(names: Iterable[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -45,13 +35,13 @@ def packed(names: Iterable[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]
     return np.frombuffer(b"".join(names), np.uint8).copy(), starts
 
 
-@kernel
+@lean_kernel
 def lower(byte):  # type: ignore[no-untyped-def]
     """A byte, in lower case if it is an ASCII letter."""
-    return byte + _TO_LOWER if UPPER_A <= byte <= UPPER_Z else byte
+    return byte | LOWER_CASE if UPPER_A <= byte <= UPPER_Z else byte
 
 
-@kernel
+@lean_kernel
 def copy(data, start, end, out, written):  # type: ignore[no-untyped-def]
     """Copies bytes `start:end` behind what is written to `out`; returns how many bytes are written then."""
     for at in range(start, end):
@@ -60,7 +50,7 @@ def copy(data, start, end, out, written):  # type: ignore[no-untyped-def]
     return written
 
 
-@kernel
+@lean_kernel
 def letter_at(data, at):  # type: ignore[no-untyped-def]
     """The character at byte `at` as Python's patterns compare it in either case, and its size; 0 for others."""
     byte = data[at]
@@ -76,7 +66,7 @@ def letter_at(data, at):  # type: ignore[no-untyped-def]
     return 0, 1
 
 
-@kernel
+@lean_kernel
 def match(data, at, names, starts, number):  # type: ignore[no-untyped-def]
     """Where the packed name of this number ends that starts at byte `at`, in whatever case; -1 if it is not there."""
     for i in range(starts[number], starts[number + 1]):
@@ -85,5 +75,16 @@ def match(data, at, names, starts, number):  # type: ignore[no-untyped-def]
         letter, size = letter_at(data, at)
         if letter != names[i]:
             return -1
+        at += size
+    return at
+
+
+@lean_kernel
+def skip_space(model, data, at):  # type: ignore[no-untyped-def]
+    """Where the white space ends that starts at byte `at`."""
+    while at < data.size:
+        properties, size = character(model, data, at)
+        if not properties & SPACE:
+            break
         at += size
     return at

@@ -3,31 +3,31 @@
 import numpy as np
 
 from transforms.characters.kernels.characters import ALPHA, ASCII, DIGIT, character, character_before
-from transforms.extraction.kernels.wikiextractor_bytes import (
+from transforms.extraction.kernels.wikiextractor_bytes import copy
+from transforms.kernels import kernel, lean_kernel
+from transforms.kernels.ascii import (
     ASTERISK,
-    BLANK,
     CLOSE_BRACE,
-    CLOSE_PARENTHESIS,
+    CLOSE_PAREN,
     COLON,
     COMMA,
     EQUALS,
     EXCLAMATION,
-    GREATER,
-    HASH_SIGN,
+    GREATER_THAN,
+    HASH,
     HYPHEN,
-    LESS,
+    LESS_THAN,
     NEWLINE,
     OPEN_BRACE,
-    OPEN_PARENTHESIS,
+    OPEN_PAREN,
+    PERIOD,
     PIPE,
     PLUS,
     QUESTION,
     SEMICOLON,
-    STOP,
     TAB,
-    copy,
 )
-from transforms.kernels import kernel
+from transforms.kernels.ascii import SPACE as BLANK
 
 _WORD = ALPHA | DIGIT  # \w
 _MOST_STOPS = 3  # in a row
@@ -45,16 +45,16 @@ def tidy_spaces(data, out):  # type: ignore[no-untyped-def]
         byte = data[at]
         if at == second:
             continue
-        if byte in (LESS, GREATER) and at + 1 < data.size and data[at + 1] == byte:
+        if byte in (LESS_THAN, GREATER_THAN) and at + 1 < data.size and data[at + 1] == byte:
             out[written] = _LATIN_1
             written += 1
-            byte = np.uint8(_LEFT_GUILLEMET if byte == LESS else _RIGHT_GUILLEMET)
+            byte = np.uint8(_LEFT_GUILLEMET if byte == LESS_THAN else _RIGHT_GUILLEMET)
             second = at + 1
         if byte in (BLANK, TAB):
             if written > 0 and out[written - 1] == BLANK:
                 continue
             byte = np.uint8(BLANK)
-        if byte == STOP:
+        if byte == PERIOD:
             stops += 1
             if stops > _MOST_STOPS:
                 continue
@@ -93,7 +93,7 @@ def tidy_lines(model, data, out):  # type: ignore[no-untyped-def]
     return _tidy_commas(out, written)
 
 
-@kernel
+@lean_kernel
 def _tidy_commas(text, size):  # type: ignore[no-untyped-def]
     written = 0
     commas = 0
@@ -105,7 +105,7 @@ def _tidy_commas(text, size):  # type: ignore[no-untyped-def]
                 text[written] = byte
                 written += 1
             continue
-        if commas > 0 and byte == STOP:
+        if commas > 0 and byte == PERIOD:
             written -= 1
         commas = 0
         text[written] = byte
@@ -113,19 +113,19 @@ def _tidy_commas(text, size):  # type: ignore[no-untyped-def]
     return written
 
 
-@kernel
+@lean_kernel
 def _is_left_over(data, start, end):  # type: ignore[no-untyped-def]
     """Whether a line is what a table, a note in brackets, or dropped text leaves behind."""
     if data[start] in (OPEN_BRACE, PIPE) or data[end - 1] == CLOSE_BRACE:
         return True
-    if data[start] == OPEN_PARENTHESIS and data[end - 1] == CLOSE_PARENTHESIS:
+    if data[start] == OPEN_PAREN and data[end - 1] == CLOSE_PAREN:
         return True
-    while start < end and data[start] in (STOP, HYPHEN):
+    while start < end and data[start] in (PERIOD, HYPHEN):
         start += 1
     return start == end
 
 
-@kernel
+@lean_kernel
 def _is_heading(data, start, end):  # type: ignore[no-untyped-def]
     if end - start < 4 or data[start] != EQUALS or data[start + 1] != EQUALS:
         return False
@@ -139,7 +139,7 @@ def _is_heading(data, start, end):  # type: ignore[no-untyped-def]
 _LINE_EMPTY, _LINE_HEADING, _LINE_PLUS, _LINE_INDENTED, _LINE_LIST, _LINE_LEFT_OVER, _LINE_BLANK, _LINE_TEXT = range(8)
 
 
-@kernel
+@lean_kernel
 def _line_kind(data, start, end):  # type: ignore[no-untyped-def]
     """Which of the _LINE_… kinds bytes `start:end`, a line without its newline, are."""
     if start == end:
@@ -151,14 +151,14 @@ def _line_kind(data, start, end):  # type: ignore[no-untyped-def]
         return _LINE_PLUS
     if first == COLON:
         return _LINE_INDENTED
-    if first in (ASTERISK, HASH_SIGN, SEMICOLON):
+    if first in (ASTERISK, HASH, SEMICOLON):
         return _LINE_LIST
     if _is_left_over(data, start, end):
         return _LINE_LEFT_OVER
     return _LINE_BLANK if first == BLANK else _LINE_TEXT
 
 
-@kernel
+@lean_kernel
 def _write_plus_line(data, start, end, out, written):  # type: ignore[no-untyped-def]
     """Writes a line that starts with `++`, without its first and last two characters, as a sentence."""
     start += 2
@@ -169,7 +169,7 @@ def _write_plus_line(data, start, end, out, written):  # type: ignore[no-untyped
         return written
     written = copy(data, start, end, out, written)
     if data[end - 1] not in (EXCLAMATION, QUESTION):
-        out[written] = STOP
+        out[written] = PERIOD
         written += 1
     out[written] = NEWLINE
     return written + 1

@@ -4,27 +4,21 @@ import numpy as np
 
 from transforms.characters.kernels.characters import ASCII, SPACE, character, stripped_end, stripped_start
 from transforms.extraction.kernels.wikiextractor_bytes import (
-    BLANK,
-    CLOSE_BRACKET,
-    COLON,
-    DELETE,
     GREATER_MARK,
     LESS_MARK,
     NOTHING_TO_DO,
-    OPEN_BRACKET,
-    PIPE,
     QUOTE_MARK,
-    SLASH,
-    STOP,
-    TAB,
     copy,
     match,
     packed,
+    skip_space,
 )
-from transforms.kernels import kernel
+from transforms.kernels import kernel, lean_kernel
+from transforms.kernels.ascii import CLOSE_BRACKET, COLON, DELETE, OPEN_BRACKET, PERIOD, PIPE, SLASH, TAB
+from transforms.kernels.ascii import SPACE as BLANK
 
 
-@kernel
+@lean_kernel
 def _find(data, byte, start, end):  # type: ignore[no-untyped-def]
     """The first such byte of `start:end`, or -1."""
     for at in range(start, end):
@@ -33,7 +27,7 @@ def _find(data, byte, start, end):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@lean_kernel
 def _find_last(data, byte, start, end):  # type: ignore[no-untyped-def]
     """The last such byte of `start:end`, or -1."""
     for at in range(end - 1, start - 1, -1):
@@ -46,7 +40,7 @@ def _find_last(data, byte, start, end):  # type: ignore[no-untyped-def]
 _PREFIXES, _PREFIX_STARTS = packed((b"w", b"wiktionary", b"wikt"))
 
 
-@kernel
+@lean_kernel
 def _is_accepted_prefix(data, start, end):  # type: ignore[no-untyped-def]
     """Whether bytes `start:end` are one of _PREFIXES, in lower case."""
     for number in range(_PREFIX_STARTS.size - 1):
@@ -60,7 +54,7 @@ def _is_accepted_prefix(data, start, end):  # type: ignore[no-untyped-def]
     return False
 
 
-@kernel
+@lean_kernel
 def _keeps_link(data, start, end):  # type: ignore[no-untyped-def]
     """Whether a link with this title keeps its label: it is no file, category, or page of another wiki."""
     colon = _find(data, COLON, start, end)
@@ -74,7 +68,7 @@ def _keeps_link(data, start, end):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@lean_kernel
 def _label_pipe(data, start, pipe, end):  # type: ignore[no-untyped-def]
     """The pipe before the label of a link `start:end`: the last one that a nested link follows, else the first one."""
     searched = pipe + 1
@@ -99,7 +93,7 @@ def _label_pipe(data, start, pipe, end):  # type: ignore[no-untyped-def]
     return pipe
 
 
-@kernel
+@lean_kernel
 def _label(model, data, start, end):  # type: ignore[no-untyped-def]
     """The label of the link whose inside is `start:end`: (its start, its end), an empty one if it is dropped."""
     first_pipe = _find(data, PIPE, start, end)
@@ -151,7 +145,7 @@ _SCHEMES, _SCHEME_STARTS = packed(
 )
 
 
-@kernel
+@lean_kernel
 def _is_address_character(model, data, at, end):  # type: ignore[no-untyped-def]
     """Whether the character at byte `at` may be in an address, and its size."""
     if at >= end:
@@ -163,7 +157,7 @@ def _is_address_character(model, data, at, end):  # type: ignore[no-untyped-def]
     return not properties & SPACE, size
 
 
-@kernel
+@lean_kernel
 def _scheme_end(model, data, at, end):  # type: ignore[no-untyped-def]
     """Where the address starts behind a scheme at byte `at`, or -1; it has one character at least."""
     for number in range(_SCHEME_STARTS.size - 1):
@@ -173,14 +167,14 @@ def _scheme_end(model, data, at, end):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@lean_kernel
 def _is_label_byte(byte):  # type: ignore[no-untyped-def]
     return byte not in (OPEN_BRACKET, CLOSE_BRACKET) and (
         byte >= BLANK or byte == TAB or byte in (QUOTE_MARK, LESS_MARK, GREATER_MARK)
     )
 
 
-@kernel
+@lean_kernel
 def _label_end(data, at, end):  # type: ignore[no-untyped-def]
     """Where the label ends that starts at byte `at`: at a bracket; -1 if it does not end well."""
     while at < end and data[at] != CLOSE_BRACKET:
@@ -205,11 +199,11 @@ _IMAGE_ENDINGS, _IMAGE_ENDING_STARTS = packed((b"gif", b"png", b"jpg", b"jpeg"))
 _IMAGE_SCHEMES, _IMAGE_SCHEME_STARTS = packed((b"http://", b"https://"))
 
 
-@kernel
+@lean_kernel
 def _is_image_address(model, data, start, end):  # type: ignore[no-untyped-def]
     """Whether a label is the address of an image, which is dropped."""
     slash = _find_last(data, SLASH, start, end)
-    dot = _find_last(data, STOP, start, end)
+    dot = _find_last(data, PERIOD, start, end)
     if slash < start or dot < slash + 2:
         return False
     good = False
@@ -233,19 +227,14 @@ def _is_image_address(model, data, start, end):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@lean_kernel
 def _label_start(model, data, at):  # type: ignore[no-untyped-def]
     """Where the label starts behind an address, of which byte `at` is one, and white space."""
     is_address, length = _is_address_character(model, data, at, data.size)
     while is_address:
         at += length
         is_address, length = _is_address_character(model, data, at, data.size)
-    while at < data.size:
-        properties, length = character(model, data, at)
-        if not properties & SPACE:
-            break
-        at += length
-    return at
+    return skip_space(model, data, at)
 
 
 @kernel

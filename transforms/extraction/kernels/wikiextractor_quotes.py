@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from transforms.extraction.kernels.wikiextractor_bytes import APOSTROPHE, NEWLINE, NOTHING_TO_DO, QUOTE_MARK, copy
-from transforms.kernels import kernel
+from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, QUOTE_MARK, copy
+from transforms.kernels import kernel, lean_kernel
+from transforms.kernels.ascii import APOSTROPHE, NEWLINE
 
 # Apostrophes in a row.
 _ITALIC, _BOLD, _BOLD_ITALIC = 2, 3, 5
 
 
-@kernel
+@lean_kernel
 def _find_apostrophes(data, start, end, width):  # type: ignore[no-untyped-def]
     """The first `width` apostrophes in a row of bytes `start:end`, or -1."""
     run = 0
@@ -23,7 +24,7 @@ def _find_apostrophes(data, start, end, width):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@lean_kernel
 def _take_quotes(data, start, end, width, out, written, mark):  # type: ignore[no-untyped-def]
     """Takes `width` apostrophes away before and after each quoted text of a line; how many bytes are written then.
 
@@ -46,7 +47,7 @@ def _take_quotes(data, start, end, width, out, written, mark):  # type: ignore[n
         at = second + width
 
 
-@kernel
+@lean_kernel
 def _scan_line(data, start):  # type: ignore[no-untyped-def]
     """Where the line ends that starts at byte `start`, and how many apostrophes stand in a row there at most."""
     end = start
@@ -93,7 +94,7 @@ def replace_quotes(data, out):  # type: ignore[no-untyped-def]
     return _tidy_quotes(out, written) if has_quotes else NOTHING_TO_DO
 
 
-@kernel
+@lean_kernel
 def _has_doubles(text, size):  # type: ignore[no-untyped-def]
     """Whether two quote marks or two apostrophes stand next to each other."""
     at = 1
@@ -102,7 +103,7 @@ def _has_doubles(text, size):  # type: ignore[no-untyped-def]
     return at < size
 
 
-@kernel
+@lean_kernel
 def _merge_marks(text, size):  # type: ignore[no-untyped-def]
     """Makes one mark of two on either side of a text without any, in place; the new size."""
     written = 0
@@ -122,7 +123,7 @@ def _merge_marks(text, size):  # type: ignore[no-untyped-def]
     return written
 
 
-@kernel
+@lean_kernel
 def _drop_apostrophes(text, size, width, mark):  # type: ignore[no-untyped-def]
     """Drops each `width` apostrophes in a row, or puts a QUOTE_MARK in their place, in place; the new size."""
     written = 0
@@ -143,7 +144,7 @@ def _drop_apostrophes(text, size, width, mark):  # type: ignore[no-untyped-def]
     return written
 
 
-@kernel
+@lean_kernel
 def _tidy_quotes(text, size):  # type: ignore[no-untyped-def]
     """Mends what unbalanced quotes leave, in place; the new size."""
     if not _has_doubles(text, size):

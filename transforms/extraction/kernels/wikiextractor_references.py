@@ -4,22 +4,20 @@ import html.entities
 
 import numpy as np
 
-from transforms.extraction.kernels.wikiextractor_bytes import (
+from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, lower, packed
+from transforms.kernels import kernel
+from transforms.kernels.ascii import (
     AMPERSAND,
-    HASH_SIGN,
+    HASH,
     LOWER_A,
     LOWER_F,
     LOWER_X,
     LOWER_Z,
     NINE,
-    NOTHING_TO_DO,
     SEMICOLON,
     UNDERSCORE,
     ZERO,
-    lower,
-    packed,
 )
-from transforms.kernels import kernel
 
 ODD_DIGITS = -2
 _ENTITIES = sorted((name.encode(), code) for name, code in html.entities.name2codepoint.items())
@@ -110,7 +108,7 @@ def resolve_references(data, out):  # type: ignore[no-untyped-def]
         byte = data[at]
         if byte == AMPERSAND:
             first = at + 1
-            numeric = first < size and data[first] == HASH_SIGN
+            numeric = first < size and data[first] == HASH
             first += numeric
             end = first
             while end < size and (LOWER_A <= lower(data[end]) <= LOWER_Z or ZERO <= data[end] <= NINE):

@@ -4,20 +4,9 @@ import numpy as np
 
 from transforms.characters.kernels.characters import ALPHA, ASCII, DIGIT, SPACE, character, character_before
 from transforms.extraction.kernels.wikiextractor_braces import END, START, drop_spans, nested_spans
-from transforms.extraction.kernels.wikiextractor_bytes import (
-    EXCLAMATION,
-    GREATER,
-    HYPHEN,
-    LESS,
-    LOWER_A,
-    NOTHING_TO_DO,
-    SLASH,
-    copy,
-    letter_at,
-    match,
-    packed,
-)
-from transforms.kernels import kernel
+from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, copy, letter_at, match, packed, skip_space
+from transforms.kernels import kernel, lean_kernel
+from transforms.kernels.ascii import EXCLAMATION, GREATER_THAN, HYPHEN, LESS_THAN, LOWER_A, SLASH
 
 _WORD = ALPHA | DIGIT  # \w
 
@@ -45,17 +34,7 @@ for _number, _name in enumerate(_NAMES):
     _NUM_BY_LETTER[_letter] += 1
 
 
-@kernel
-def _skip_space(model, data, at):  # type: ignore[no-untyped-def]
-    while at < data.size:
-        properties, size = character(model, data, at)
-        if not properties & SPACE:
-            break
-        at += size
-    return at
-
-
-@kernel
+@lean_kernel
 def _name_at(model, data, at):  # type: ignore[no-untyped-def]
     """The number of the element whose name is the word at byte `at`, and where the name ends; -1 for no such."""
     if at >= data.size:
@@ -72,7 +51,7 @@ def _name_at(model, data, at):  # type: ignore[no-untyped-def]
     return -1, at
 
 
-@kernel
+@lean_kernel
 def _seek(data, byte, found, at):  # type: ignore[no-untyped-def]
     """The first such byte from `at` on (the text's end if none), `found` being what an earlier search gave."""
     if found < at:
@@ -90,7 +69,7 @@ _SOLIDUS = 3  # the `/` before it, with nothing but white space in between, or -
 _NUM_SEARCHES = 4
 
 
-@kernel
+@lean_kernel
 def _comment_end(data, start, searches):  # type: ignore[no-untyped-def]
     """Where the comment ends whose `<` is byte `start`, or -1 if it is none."""
     size = data.size
@@ -100,13 +79,13 @@ def _comment_end(data, start, searches):  # type: ignore[no-untyped-def]
     at = searches[_COMMENT_CLOSE]
     if at < inside:
         at = inside
-        while at + 2 < size and not (data[at] == HYPHEN and data[at + 1] == HYPHEN and data[at + 2] == GREATER):
+        while at + 2 < size and not (data[at] == HYPHEN and data[at + 1] == HYPHEN and data[at + 2] == GREATER_THAN):
             at += 1
         searches[_COMMENT_CLOSE] = at
     return at + 3 if at + 2 < size else -1
 
 
-@kernel
+@lean_kernel
 def _solidus_before(model, data, greater, searches):  # type: ignore[no-untyped-def]
     """The `/` before the `>` at byte `greater`, with nothing but white space in between, or -1."""
     if searches[_SOLIDUS_OF] != greater:
@@ -121,26 +100,26 @@ def _solidus_before(model, data, greater, searches):  # type: ignore[no-untyped-
     return searches[_SOLIDUS]
 
 
-@kernel
+@lean_kernel
 def _closing_tag_end(model, data, start):  # type: ignore[no-untyped-def]
     """Where the closing tag of a formatting element ends whose `</` is at byte `start`, or -1 if it is none."""
-    number, end = _name_at(model, data, _skip_space(model, data, start + 2))
-    if number >= 0 and _IS_UNWRAPPED[number] and end < data.size and data[end] == GREATER:
+    number, end = _name_at(model, data, skip_space(model, data, start + 2))
+    if number >= 0 and _IS_UNWRAPPED[number] and end < data.size and data[end] == GREATER_THAN:
         return end + 1
     return -1
 
 
-@kernel
+@lean_kernel
 def _opening_tag_end(model, data, start, ends, searches):  # type: ignore[no-untyped-def]
     """Where the tag ends, to be dropped, whose `<` is byte `start`, or -1.
 
     ends: for each element's pattern, where its last match ends; the next one starts behind.
     """
-    first = _skip_space(model, data, start + 1)
+    first = skip_space(model, data, start + 1)
     number, name_end = _name_at(model, data, first)
     if number < 0 or start < ends[number] or not (_IS_SELF_CLOSING[number] or _IS_UNWRAPPED[number]):
         return -1
-    greater = searches[_GREATER_FOUND] = _seek(data, GREATER, searches[_GREATER_FOUND], name_end)
+    greater = searches[_GREATER_FOUND] = _seek(data, GREATER_THAN, searches[_GREATER_FOUND], name_end)
     if greater >= data.size:
         return -1
     if _IS_UNWRAPPED[number]:
@@ -163,7 +142,7 @@ def drop_tags(model, data, out):  # type: ignore[no-untyped-def]
     ends = np.zeros(_NAME_STARTS.size, np.int64)
     searches = np.full(_NUM_SEARCHES, -1, np.int64)
     for start in range(size):
-        if data[start] != LESS:
+        if data[start] != LESS_THAN:
             continue
         following = data[start + 1] if start + 1 < size else 0
         if following == EXCLAMATION:
@@ -185,8 +164,8 @@ def opened_elements(model, data):  # type: ignore[no-untyped-def]
     """Which of the elements to drop are opened in the text: a bit for each."""
     opened = 0
     for at in range(data.size):
-        if data[at] == LESS:
-            number, _end = _name_at(model, data, _skip_space(model, data, at + 1))
+        if data[at] == LESS_THAN:
+            number, _end = _name_at(model, data, skip_space(model, data, at + 1))
             if 0 <= number < NUM_DROPPED:
                 opened |= 1 << number
     return opened
@@ -201,19 +180,19 @@ def drop_element(model, data, number, out):  # type: ignore[no-untyped-def]
     size = data.size
     most = 0
     for at in range(size):
-        most += data[at] == LESS
+        most += data[at] == LESS_THAN
     opens = np.empty((most, 2), np.int64)
     closes = np.empty((most, 2), np.int64)
     num_opens = num_closes = 0
     stop = -1  # the next `>` or `/`
     open_end = 0
     for start in range(size):
-        if data[start] != LESS:
+        if data[start] != LESS_THAN:
             continue
-        at = _skip_space(model, data, start + 1)
+        at = skip_space(model, data, start + 1)
         if at < size and data[at] == SLASH:
-            name, end = _name_at(model, data, _skip_space(model, data, at + 1))
-            if name == number and end < size and data[end] == GREATER:
+            name, end = _name_at(model, data, skip_space(model, data, at + 1))
+            if name == number and end < size and data[end] == GREATER_THAN:
                 closes[num_closes, START] = start
                 closes[num_closes, END] = end + 1
                 num_closes += 1
@@ -222,9 +201,9 @@ def drop_element(model, data, number, out):  # type: ignore[no-untyped-def]
             if name == number:
                 if stop < end:
                     stop = end
-                    while stop < size and data[stop] not in (GREATER, SLASH):
+                    while stop < size and data[stop] not in (GREATER_THAN, SLASH):
                         stop += 1
-                if stop < size and data[stop] == GREATER:
+                if stop < size and data[stop] == GREATER_THAN:
                     opens[num_opens, START] = start
                     opens[num_opens, END] = open_end = stop + 1
                     num_opens += 1

@@ -1,25 +1,28 @@
 """Kernels of a bzip2 decoder that can start at any block.
 
 A bzip2 stream is "BZh" and a digit, blocks, a 48-bit end mark, a 32-bit checksum and padding to a byte. A block
-starts with a 48-bit mark at any bit, holds up to 900,000 bytes (whose runs are coded once more) and knows nothing of
+starts with a 48-bit mark at any bit, holds up to 900,000 bytes, whose runs are coded once more, and does not depend on
 its neighbours; where it ends is known only once its symbols are decoded. The steps, each a kernel:
 
-  find_block      → where the next mark stands
+  find_block      → the bit of the next mark
   decode_symbols  bits of a block → the inverse Burrows-Wheeler transform as a table, uint32[MAX_BLOCK]
   walk            the table → the block's bytes, uint8[MAX_BLOCK], runs still coded
-  expanded_size, expand → plain bytes and their checksum
+  find_counts     these bytes → the places of the counts of runs among them
+  expand          these bytes and places → plain bytes
+  checksum        plain bytes → their CRC-32
 
-Undoing the transform is a chain of dependent loads all over a table of 3.6 MB, so that a plain loop waits for
-the cache at each byte. The table is a permutation, so the chain can be entered anywhere: `walk` marks 128 entries,
-follows eight chains in step from mark to mark, and puts the pieces together in their order afterwards. That
-takes a quarter of the time.
+The inverse transform is a chain of dependent loads from all over a table of 3.6 MB, so a plain loop waits for the cache
+at each byte. The table is a permutation, so the chain can be entered anywhere: `walk` marks 128 entries, follows eight
+chains in step from mark to mark, and then joins the pieces in their order. That takes a quarter of the time.
 
 Layout. `data` is uint8[n] with PADDING zero bytes behind its last true byte, so that a refill may read past the end.
 Bits are counted from the first byte, most significant first. An entry of the table holds a byte of the sorted column in
-bits 0 to 7, walk's mark in bit 8, and from bit 12 on the entry to go to next.
+bits 0 to 7, walk's mark in bit 8, and from bit 12 on the number of the next entry.
 
 Source of the format: J. Seward's bzip2 1.0.8 and the specification by J. Tsai ("BZIP2: Format Specification").
 """
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,26 +32,43 @@ from transforms.kernels import kernel
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
 Table = npt.NDArray[np.uint32]
+Halves = npt.NDArray[np.uint16]
 
-MAX_BLOCK = 900_000
-LANES = 8
-PADDING = 32
-SLACK = 4
+MAX_BLOCK = 900_000  # bytes
+LANES = 8  # chains that `walk` follows at a time
+PADDING = 32  # bytes behind the data
+SLACK = 4  # bytes behind the last column, so that a run's first four can be written whatever its length
+SMALLEST_RUN = 5  # bytes that a run of four or more takes with its count
 
 BLOCK_MAGIC = 0x314159265359
 END_MAGIC = 0x177245385090
 
-# What decode_symbols and next_mark report.
+# What decode_symbols returns.
 OK = 0
 NEED_MORE = 1  # the block goes on behind the data
 DAMAGED = 2
 RANDOMISED = 3  # written by bzip2 0.9.0 or older
 
-_FAST_BITS = 10
-_MAX_LENGTH = 20
-_GROUP = 50
+# Fields of decode_symbols' result.
+BLOCK_END, SIZE, ORIGIN, CHECKSUM = range(4)
+
+# Widths of the fields of a block's head, in bits.
+_MARK_BITS = 48
+_CHECKSUM_BITS = 32
+_ORIGIN_BITS = 24
+_MAP_BITS = 16
+_MAP_TOP = 1 << (_MAP_BITS - 1)
+_N_TABLES_BITS = 3
+_N_SELECTORS_BITS = 15
+_FIRST_LENGTH_BITS = 5
+
+_FAST_BITS = 10  # codes up to this length are decoded by one look-up
+_MAX_LENGTH = 20  # of a code
+_MAX_TABLES = 6
+_MAX_SYMBOLS = 258  # 256 bytes less the front one, two digits of runs, the end
+_GROUP = 50  # symbols that use the same table
 _MAX_SELECTORS = 18_002
-_STARTS = 128
+_STARTS = 128  # pieces of the chain
 _MARK = np.uint32(1 << 8)
 _NEXT = np.uint32(12)
 
@@ -72,15 +92,15 @@ CRC_TABLES = _crc_tables()
 
 
 def words_of(data: Bytes) -> Table:
-    """The whole words of `data`, uint32[n // 4]: bits in their order, so that 32 of them are one load."""
+    """The whole words of `data`, uint32[n // 4], the first byte highest, so that one load gives 32 bits in order."""
     return data[: data.size // 4 * 4].view(">u4").astype(np.uint32)
 
 
 @kernel
 def find_block(data: Bytes, first_bit: int, end_bit: int) -> int:
-    """The first bit in [first_bit, end_bit) at which a block's mark starts, or -1; the mark lies within `data`."""
-    # The second byte of a mark that starts `shift` bits into a byte is the same for all matches of that shift, so
-    # one table look-up a byte rules out almost every position.
+    """The first bit in [first_bit, end_bit) at which a block's mark starts that ends within `data`, or -1."""
+    # A mark that starts at a certain bit of a byte (0 to 7) has a certain value in its second byte. So one look-up in a
+    # table rules out almost every byte.
     shifts_of = np.zeros(256, np.uint8)
     for shift in range(8):
         shifts_of[(BLOCK_MAGIC >> (32 + shift)) & 0xFF] |= np.uint8(1 << shift)
@@ -105,12 +125,27 @@ def find_block(data: Bytes, first_bit: int, end_bit: int) -> int:
 
 @kernel
 def bits_at(words: Table, bit: int, count: int) -> np.int64:
-    """`count` (1 to 48) bits from `bit` on; they may reach into the padding."""
+    """The number in `count` bits (1 to 48) from `bit` on, which may reach into the padding."""
     word = bit >> 5
     shift = np.uint64(bit & 31)
     window = (np.uint64(words[word]) << np.uint64(32)) | np.uint64(words[word + 1])
     window = (window << shift) | (np.uint64(words[word + 2]) >> (np.uint64(32) - shift))
     return np.int64(window >> np.uint64(64 - count))
+
+
+class Codes(NamedTuple):
+    """The Huffman codes of a block, a row for each of its tables.
+
+    fast: uint16[MAX_TABLES, 2**_FAST_BITS], for the next bits symbol * 32 + length, or 0 where the code is longer.
+    limits: int64[MAX_TABLES, _MAX_LENGTH + 2], the first code behind those of a length, aligned to _MAX_LENGTH bits.
+    offsets: the same shape, where a length's symbols start in `symbols`, less the first code of the length.
+    symbols: uint16[MAX_TABLES, _MAX_SYMBOLS], in the order of their codes.
+    """
+
+    fast: Halves
+    limits: Integers
+    offsets: Integers
+    symbols: Halves
 
 
 @kernel
@@ -120,212 +155,321 @@ def decode_symbols(words: Table, end: int, start: int, last_column: Bytes, table
     Args:
       words: uint32[n + PADDING], the data.
       end: number of bits in the data.
-      start: bit of the mark, which is not looked at again.
+      start: bit of the mark; the mark itself is not read again.
       last_column: uint8[MAX_BLOCK + SLACK], scratch: the last column of the transform.
-      table: uint32[MAX_BLOCK], filled with the table of the inverse transform.
-      result: int64[4], filled with: the bit behind the block, the number of bytes, the entry to start at, the checksum.
+      table: uint32[MAX_BLOCK], receives the table of the inverse transform.
+      result: int64[4], receives the bit behind the block, the number of bytes, the entry to start at, the checksum.
 
     Returns: OK, NEED_MORE, DAMAGED or RANDOMISED.
     """
-    bit = start + 48
-    if bit + 32 + 1 + 24 + 16 > end:
+    bit = start + _MARK_BITS
+    if bit + _CHECKSUM_BITS + 1 + _ORIGIN_BITS + _MAP_BITS > end:
         return NEED_MORE
-    result[3] = bits_at(words, bit, 32)
-    if bits_at(words, bit + 32, 1):
+    result[CHECKSUM] = bits_at(words, bit, _CHECKSUM_BITS)
+    bit += _CHECKSUM_BITS
+    if bits_at(words, bit, 1):
         return RANDOMISED
-    origin = bits_at(words, bit + 33, 24)
-    bit += 57
+    origin = bits_at(words, bit + 1, _ORIGIN_BITS)
+    bit += 1 + _ORIGIN_BITS
 
-    # The bytes that occur.
-    order = np.zeros(256, np.uint8)
-    n_used = 0
-    rows = bits_at(words, bit, 16)
-    bit += 16
-    for row in range(16):
-        if rows & (0x8000 >> row):
-            if bit + 16 > end:
-                return NEED_MORE
-            columns = bits_at(words, bit, 16)
-            bit += 16
-            for column in range(16):
-                if columns & (0x8000 >> column):
-                    order[n_used] = np.uint8(row * 16 + column)
-                    n_used += 1
-    if n_used == 0:
-        return DAMAGED
-    n_symbols = n_used + 2
-
-    # Which table each group of 50 symbols uses.
-    if bit + 18 > end:
-        return NEED_MORE
-    n_tables = bits_at(words, bit, 3)
-    n_selectors = bits_at(words, bit + 3, 15)
-    bit += 18
-    if n_tables < 2 or n_tables > 6 or n_selectors < 1:
-        return DAMAGED
+    recent = np.zeros(256, np.uint8)
+    status, bit, n_used = _read_used_bytes(words, end, bit, recent)
+    if status != OK:
+        return status
     selectors = np.zeros(_MAX_SELECTORS, np.uint8)
-    recent = np.arange(6).astype(np.uint8)
+    status, bit, n_tables, n_selectors = _read_selectors(words, end, bit, selectors)
+    if status != OK:
+        return status
+    codes = Codes(
+        np.zeros((_MAX_TABLES, 1 << _FAST_BITS), np.uint16),
+        np.zeros((_MAX_TABLES, _MAX_LENGTH + 2), np.int64),
+        np.zeros((_MAX_TABLES, _MAX_LENGTH + 2), np.int64),
+        np.zeros((_MAX_TABLES, _MAX_SYMBOLS), np.uint16),
+    )
+    lengths = np.zeros(n_used + 2, np.int64)
+    for t in range(n_tables):
+        status, bit = _read_lengths(words, end, bit, lengths)
+        if status != OK:
+            return status
+        if not _make_codes(codes, t, lengths):
+            return DAMAGED
+    counts = np.zeros(256, np.int64)
+    status, bit, n = _decode_moves(words, end, bit, codes, selectors[:n_selectors], recent, n_used, last_column, counts)
+    if status != OK:
+        return status
+    if origin >= n:
+        return DAMAGED
+    result[BLOCK_END] = bit
+    result[SIZE] = n
+    result[ORIGIN] = origin
+    _invert(last_column, n, counts, table)
+    return OK
+
+
+@kernel
+def _read_used_bytes(words: Table, end: int, bit: int, used: Bytes) -> tuple[int, int, int]:
+    """Reads the map of the bytes that occur: a bit for each row of 16, then a bit for each byte of those rows.
+
+    Returns: the status, the bit behind the map, and the number of bytes, which are then in `used` in their order.
+    """
+    n_used = 0
+    rows = bits_at(words, bit, _MAP_BITS)
+    bit += _MAP_BITS
+    for row in range(_MAP_BITS):
+        if rows & (_MAP_TOP >> row):
+            if bit + _MAP_BITS > end:
+                return NEED_MORE, bit, n_used
+            columns = bits_at(words, bit, _MAP_BITS)
+            bit += _MAP_BITS
+            for column in range(_MAP_BITS):
+                if columns & (_MAP_TOP >> column):
+                    used[n_used] = np.uint8(row * _MAP_BITS + column)
+                    n_used += 1
+    return OK if n_used else DAMAGED, bit, n_used
+
+
+@kernel
+def _read_selectors(words: Table, end: int, bit: int, selectors: Bytes) -> tuple[int, int, int, int]:
+    """Reads which table each group of symbols uses: ranks in a list of tables, the most recent one first, in unary.
+
+    Returns: the status, the bit behind the selectors, the number of tables, and the number of `selectors` filled.
+    """
+    if bit + _N_TABLES_BITS + _N_SELECTORS_BITS > end:
+        return NEED_MORE, bit, 0, 0
+    n_tables = bits_at(words, bit, _N_TABLES_BITS)
+    n_selectors = bits_at(words, bit + _N_TABLES_BITS, _N_SELECTORS_BITS)
+    bit += _N_TABLES_BITS + _N_SELECTORS_BITS
+    if n_tables < 2 or n_tables > _MAX_TABLES or n_selectors < 1:
+        return DAMAGED, bit, 0, 0
+    recent = np.arange(_MAX_TABLES).astype(np.uint8)
     for i in range(n_selectors):
-        if bit + 6 > end:
-            return NEED_MORE
-        k = 0
+        if bit + _MAX_TABLES > end:
+            return NEED_MORE, bit, 0, 0
+        rank = 0
         while bits_at(words, bit, 1):
             bit += 1
-            k += 1
-            if k >= n_tables:
-                return DAMAGED
+            rank += 1
+            if rank >= n_tables:
+                return DAMAGED, bit, 0, 0
         bit += 1
-        chosen = recent[k]
-        while k > 0:
-            recent[k] = recent[k - 1]
-            k -= 1
-        recent[0] = chosen
-        # Some writers announce more selectors than a block can need; bzip2 1.0.8 ignores those too.
+        selected = recent[rank]
+        while rank > 0:
+            recent[rank] = recent[rank - 1]
+            rank -= 1
+        recent[0] = selected
+        # Some writers announce more selectors than a block can need; bzip2 1.0.8 ignores them too.
         if i < _MAX_SELECTORS:
-            selectors[i] = chosen
-    n_selectors = min(n_selectors, _MAX_SELECTORS)
+            selectors[i] = selected
+    return OK, bit, n_tables, min(n_selectors, _MAX_SELECTORS)
 
-    # Canonical Huffman codes: `fast` maps the next bits to symbol * 32 + length, 0 where the code is longer.
-    fast = np.zeros((6, 1 << _FAST_BITS), np.uint16)
-    limits = np.zeros((6, _MAX_LENGTH + 2), np.int64)  # first code behind those of a length, aligned to 20 bits
-    offsets = np.zeros((6, _MAX_LENGTH + 2), np.int64)  # of `sorted_symbols`, less the first code of the length
-    sorted_symbols = np.zeros((6, 258), np.uint16)
-    lengths = np.zeros(258, np.int64)
-    for t in range(n_tables):
-        if bit + 5 > end:
-            return NEED_MORE
-        length = bits_at(words, bit, 5)
-        bit += 5
-        for s in range(n_symbols):
-            while True:
-                if length < 1 or length > _MAX_LENGTH:
-                    return DAMAGED
-                if bit + 2 > end:
-                    return NEED_MORE
-                if not bits_at(words, bit, 1):
-                    bit += 1
-                    break
-                length += 1 - 2 * bits_at(words, bit + 1, 1)
-                bit += 2
-            lengths[s] = length
-        code = 0
-        placed = 0
-        for length in range(1, _MAX_LENGTH + 1):
-            offsets[t, length] = placed - code
-            for s in range(n_symbols):
-                if lengths[s] == length:
-                    if code >> length:
-                        return DAMAGED
-                    sorted_symbols[t, placed] = s
-                    placed += 1
-                    if length <= _FAST_BITS:
-                        first = code << (_FAST_BITS - length)
-                        fast[t, first : first + (1 << (_FAST_BITS - length))] = s * 32 + length
-                    code += 1
-            limits[t, length] = code << (_MAX_LENGTH - length)
-            code <<= 1
 
-    # The symbols. `buffer` holds `held` bits at its top; a refill of 32 bits is one load. The list of recent bytes is
-    # kept in two registers, `low` and `high`, for its first 16 places, most recent lowest, and in `order` from there
-    # on: moving a byte to its front then takes no loop for nine out of ten bytes.
+@kernel
+def _read_lengths(words: Table, end: int, bit: int, lengths: Integers) -> tuple[int, int]:
+    """Reads the code lengths of one table, each as its difference from the one before; returns the status and the bit
+    behind them."""
+    if bit + _FIRST_LENGTH_BITS > end:
+        return NEED_MORE, bit
+    length = bits_at(words, bit, _FIRST_LENGTH_BITS)
+    bit += _FIRST_LENGTH_BITS
+    for symbol in range(lengths.size):
+        while True:
+            if length < 1 or length > _MAX_LENGTH:
+                return DAMAGED, bit
+            if bit + 2 > end:
+                return NEED_MORE, bit
+            if not bits_at(words, bit, 1):
+                bit += 1
+                break
+            length += 1 - 2 * bits_at(words, bit + 1, 1)
+            bit += 2
+        lengths[symbol] = length
+    return OK, bit
+
+
+@kernel
+def _make_codes(codes: Codes, t: int, lengths: Integers) -> bool:
+    """Makes the canonical Huffman codes of table `t`; False where there are more codes than their lengths allow."""
+    code = 0
+    placed = 0
+    for length in range(1, _MAX_LENGTH + 1):
+        codes.offsets[t, length] = placed - code
+        for symbol in range(lengths.size):
+            if lengths[symbol] == length:
+                if code >> length:
+                    return False
+                codes.symbols[t, placed] = symbol
+                placed += 1
+                if length <= _FAST_BITS:
+                    first = code << (_FAST_BITS - length)
+                    codes.fast[t, first : first + (1 << (_FAST_BITS - length))] = symbol * 32 + length
+                code += 1
+        codes.limits[t, length] = code << (_MAX_LENGTH - length)
+        code <<= 1
+    return True
+
+
+@kernel
+def _decode_moves(
+    words: Table,
+    end: int,
+    bit: int,
+    codes: Codes,
+    selectors: Bytes,
+    recent: Bytes,
+    n_used: int,
+    last_column: Bytes,
+    counts: Integers,
+) -> tuple[int, int, np.int64]:
+    """Decodes the symbols, each the rank of a byte in the list of recent bytes, or a digit of a run's length.
+
+    Args:
+      recent: uint8[256], the bytes that occur; changed.
+      last_column: receives the bytes.
+      counts: int64[256], receives how often each byte occurs.
+
+    Returns: the status, the bit behind the symbols, and the number of bytes.
+    """
+    # `buffer` holds `held` bits at its top; a refill of 32 bits is one load. Two registers, `low` and `high`, hold the
+    # first 16 recent bytes, the most recent one lowest, and `recent` the others: moving a byte to the front then takes
+    # no loop for nine out of ten bytes.
     low = np.uint64(0)
     high = np.uint64(0)
     for k in range(8):
-        low |= np.uint64(order[k]) << np.uint64(8 * k)
-        high |= np.uint64(order[8 + k]) << np.uint64(8 * k)
-    counts = np.zeros(256, np.int64)
+        low |= np.uint64(recent[k]) << np.uint64(8 * k)
+        high |= np.uint64(recent[8 + k]) << np.uint64(8 * k)
     word = bit >> 5
     buffer = ((np.uint64(words[word]) << np.uint64(32)) | np.uint64(words[word + 1])) << np.uint64(bit & 31)
     held = np.int64(64 - (bit & 31))
     word += 2
-    n_words = words.size
     n = np.int64(0)
     weight = np.int64(1)
     group = 0
     table_now = np.int64(0)
-    left = 0
+    left_in_group = 0
     end_symbol = n_used + 1
     while True:
-        if left == 0:
-            if group >= n_selectors:
-                return DAMAGED if word * 32 - held <= end else NEED_MORE
+        if left_in_group == 0:
+            if group >= selectors.size:
+                return _damaged_unless_cut_off(word * 32 - held, end), bit, n
             table_now = np.int64(selectors[group])
             group += 1
-            left = _GROUP
-        left -= 1
+            left_in_group = _GROUP
+        left_in_group -= 1
         if held < 32:
-            if word >= n_words:
-                return NEED_MORE
+            if word >= words.size:
+                return NEED_MORE, bit, n
             buffer |= np.uint64(words[word]) << np.uint64(32 - held)
             word += 1
             held += 32
-        entry = np.int64(fast[table_now, np.int64(buffer >> np.uint64(64 - _FAST_BITS))])
-        if entry:
-            used = entry & 31
-            symbol = entry >> 5
-        else:
-            top = np.int64(buffer >> np.uint64(64 - _MAX_LENGTH))
-            used = np.int64(_FAST_BITS + 1)
-            while used <= _MAX_LENGTH and top >= limits[table_now, used]:
-                used += 1
-            if used > _MAX_LENGTH:
-                return DAMAGED if word * 32 - held <= end else NEED_MORE
-            symbol = np.int64(sorted_symbols[table_now, (top >> (_MAX_LENGTH - used)) + offsets[table_now, used]])
-        buffer <<= np.uint64(used)
-        held -= used
+        entry = np.int64(codes.fast[table_now, np.int64(buffer >> np.uint64(64 - _FAST_BITS))])
+        if entry == 0:
+            entry = _look_up_long_code(codes, table_now, np.int64(buffer >> np.uint64(64 - _MAX_LENGTH)))
+            if entry < 0:
+                return _damaged_unless_cut_off(word * 32 - held, end), bit, n
+        length = entry & 31
+        symbol = entry >> 5
+        buffer <<= np.uint64(length)
+        held -= length
         if symbol == end_symbol:
             break
-        # Which branch the next symbol takes cannot be foreseen, so the loop has few: a run is the byte in front, moved
-        # to the front, some times over. Runs are counted in bijective base 2: RUNA adds the weight, RUNB twice that.
+        # The processor cannot predict the kind of the next symbol, so the loop has few branches: a run is the front
+        # byte, moved to the front, several times. Runs are counted in bijective base 2: RUNA (symbol 0) adds the
+        # weight, RUNB (symbol 1) twice the weight.
         is_run = np.int64(symbol <= 1)
         times = (weight << symbol) * is_run + (1 - is_run)
         weight = (weight << 1) * is_run + (1 - is_run)
         if n + times > MAX_BLOCK:
-            return DAMAGED if word * 32 - held <= end else NEED_MORE
+            return _damaged_unless_cut_off(word * 32 - held, end), bit, n
         rank = symbol - 1 + np.int64(symbol == 0)
-        if rank < 16:
-            in_high = np.uint64(0) - np.uint64(rank >> 3)  # all ones or all zeros
-            half = (high & in_high) | (low & ~in_high)
-            place = np.uint64(8 * (rank & 7))
-            below = (np.uint64(1) << place) - np.uint64(1)
-            byte_in_front = (half >> place) & np.uint64(0xFF)
-            half = (half & ~((below << np.uint64(8)) | np.uint64(0xFF))) | ((half & below) << np.uint64(8))
-            high = ((half | (low >> np.uint64(56))) & in_high) | (high & ~in_high)
-            low = ((low << np.uint64(8)) & in_high) | (half & ~in_high) | byte_in_front
-        else:
-            byte_in_front = np.uint64(order[rank])
-            while rank > 16:
-                order[rank] = order[rank - 1]
-                rank -= 1
-            order[16] = np.uint8(high >> np.uint64(56))
-            high = (high << np.uint64(8)) | (low >> np.uint64(56))
-            low = (low << np.uint64(8)) | byte_in_front
-        counts[byte_in_front] += times
-        last_column[n] = byte_in_front
-        last_column[n + 1] = byte_in_front
-        last_column[n + 2] = byte_in_front
-        last_column[n + 3] = byte_in_front
-        for i in range(n + 4, n + times):
-            last_column[i] = byte_in_front
+        front, low, high = _move_to_front(recent, rank, low, high)
+        counts[front] += times
+        last_column[n] = front
+        last_column[n + 1] = front
+        last_column[n + 2] = front
+        last_column[n + 3] = front
+        for i in range(n + SLACK, n + times):
+            last_column[i] = front
         n += times
     behind = word * 32 - held
-    if behind > end:
-        return NEED_MORE
-    if origin >= n:
-        return DAMAGED
-    result[0] = behind
-    result[1] = n
+    return OK if behind <= end else NEED_MORE, int(behind), n
 
+
+@kernel
+def _damaged_unless_cut_off(bit: int, end: int) -> int:
+    """What impossible symbols mean that were read up to `bit`: past the end of the data they were only padding."""
+    return DAMAGED if bit <= end else NEED_MORE
+
+
+@kernel
+def _look_up_long_code(codes: Codes, t: int, top: int) -> np.int64:
+    """symbol * 32 + length of the code of more than _FAST_BITS bits that starts `top` (_MAX_LENGTH bits), or -1."""
+    length = np.int64(_FAST_BITS + 1)
+    while length <= _MAX_LENGTH and top >= codes.limits[t, length]:
+        length += 1
+    if length > _MAX_LENGTH:
+        return np.int64(-1)
+    symbol = np.int64(codes.symbols[t, (top >> (_MAX_LENGTH - length)) + codes.offsets[t, length]])
+    return symbol * 32 + length
+
+
+@kernel
+def _move_to_front(recent: Bytes, rank: int, low: np.uint64, high: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Moves the recent byte of a rank to the front; returns it, and `low` and `high` then (see _decode_moves)."""
+    if rank < 16:
+        in_high = np.uint64(0) - np.uint64(rank >> 3)  # all ones or all zeros
+        half = (high & in_high) | (low & ~in_high)
+        place = np.uint64(8 * (rank & 7))
+        below = (np.uint64(1) << place) - np.uint64(1)
+        front = (half >> place) & np.uint64(0xFF)
+        half = (half & ~((below << np.uint64(8)) | np.uint64(0xFF))) | ((half & below) << np.uint64(8))
+        high = ((half | (low >> np.uint64(56))) & in_high) | (high & ~in_high)
+        low = ((low << np.uint64(8)) & in_high) | (half & ~in_high) | front
+        return front, low, high
+    front = np.uint64(recent[rank])
+    while rank > 16:
+        recent[rank] = recent[rank - 1]
+        rank -= 1
+    recent[16] = np.uint8(high >> np.uint64(56))
+    return front, (low << np.uint64(8)) | front, (high << np.uint64(8)) | (low >> np.uint64(56))
+
+
+@kernel
+def _invert(last_column: Bytes, n: int, counts: Integers, table: Table) -> None:
+    """Makes the table of the inverse transform; `counts` become the places behind each byte's entries."""
     total = 0
     for value in range(256):
         total += counts[value]
         counts[value] = total - counts[value]
     for i in range(n):
-        byte_there = np.int64(last_column[i])
-        table[counts[byte_there]] = np.uint32((i << 12) | byte_there)
-        counts[byte_there] += 1
-    result[2] = origin
-    return OK
+        byte = np.int64(last_column[i])
+        table[counts[byte]] = np.uint32((i << 12) | byte)
+        counts[byte] += 1
+
+
+class Pieces(NamedTuple):
+    """The pieces of the chain that `walk` follows, int64[_STARTS] each: where a mark starts one, another mark ends it.
+
+    start: the entry that piece k starts at. lane, begin, length: it lies at lanes[lane[k], begin[k] : begin[k] +
+    length[k]]. follows: the number of the piece behind it.
+    """
+
+    start: Integers
+    lane: Integers
+    begin: Integers
+    length: Integers
+    follows: Integers
+
+
+class Lanes(NamedTuple):
+    """What each lane does, int64[LANES] each.
+
+    piece: the number of the piece that it walks; -1 where it walks none. place: the entry that it comes to next.
+    filled: how many bytes it has walked.
+    """
+
+    piece: Integers
+    place: Integers
+    filled: Integers
 
 
 @kernel
@@ -333,79 +477,97 @@ def walk(table: Table, n: int, first: int, lanes: Bytes, raw: Bytes) -> None:
     """Undoes the transform of one block.
 
     Args:
-      table: uint32[MAX_BLOCK], as decode_symbols fills it; marks are added.
+      table: uint32[MAX_BLOCK], as decode_symbols fills it; receives marks.
       n: the number of bytes.
       first: the entry to start at.
-      lanes: uint8[LANES, MAX_BLOCK], scratch: what each lane has walked, piece behind piece.
-      raw: uint8[MAX_BLOCK], filled with the block's bytes.
+      lanes: uint8[LANES, MAX_BLOCK], scratch: the bytes that each lane walks, one piece behind the other.
+      raw: uint8[MAX_BLOCK], receives the block's bytes.
     """
-    # Piece k starts at entry starts[k]; it lies at lanes[lane_of[k], begin[k] : begin[k] + length[k]]
-    # and piece follows[k] comes after it.
-    starts = np.zeros(_STARTS, np.int64)
-    lane_of = np.zeros(_STARTS, np.int64)
-    begin = np.zeros(_STARTS, np.int64)
-    length = np.zeros(_STARTS, np.int64)
-    follows = np.zeros(_STARTS, np.int64)
-    starts[0] = first
+    pieces = Pieces(
+        np.zeros(_STARTS, np.int64),
+        np.zeros(_STARTS, np.int64),
+        np.zeros(_STARTS, np.int64),
+        np.zeros(_STARTS, np.int64),
+        np.zeros(_STARTS, np.int64),
+    )
+    n_pieces = _mark_starts(table, n, first, pieces)
+    state = Lanes(np.full(LANES, -1, np.int64), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64))
+    n_begun = 0
+    while True:
+        n_busy = 0
+        for lane in range(LANES):
+            if state.piece[lane] < 0 and n_begun < n_pieces:
+                _begin_piece(table, pieces, n_begun, state, lane, lanes)
+                n_begun += 1
+            if state.piece[lane] >= 0:
+                n_busy += 1
+        if n_busy < LANES:
+            break
+        _walk_in_step(table, state.place, state.filled, lanes)
+        for lane in range(LANES):
+            if table[state.place[lane]] & _MARK:
+                _end_piece(pieces, n_pieces, state, lane)
+    # Fewer pieces are left than lanes: walk each to its end.
+    for lane in range(LANES):
+        if state.piece[lane] < 0:
+            continue
+        entry = table[state.place[lane]]
+        while not entry & _MARK:
+            lanes[lane, state.filled[lane]] = np.uint8(entry)
+            state.filled[lane] += 1
+            state.place[lane] = np.int64(entry >> _NEXT)
+            entry = table[state.place[lane]]
+        _end_piece(pieces, n_pieces, state, lane)
+    _join_pieces(pieces, lanes, n, raw)
+
+
+@kernel
+def _mark_starts(table: Table, n: int, first: int, pieces: Pieces) -> int:
+    """Marks the first entry and others at even distances as starts of pieces; returns how many there are."""
+    pieces.start[0] = first
     table[first] |= _MARK
-    n_starts = 1
+    n_pieces = 1
     for k in range(1, _STARTS):
         entry = k * n // _STARTS
         if not table[entry] & _MARK:
             table[entry] |= _MARK
-            starts[n_starts] = entry
-            n_starts += 1
+            pieces.start[n_pieces] = entry
+            n_pieces += 1
+    return n_pieces
 
-    piece = np.full(LANES, -1, np.int64)
-    place = np.zeros(LANES, np.int64)
-    filled = np.zeros(LANES, np.int64)
-    taken = 0
-    while True:
-        all_busy = True
-        for lane in range(LANES):
-            if piece[lane] < 0:
-                if taken == n_starts:
-                    all_busy = False
-                    continue
-                piece[lane] = taken
-                lane_of[taken] = lane
-                begin[taken] = filled[lane]
-                entry = table[starts[taken]]
-                lanes[lane, filled[lane]] = np.uint8(entry)
-                filled[lane] += 1
-                place[lane] = np.int64(entry >> _NEXT)
-                taken += 1
-        if not all_busy:
-            break
-        _walk_in_step(table, place, filled, lanes)
-        for lane in range(LANES):
-            if table[place[lane]] & _MARK:
-                _end_piece(starts, n_starts, piece, place, filled, begin, length, follows, lane)
-    # Fewer pieces are left than lanes: each is walked to its end.
-    for lane in range(LANES):
-        if piece[lane] < 0:
-            continue
-        entry = table[place[lane]]
-        while not entry & _MARK:
-            lanes[lane, filled[lane]] = np.uint8(entry)
-            filled[lane] += 1
-            place[lane] = np.int64(entry >> _NEXT)
-            entry = table[place[lane]]
-        _end_piece(starts, n_starts, piece, place, filled, begin, length, follows, lane)
 
-    # A block that repeats itself has a permutation of several cycles: the first one is then gone round again.
+@kernel
+def _begin_piece(table: Table, pieces: Pieces, piece: int, state: Lanes, lane: int, lanes: Bytes) -> None:
+    """Lets a lane walk the first entry of a piece, the marked one."""
+    state.piece[lane] = piece
+    pieces.lane[piece] = lane
+    pieces.begin[piece] = state.filled[lane]
+    entry = table[pieces.start[piece]]
+    lanes[lane, state.filled[lane]] = np.uint8(entry)
+    state.filled[lane] += 1
+    state.place[lane] = np.int64(entry >> _NEXT)
+
+
+@kernel
+def _join_pieces(pieces: Pieces, lanes: Bytes, n: int, raw: Bytes) -> None:
+    """Copies the pieces in their order to raw[:n]."""
     size = 0
-    k = 0
+    piece = 0
+    # In a block that repeats itself the permutation has several cycles: then the first one is copied several times.
     while size < n:
-        part = min(length[k], n - size)
-        raw[size : size + part] = lanes[lane_of[k], begin[k] : begin[k] + part]
+        part = min(pieces.length[piece], n - size)
+        begin = pieces.begin[piece]
+        raw[size : size + part] = lanes[pieces.lane[piece], begin : begin + part]
         size += part
-        k = follows[k]
+        piece = pieces.follows[piece]
 
 
 @kernel
 def _walk_in_step(table: Table, place: Integers, filled: Integers, lanes: Bytes) -> None:
-    """Moves all lanes on, one entry each a round, until at least one of them stands in front of a mark."""
+    """Walks all lanes, one entry each a round, until at least one of them comes to a mark.
+
+    Places, and rows of `lanes`, are local variables: numba keeps them in registers.
+    """
     l0, l1, l2, l3, l4, l5, l6, l7 = lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6], lanes[7]
     p0, p1, p2, p3, p4, p5, p6, p7 = place[0], place[1], place[2], place[3], place[4], place[5], place[6], place[7]
     f0, f1, f2, f3 = filled[0], filled[1], filled[2], filled[3]
@@ -445,37 +607,27 @@ def _walk_in_step(table: Table, place: Integers, filled: Integers, lanes: Bytes)
 
 
 @kernel
-def _end_piece(
-    starts: Integers,
-    n_starts: int,
-    piece: Integers,
-    place: Integers,
-    filled: Integers,
-    begin: Integers,
-    length: Integers,
-    follows: Integers,
-    lane: int,
-) -> None:
-    """Notes the length of the piece that a lane has come to the end of, and which piece follows it."""
-    ended = piece[lane]
-    length[ended] = filled[lane] - begin[ended]
-    for k in range(n_starts):
-        if starts[k] == place[lane]:
-            follows[ended] = k
-    piece[lane] = -1
+def _end_piece(pieces: Pieces, n_pieces: int, state: Lanes, lane: int) -> None:
+    """Notes the length of the piece whose end a lane has reached, and which piece follows it."""
+    ended = state.piece[lane]
+    pieces.length[ended] = state.filled[lane] - pieces.begin[ended]
+    for k in range(n_pieces):
+        if pieces.start[k] == state.place[lane]:
+            pieces.follows[ended] = k
+    state.piece[lane] = -1
 
 
 @kernel
 def find_counts(raw: Bytes, n: int, counts_at: Integers) -> int:
-    """Finds the counts in raw[:n]: the byte behind four equal ones says how many more of them there are.
+    """Finds the counts in raw[:n]: the byte behind four equal ones tells how many more of them there are.
 
     Args:
       raw: uint8[MAX_BLOCK].
-      counts_at: int64[MAX_BLOCK // 5 + 1], filled with their places.
+      counts_at: int64[MAX_BLOCK // SMALLEST_RUN + 1], receives the places of the counts.
 
-    Returns: how many there are, or -1 where a count is missing at the end.
+    Returns: the number of counts, or -1 where the last one is missing.
     """
-    # Of four equal bytes two stand in one pair at an even place, so most words of four pairs are passed in one step.
+    # Of four equal bytes two are a pair at an even place, so one step can skip most words of four pairs.
     words = raw.view(np.uint64)
     found = 0
     begin = 0
@@ -501,11 +653,16 @@ def find_counts(raw: Bytes, n: int, counts_at: Integers) -> int:
 
 
 @kernel
-def expand(raw: Bytes, n: int, counts_at: Integers, found: int, out: Bytes) -> None:
-    """Undoes the run lengths of raw[:n] into out[:n - found + sum of the counts]."""
+def expand(raw: Bytes, n: int, counts_at: Integers, n_counts: int, out: Bytes) -> None:
+    """Copies raw[:n] to `out` with its runs in full.
+
+    Args:
+      counts_at: int64[…], of which the first `n_counts` are the places of the counts.
+      out: uint8[n - n_counts + the sum of the counts] at least.
+    """
     begin = 0
     size = 0
-    for k in range(found):
+    for k in range(n_counts):
         place = counts_at[k]
         out[size : size + place - begin] = raw[begin:place]
         size += place - begin
@@ -518,13 +675,13 @@ def expand(raw: Bytes, n: int, counts_at: Integers, found: int, out: Bytes) -> N
 
 @kernel
 def checksum(plain: Bytes, size: int, crc_tables: Table) -> np.int64:
-    """bzip2's CRC-32 of plain[:size]; plain: uint8[a multiple of 8]."""
+    """bzip2's CRC-32 of plain[:size]; `plain` has a multiple of 8 bytes."""
     words = plain.view(np.uint64)
     mask = np.uint64(0xFF)
     crc = np.uint64(0xFFFFFFFF)
     for k in range(size >> 3):
         word = words[k]
-        # The first byte is the lowest of the word, and meets the highest of the checksum.
+        # The first byte is the lowest one of the word; it goes with the highest one of the checksum.
         crc = np.uint64(
             crc_tables[7, (crc >> np.uint64(24)) ^ (word & mask)]
             ^ crc_tables[6, ((crc >> np.uint64(16)) ^ (word >> np.uint64(8))) & mask]
@@ -543,16 +700,16 @@ def checksum(plain: Bytes, size: int, crc_tables: Table) -> np.int64:
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use, on a block of one byte."""
+    """Compiles the kernels that other modules call, on a block of one byte."""
     stream = bytes.fromhex("425a683931415926535919939b6b00000001002000200021184682ee48a70a120332736d60")
-    words = words_of(np.concatenate([np.frombuffer(stream, np.uint8), np.zeros(PADDING, np.uint8)]))
     data = np.concatenate([np.frombuffer(stream, np.uint8), np.zeros(PADDING, np.uint8)])
+    words = words_of(data)
     table, raw, result = np.empty(MAX_BLOCK, np.uint32), np.empty(MAX_BLOCK, np.uint8), np.zeros(4, np.int64)
     start = int(find_block(data, 0, 64))
     bits_at(words, start, 48)
     decode_symbols(words, len(stream) * 8, start, np.empty(MAX_BLOCK + SLACK, np.uint8), table, result)
     walk(table, int(result[1]), int(result[2]), np.empty((LANES, MAX_BLOCK), np.uint8), raw)
-    counts_at = np.empty(MAX_BLOCK // 5 + 1, np.int64)
+    counts_at = np.empty(MAX_BLOCK // SMALLEST_RUN + 1, np.int64)
     plain = np.empty(8, np.uint8)
     expand(raw, int(result[1]), counts_at, int(find_counts(raw, int(result[1]), counts_at)), plain)
     checksum(plain, 1, CRC_TABLES)

@@ -1,7 +1,7 @@
-"""Kernels that find the parts of a page in a MediaWiki export, and undo what XML does to text.
+"""Kernels that find the parts of a page in a MediaWiki export, and undo XML's escaping of text.
 
-Layout. `data` is uint8[n], and `words` the same bytes as uint64[n // 8], the first byte lowest: eight bytes are looked
-at in one step for the few that matter. A page is described by `marks`, int64[N_MARKS], places in `data` and numbers:
+Layout. `data` is uint8[n], and `words` the same bytes as uint64[n // 8], the first byte lowest, so that one step tests
+eight bytes. `marks`, int64[N_MARKS], describes a page by indexes into `data` and numbers:
 
   TITLE, TITLE_END                    the title, still escaped; -1 where there is none
   PAGE_ID, REVISION_ID                numbers; -1 where there is none, BAD_ID where it is no number
@@ -10,14 +10,15 @@ at in one step for the few that matter. A page is described by `marks`, int64[N_
   TIMESTAMP, TIMESTAMP_END            of the last revision; -1 where there is none
   MODEL, MODEL_END                    of the last revision; -1 where there is none
   REVISION                            where the last revision starts; -1 where there is none
-  TEXT_TAG, TEXT, TEXT_END            of the last revision: its <text …>, behind that tag, the end; -1 where missing
-  TEXT_FLAGS                          IS_ESCAPED, NOT_ASCII, HAS_MARKUP (may be set needlessly, but for HAS_MARKUP)
-  END                                 behind the last byte of the page looked at
+  TEXT_TAG, TEXT, TEXT_END            of the last revision: <text …>, the text behind it, its end; -1 where missing
+  TEXT_FLAGS                          HAS_MARKUP, and IS_ESCAPED and NOT_ASCII, which may be set where they do not hold
+  END                                 the last tag that was looked at
 """
 
 import numpy as np
 import numpy.typing as npt
 
+from transforms.characters.kernels.characters import put_code_point
 from transforms.kernels import kernel
 
 Bytes = npt.NDArray[np.uint8]
@@ -43,8 +44,24 @@ NEED_MORE = 1  # the page goes on behind the data
 NOT_CLOSED = 2  # another page starts inside this one
 
 
+_LT, _GT, _AMP, _QUOTE, _APOSTROPHE, _SLASH, _MINUS, _HASH, _SEMICOLON = b"<>&\"'/-#;"
+_LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
+_ZERO, _NINE, _LOWER_A, _LOWER_F, _LOWER_X = b"09afx"
+_TO_LOWER = 0x20
+
+_MOST_DIGITS = 18  # of a number that fits int64
+_LAST_CODE_POINT = 0x10FFFF
+_FIRST_SURROGATE, _LAST_SURROGATE = 0xD800, 0xDFFF
+
+
 def _packed(tag: bytes) -> np.uint64:
+    """The first eight bytes behind a tag's "<", as `_name_at` gives them."""
     return np.uint64(int.from_bytes(tag, "little"))
+
+
+def _reference_name(name: bytes) -> np.uint64:
+    """A reference's name with its semicolon, as `_reference` packs it."""
+    return np.uint64(int.from_bytes(name, "big"))
 
 
 _TITLE = _packed(b"title>")
@@ -59,6 +76,23 @@ _TEXT = _packed(b"text")
 _TEXT_END = _packed(b"/text>")
 _PAGE = _packed(b"page>")
 _PAGE_END = _packed(b"/page>")
+_PAGE_TAG_BYTES = len(b"<page>")
+_TEXT_END_TAG_BYTES = len(b"</text>")
+_TITLE_BYTES = len(b"title>")
+_ID_BYTES = len(b"id>")
+_NS_BYTES = len(b"ns>")
+_TIMESTAMP_BYTES = len(b"timestamp>")
+_MODEL_BYTES = len(b"model>")
+
+_LT_NAME = _reference_name(b"lt;")
+_GT_NAME = _reference_name(b"gt;")
+_AMP_NAME = _reference_name(b"amp;")
+_QUOT_NAME = _reference_name(b"quot;")
+_APOS_NAME = _reference_name(b"apos;")
+_LONGEST_NAME = len(b"quot;")
+
+_WORD_BYTES = 8
+_SHORT_COPY = 32  # bytes; a loop copies fewer than these faster than a slice does
 _3_BYTES = np.uint64((1 << 24) - 1)
 _4_BYTES = np.uint64((1 << 32) - 1)
 _5_BYTES = np.uint64((1 << 40) - 1)
@@ -73,19 +107,19 @@ _ALL_CR = np.uint64(0x0D0D0D0D0D0D0D0D)
 
 @kernel
 def _zero_bytes(word: np.uint64) -> np.uint64:
-    """Marks the lowest zero byte of a word at its top bit (and perhaps some above it); 0 where there is none."""
+    """A word with the top bit of its lowest zero byte set (and perhaps of some above it); 0 where no byte is zero."""
     return (word - _ONES) & ~word & _TOPS
 
 
 @kernel
 def _next_tag(data: Bytes, words: Words, begin: int) -> tuple[int, int]:
-    """The first "<" at or behind `begin`, else the size of `data`; and flags of what stands in between."""
+    """The first "<" at or behind `begin`, else the size of `data`; and the flags of the bytes in between."""
     i = begin
     word = i >> 3
     amps = np.uint64(0)
     highs = np.uint64(0)
     if word < words.size:
-        # The bytes in front of `begin` are blotted out.
+        # Bytes in front of `begin` count as no "<".
         before = (np.uint64(1) << np.uint64(8 * (i & 7))) - np.uint64(1)
         found = _zero_bytes((words[word] ^ _ALL_LT) | before)
         amps = _zero_bytes(words[word] ^ _ALL_AMP) | _zero_bytes(words[word] ^ _ALL_CR)
@@ -98,9 +132,9 @@ def _next_tag(data: Bytes, words: Words, begin: int) -> tuple[int, int]:
             amps |= _zero_bytes(words[word] ^ _ALL_AMP) | _zero_bytes(words[word] ^ _ALL_CR)
             highs |= words[word]
         i = max(i, word * 8)
-    while i < data.size and data[i] != 60:
+    while i < data.size and data[i] != _LT:
         if word >= words.size:
-            amps |= np.uint64((data[i] == 38) | (data[i] == 13))
+            amps |= np.uint64((data[i] == _AMP) | (data[i] == _CARRIAGE_RETURN))
             highs |= np.uint64(data[i])
         i += 1
     flags = 0
@@ -114,45 +148,51 @@ def _next_tag(data: Bytes, words: Words, begin: int) -> tuple[int, int]:
 @kernel
 def _digits(data: Bytes, begin: int, end: int) -> np.int64:
     """The number that data[begin:end] writes in 1 to 18 digits, or -1."""
-    if end - begin < 1 or end - begin > 18:
+    if end - begin < 1 or end - begin > _MOST_DIGITS:
         return np.int64(-1)
     value = np.int64(0)
     for i in range(begin, end):
-        if data[i] < 48 or data[i] > 57:
+        if data[i] < _ZERO or data[i] > _NINE:
             return np.int64(-1)
-        value = value * 10 + np.int64(data[i]) - 48
+        value = value * 10 + np.int64(data[i]) - _ZERO
     return value
+
+
+@kernel
+def _name_at(data: Bytes, at: int) -> np.uint64:
+    """The eight bytes behind the "<" at data[at], packed; zeros behind the end of the data."""
+    name = np.uint64(0)
+    for k in range(min(_WORD_BYTES, data.size - at - 1)):
+        name |= np.uint64(data[at + 1 + k]) << np.uint64(8 * k)
+    return name
 
 
 @kernel
 def scan_page(data: Bytes, words: Words, start: int, marks: Marks) -> int:
     """Finds the parts of the page whose <page> stands at `start`.
 
-    Of several revisions the last one counts. Fills `marks` as far as the page was seen.
+    Of several revisions the last one counts. Fills `marks` for as much of the page as `data` holds.
 
     Returns: COMPLETE, NEED_MORE or NOT_CLOSED.
     """
-    n = data.size
     marks[:] = -1
     marks[NAMESPACE] = NO_NAMESPACE
     marks[IS_REDIRECT] = 0
     marks[TEXT_FLAGS] = 0
-    at = start + 6
+    at = start + _PAGE_TAG_BYTES
     in_text = False
     while True:
         at, flags = _next_tag(data, words, at)
         marks[END] = at
-        if at >= n:
+        if at >= data.size:
             return NEED_MORE
-        name = np.uint64(0)
-        for k in range(min(8, n - at - 1)):
-            name |= np.uint64(data[at + 1 + k]) << np.uint64(8 * k)
+        name = _name_at(data, at)
         if in_text:
             marks[TEXT_FLAGS] |= flags
             if (name & _6_BYTES) == _TEXT_END:
                 marks[TEXT_END] = at
                 in_text = False
-                at += 7
+                at += _TEXT_END_TAG_BYTES
                 continue
             if (name & _6_BYTES) != _PAGE_END and (name & _5_BYTES) != _PAGE:
                 marks[TEXT_FLAGS] |= HAS_MARKUP
@@ -163,60 +203,96 @@ def scan_page(data: Bytes, words: Words, start: int, marks: Marks) -> int:
         if (name & _5_BYTES) == _PAGE:
             return NOT_CLOSED
         at += 1
-        if marks[REVISION] < 0:
-            if (name & _6_BYTES) == _TITLE and marks[TITLE] < 0:
-                marks[TITLE] = at + 6
-                marks[TITLE_END], _ = _next_tag(data, words, at + 6)
-            elif (name & _3_BYTES) == _ID and marks[PAGE_ID] == -1:
-                end, _ = _next_tag(data, words, at + 3)
-                marks[PAGE_ID] = _digits(data, at + 3, end)
-                if marks[PAGE_ID] < 0:
-                    marks[PAGE_ID] = BAD_ID
-            elif (name & _3_BYTES) == _NS:
-                end, _ = _next_tag(data, words, at + 3)
-                is_negative = data[at + 3] == 45
-                value = _digits(data, at + 3 + is_negative, end)
-                marks[NAMESPACE] = BAD_NAMESPACE if value < 0 or value >= NO_NAMESPACE else value
-                if is_negative and value >= 0:
-                    marks[NAMESPACE] = -value
-            elif name == _REDIRECT:
-                marks[IS_REDIRECT] = 1
         if name == _REVISION:
-            marks[REVISION] = at - 1
-            marks[REVISION_ID] = -1
-            marks[TIMESTAMP] = -1
-            marks[MODEL] = -1
-            marks[TEXT] = -1
-            marks[TEXT_END] = -1
-            marks[TEXT_FLAGS] = 0
-        elif marks[REVISION] >= 0:
-            if (name & _3_BYTES) == _ID and marks[REVISION_ID] == -1:
-                end, _ = _next_tag(data, words, at + 3)
-                marks[REVISION_ID] = _digits(data, at + 3, end)
-                if marks[REVISION_ID] < 0:
-                    marks[REVISION_ID] = BAD_ID
-            elif name == _CONTRIBUTOR and marks[REVISION_ID] == -1:
-                marks[REVISION_ID] = BAD_ID  # the next id is the contributor's
-            elif name == _TIMESTAMP and marks[TIMESTAMP] < 0:
-                marks[TIMESTAMP] = at + 10
-                marks[TIMESTAMP_END], _ = _next_tag(data, words, at + 10)
-            elif (name & _6_BYTES) == _MODEL and marks[MODEL] < 0:
-                marks[MODEL] = at + 6
-                marks[MODEL_END], _ = _next_tag(data, words, at + 6)
-            elif (name & _4_BYTES) == _TEXT and marks[TEXT] < 0:
-                marks[TEXT_TAG] = at - 1
-                while at < n and data[at] != 62 and data[at] != 60:
-                    at += 1
-                if at >= n:
-                    return NEED_MORE
-                if data[at] == 60:
-                    continue
-                at += 1
-                marks[TEXT] = at
-                if data[at - 2] == 47:
-                    marks[TEXT_END] = at
-                else:
-                    in_text = True
+            _start_revision(marks, at - 1)
+        elif marks[REVISION] < 0:
+            _scan_page_field(data, words, name, at, marks)
+        elif (name & _4_BYTES) == _TEXT and marks[TEXT] < 0:
+            at = _enter_text(data, at, marks)
+            if at >= data.size:
+                return NEED_MORE
+            in_text = marks[TEXT] >= 0 and marks[TEXT_END] < 0
+        else:
+            _scan_revision_field(data, words, name, at, marks)
+
+
+@kernel
+def _scan_page_field(data: Bytes, words: Words, name: np.uint64, at: int, marks: Marks) -> None:
+    """Marks a field in front of the first revision; `name` is that of its tag and stands at data[at]."""
+    if (name & _6_BYTES) == _TITLE and marks[TITLE] < 0:
+        marks[TITLE] = at + _TITLE_BYTES
+        marks[TITLE_END], _ = _next_tag(data, words, at + _TITLE_BYTES)
+    elif (name & _3_BYTES) == _ID and marks[PAGE_ID] == -1:
+        marks[PAGE_ID] = _id_at(data, words, at + _ID_BYTES)
+    elif (name & _3_BYTES) == _NS:
+        marks[NAMESPACE] = _namespace_at(data, words, at + _NS_BYTES)
+    elif name == _REDIRECT:
+        marks[IS_REDIRECT] = 1
+
+
+@kernel
+def _id_at(data: Bytes, words: Words, begin: int) -> np.int64:
+    """The number that stands at `begin`, up to the next tag; BAD_ID where none does."""
+    end, _ = _next_tag(data, words, begin)
+    value = _digits(data, begin, end)
+    return value if value >= 0 else np.int64(BAD_ID)
+
+
+@kernel
+def _namespace_at(data: Bytes, words: Words, begin: int) -> np.int64:
+    """The number, perhaps negative, that stands at `begin`, up to the next tag; BAD_NAMESPACE where none does."""
+    end, _ = _next_tag(data, words, begin)
+    is_negative = data[begin] == _MINUS
+    value = _digits(data, begin + is_negative, end)
+    if is_negative and value >= 0:
+        return -value
+    return value if 0 <= value < NO_NAMESPACE else np.int64(BAD_NAMESPACE)
+
+
+@kernel
+def _start_revision(marks: Marks, start: int) -> None:
+    """Forgets the revision before the one that starts at `start`."""
+    marks[REVISION] = start
+    marks[REVISION_ID] = -1
+    marks[TIMESTAMP] = -1
+    marks[MODEL] = -1
+    marks[TEXT] = -1
+    marks[TEXT_END] = -1
+    marks[TEXT_FLAGS] = 0
+
+
+@kernel
+def _scan_revision_field(data: Bytes, words: Words, name: np.uint64, at: int, marks: Marks) -> None:
+    """Marks a field of a revision, but not its text; `name` is that of its tag and stands at data[at]."""
+    if (name & _3_BYTES) == _ID and marks[REVISION_ID] == -1:
+        marks[REVISION_ID] = _id_at(data, words, at + _ID_BYTES)
+    elif name == _CONTRIBUTOR and marks[REVISION_ID] == -1:
+        marks[REVISION_ID] = BAD_ID  # the next id is the contributor's
+    elif name == _TIMESTAMP and marks[TIMESTAMP] < 0:
+        marks[TIMESTAMP] = at + _TIMESTAMP_BYTES
+        marks[TIMESTAMP_END], _ = _next_tag(data, words, at + _TIMESTAMP_BYTES)
+    elif (name & _6_BYTES) == _MODEL and marks[MODEL] < 0:
+        marks[MODEL] = at + _MODEL_BYTES
+        marks[MODEL_END], _ = _next_tag(data, words, at + _MODEL_BYTES)
+
+
+@kernel
+def _enter_text(data: Bytes, at: int, marks: Marks) -> int:
+    """Marks the text whose <text …> has its name at data[at]; returns where the text starts.
+
+    It returns the size of `data` where the tag goes on behind it, and the next "<" where the tag is not closed: then
+    there is no text.
+    """
+    marks[TEXT_TAG] = at - 1
+    while at < data.size and data[at] != _GT and data[at] != _LT:
+        at += 1
+    if at >= data.size or data[at] == _LT:
+        return at
+    at += 1
+    marks[TEXT] = at
+    if data[at - 2] == _SLASH:
+        marks[TEXT_END] = at
+    return at
 
 
 @kernel
@@ -226,17 +302,18 @@ def unescape(data: Bytes, words: Words, begin: int, end: int, out: Bytes) -> int
     Args:
       data: uint8[n], of which data[begin:end] is UTF-8 text, escaped.
       words: the same as uint64[n // 8].
-      out: uint8[end - begin] at least; the result is never longer.
+      out: uint8[end - begin] at least; receives the result, which is never longer, because no reference is shorter
+        than its character.
 
     Returns:
-      The length of the result; -1 where an & starts none of these references: XML knows no others unless a document
-      declares them, and an export declares none.
+      The length of the result; -1 where an & starts none of these references. XML knows only these unless a document
+      declares others, and an export declares none.
     """
     size = 0
     i = begin
     while True:
         special = _next_special(data, words, i, end)
-        if special - i < 32:
+        if special - i < _SHORT_COPY:
             for k in range(special - i):
                 out[size + k] = data[i + k]
         else:
@@ -245,17 +322,17 @@ def unescape(data: Bytes, words: Words, begin: int, end: int, out: Bytes) -> int
         i = special
         if i >= end:
             return size
-        if data[i] == 13:
-            # "\r\n" and "\r" are "\n".
-            if i + 1 >= end or data[i + 1] != 10:
-                out[size] = 10
+        if data[i] == _CARRIAGE_RETURN:
+            # "\r\n" and "\r" become "\n".
+            if i + 1 >= end or data[i + 1] != _LINE_FEED:
+                out[size] = _LINE_FEED
                 size += 1
             i += 1
             continue
         value, length = _reference(data, i + 1, end)
         if length == 0:
             return -1
-        size = _put(out, size, value)
+        size = put_code_point(out, size, value)
         i += 1 + length
 
 
@@ -264,104 +341,81 @@ def _next_special(data: Bytes, words: Words, begin: int, end: int) -> int:
     """The first "&" or carriage return in data[begin:end], else `end`."""
     i = begin
     while i < end and i & 7:
-        if data[i] == 38 or data[i] == 13:
+        if data[i] == _AMP or data[i] == _CARRIAGE_RETURN:
             return i
         i += 1
-    while i + 8 <= end:
+    while i + _WORD_BYTES <= end:
         word = words[i >> 3]
         if _zero_bytes(word ^ _ALL_AMP) | _zero_bytes(word ^ _ALL_CR):
             break
-        i += 8
-    while i < end and data[i] != 38 and data[i] != 13:
+        i += _WORD_BYTES
+    while i < end and data[i] != _AMP and data[i] != _CARRIAGE_RETURN:
         i += 1
     return i
 
 
 @kernel
 def _reference(data: Bytes, start: int, end: int) -> tuple[np.int64, int]:
-    """The code point of the reference behind an & and its length up to behind the semicolon; 0, 0 where it is none."""
-    if start < end and data[start] == 35:
+    """The code point of the reference behind an & and its length with the semicolon; 0, 0 where it is none."""
+    if start < end and data[start] == _HASH:
         value, length = _number(data, start + 1, end)
         return value, length + 1 if length else 0
-    # The first five bytes up to the semicolon, packed.
     name = np.uint64(0)
     length = 0
-    while length < 5 and start + length < end:
+    while length < _LONGEST_NAME and start + length < end:
         byte = data[start + length]
         length += 1
         name = (name << np.uint64(8)) | np.uint64(byte)
-        if byte == 59:
+        if byte == _SEMICOLON:
             break
-    if name == np.uint64(0x6C743B):  # lt;
-        return np.int64(60), length
-    if name == np.uint64(0x67743B):  # gt;
-        return np.int64(62), length
-    if name == np.uint64(0x616D703B):  # amp;
-        return np.int64(38), length
-    if name == np.uint64(0x71756F743B):  # quot;
-        return np.int64(34), length
-    if name == np.uint64(0x61706F733B):  # apos;
-        return np.int64(39), length
+    if name == _LT_NAME:
+        return np.int64(_LT), length
+    if name == _GT_NAME:
+        return np.int64(_GT), length
+    if name == _AMP_NAME:
+        return np.int64(_AMP), length
+    if name == _QUOT_NAME:
+        return np.int64(_QUOTE), length
+    if name == _APOS_NAME:
+        return np.int64(_APOSTROPHE), length
     return np.int64(0), 0
 
 
 @kernel
 def _number(data: Bytes, start: int, end: int) -> tuple[np.int64, int]:
-    """The code point that digits (or x and digits) write, and their length with the semicolon; 0, 0 if none does."""
+    """The code point that digits (or x and digits) write, and their length with the semicolon; 0, 0 if it is none."""
     i = start
     base = 10
-    if i < end and data[i] == 120:
+    if i < end and data[i] == _LOWER_X:
         base = 16
         i += 1
     first = i
     value = np.int64(0)
-    while i < end and data[i] != 59:
+    while i < end and data[i] != _SEMICOLON:
         byte = np.int64(data[i])
-        if 48 <= byte <= 57:
-            digit = byte - 48
-        elif base == 16 and 97 <= (byte | 32) <= 102:
-            digit = (byte | 32) - 87
+        if _ZERO <= byte <= _NINE:
+            digit = byte - _ZERO
+        elif base == 16 and _LOWER_A <= (byte | _TO_LOWER) <= _LOWER_F:
+            digit = (byte | _TO_LOWER) - _LOWER_A + 10
         else:
             return np.int64(0), 0
         value = value * base + digit
-        if value > 0x10FFFF:
+        if value > _LAST_CODE_POINT:
             return np.int64(0), 0
         i += 1
-    if i == first or i >= end or value == 0 or 0xD800 <= value <= 0xDFFF:
+    if i == first or i >= end or value == 0 or _FIRST_SURROGATE <= value <= _LAST_SURROGATE:
         return np.int64(0), 0
     return value, i + 1 - start
 
 
-@kernel
-def _put(out: Bytes, size: int, value: int) -> int:
-    """Writes a code point as UTF-8; returns the new size. A reference is never shorter than its character."""
-    if value < 0x80:
-        out[size] = value
-        return size + 1
-    if value < 0x800:
-        out[size] = 0xC0 | (value >> 6)
-        out[size + 1] = 0x80 | (value & 63)
-        return size + 2
-    if value < 0x10000:
-        out[size] = 0xE0 | (value >> 12)
-        out[size + 1] = 0x80 | ((value >> 6) & 63)
-        out[size + 2] = 0x80 | (value & 63)
-        return size + 3
-    out[size] = 0xF0 | (value >> 18)
-    out[size + 1] = 0x80 | ((value >> 12) & 63)
-    out[size + 2] = 0x80 | ((value >> 6) & 63)
-    out[size + 3] = 0x80 | (value & 63)
-    return size + 4
-
-
 def views_of(data: bytes) -> tuple[Bytes, Words]:
-    """`data` as these kernels take it."""
+    """`data` and `words` of these kernels, without a copy."""
     view = np.frombuffer(data, np.uint8)
     return view, view[: view.size // 8 * 8].view(np.uint64)
 
 
 def warm_up() -> None:
-    """Compiles what this module's callers use."""
+    """Compiles the kernels that other modules call."""
     data, words = views_of(b"<page></page> ")
     scan_page(data, words, 0, np.empty(N_MARKS, np.int64))
     unescape(data, words, 0, data.size, np.empty(data.size, np.uint8))

@@ -16,6 +16,8 @@ Layout. A model is one int32 array (one, because a compiled call pays for every 
 - A collocation is two word numbers; collocations are sorted.
 
 `scratch` is room for the word that is looked up, `model[LONGEST_WORD] + 2` code points, int32.
+
+The functions are small and many, and are called for each word: lean kernels, so that a call costs next to nothing.
 """
 
 from typing import NamedTuple
@@ -43,7 +45,7 @@ from transforms.characters.kernels.characters import (
     stripped_end,
     stripped_start,
 )
-from transforms.kernels import kernel
+from transforms.kernels import kernel, lean_kernel
 
 # The fields at the head of a model: where its parts start (…_AT), and numbers.
 SLOTS_AT = 0
@@ -77,8 +79,8 @@ _T_COLLOCATES = 64
 # Only tokens with one of these are looked at by the second pass.
 _T_UNSURE = _T_ABBREVIATION | _T_ELLIPSIS | _T_NUMBER | _T_INITIAL | _T_COLLOCATES
 
-_HASH_START = np.uint64(14695981039346656037)  # FNV-1a, over code points
-_HASH_FACTOR = np.uint64(1099511628211)
+HASH_START = np.uint64(14695981039346656037)  # FNV-1a, over code points
+HASH_FACTOR = np.uint64(1099511628211)
 
 _FULL_STOP, _QUESTION, _EXCLAMATION = ord("."), ord("?"), ord("!")
 _COMMA, _HYPHEN, _NEWLINE = ord(","), ord("-"), ord("\n")
@@ -127,12 +129,12 @@ class _Slice(NamedTuple):
     skipped: int
 
 
-@kernel
+@lean_kernel
 def _is_end_mark(byte):  # type: ignore[no-untyped-def]
     return byte in (_FULL_STOP, _QUESTION, _EXCLAMATION)
 
 
-@kernel
+@lean_kernel
 def _multi_character_mark(model, data, at, end):  # type: ignore[no-untyped-def]
     """Whether `--`, `..` or `. . .` starts at byte `at` (_re_multi_char_punct)."""
     if at + 1 >= end:
@@ -154,7 +156,7 @@ def _multi_character_mark(model, data, at, end):  # type: ignore[no-untyped-def]
     return at < end and data[at] == _FULL_STOP
 
 
-@kernel
+@lean_kernel
 def _multi_character_end(model, data, at, end):  # type: ignore[no-untyped-def]
     """Where the multi-character mark that starts at byte `at` ends."""
     byte = data[at]
@@ -171,7 +173,7 @@ def _multi_character_end(model, data, at, end):  # type: ignore[no-untyped-def]
         at += 1 + size
 
 
-@kernel
+@lean_kernel
 def _ends_word(model, data, at, end):  # type: ignore[no-untyped-def]
     """Whether a word that reaches byte `at` ends there (_word_tokenize_fmt), a comma not looked at."""
     if at >= end:
@@ -182,7 +184,7 @@ def _ends_word(model, data, at, end):  # type: ignore[no-untyped-def]
     return properties & CHECK != 0 and _multi_character_mark(model, data, at, end)
 
 
-@kernel
+@lean_kernel
 def _token_end(model, data, at, end):  # type: ignore[no-untyped-def]
     """Where the token that starts at byte `at` (no white space) ends (_word_tokenize_fmt)."""
     properties, size = character(model, data, at)
@@ -205,7 +207,7 @@ def _token_end(model, data, at, end):  # type: ignore[no-untyped-def]
     return at
 
 
-@kernel
+@lean_kernel
 def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def]
     """Whether the capital sigma at byte `at` of a token gets its final form (str.lower)."""
     follows_cased = False
@@ -228,7 +230,7 @@ def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def
     return True
 
 
-@kernel
+@lean_kernel
 def _look_up(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
     """The number of the word that bytes `start:end` are in lower case, or -1."""
     count, hashed = _lower_and_hash(model, data, start, end, scratch)
@@ -243,7 +245,7 @@ def _look_up(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
         slot = (slot + np.uint64(1)) & mask
 
 
-@kernel
+@lean_kernel
 def _is_word(model, number, scratch, count):  # type: ignore[no-untyped-def]
     """Whether `scratch[:count]` is the word of this number."""
     first = model[LETTERS_AT] + model[model[STARTS_AT] + number]
@@ -255,14 +257,14 @@ def _is_word(model, number, scratch, count):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@lean_kernel
 def _lower_and_hash(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
     """Writes bytes `start:end` in lower case to `scratch`; the number of code points, and their hash before folding.
 
     Stops early, with a number above `model[LONGEST_WORD]`, when there are more than a word has.
     """
     count = 0
-    hashed = _HASH_START
+    hashed = HASH_START
     at = start
     while at < end:
         if count > model[LONGEST_WORD]:
@@ -277,19 +279,19 @@ def _lower_and_hash(model, data, start, end, scratch):  # type: ignore[no-untype
                 code = _FINAL_SIGMA if _sigma_is_final(model, data, start, end, at) else _SMALL_SIGMA
             elif code == _DOTTED_I:
                 scratch[count] = ord("i")
-                hashed = (hashed ^ np.uint64(scratch[count])) * _HASH_FACTOR
+                hashed = (hashed ^ np.uint64(scratch[count])) * HASH_FACTOR
                 count += 1
                 code = _DOT_ABOVE
             else:
                 code += entry(model, code) >> DELTA_SHIFT
             at += size
         scratch[count] = code
-        hashed = (hashed ^ np.uint64(scratch[count])) * _HASH_FACTOR
+        hashed = (hashed ^ np.uint64(scratch[count])) * HASH_FACTOR
         count += 1
     return count, hashed
 
 
-@kernel
+@lean_kernel
 def _is_number(model, data, start, end):  # type: ignore[no-untyped-def]
     r"""Whether a token is a number: `^-?[\.,]?\d[\d,\.-]*\.?$`."""
     at = start
@@ -311,13 +313,13 @@ def _is_number(model, data, start, end):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@lean_kernel
 def _is_abbreviation(model, number):  # type: ignore[no-untyped-def]
     """Whether the word of a number, or -1, is an abbreviation."""
     return number >= 0 and model[model[BITS_AT] + number] & ABBREVIATION != 0
 
 
-@kernel
+@lean_kernel
 def _period_bits(model, data, start, end, number, scratch):  # type: ignore[no-untyped-def]
     """The bits of a token that ends in a full stop and is more than that; `number` is that of its type."""
     bits = _T_PERIOD
@@ -344,7 +346,7 @@ def _period_bits(model, data, start, end, number, scratch):  # type: ignore[no-u
     return bits
 
 
-@kernel
+@lean_kernel
 def _first_pass(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
     """The token of bytes `start:end`, with what it says by itself (_first_pass_annotation).
 
@@ -369,7 +371,7 @@ def _first_pass(model, data, start, end, scratch):  # type: ignore[no-untyped-de
     return _Token(start, end, bits, number)
 
 
-@kernel
+@lean_kernel
 def _next_type(model, data, token, scratch):  # type: ignore[no-untyped-def]
     """The number of the type of the token after a possible break (type_no_sentperiod), or -1."""
     if token.bits & _T_PERIOD:
@@ -380,7 +382,7 @@ def _next_type(model, data, token, scratch):  # type: ignore[no-untyped-def]
     return int(_look_up(model, data, token.start, token.end, scratch))
 
 
-@kernel
+@lean_kernel
 def _are_collocated(model, first, second):  # type: ignore[no-untyped-def]
     """Whether two word numbers are a collocation."""
     low, high = 0, model[NUM_COLLOCATIONS]
@@ -398,7 +400,7 @@ def _are_collocated(model, first, second):  # type: ignore[no-untyped-def]
 _FALSE, _TRUE, _UNKNOWN = 0, 1, 2
 
 
-@kernel
+@lean_kernel
 def _starts_sentence(model, data, start, end, bits):  # type: ignore[no-untyped-def]
     """Whether a token whose type has these `bits` starts a sentence (_ortho_heuristic)."""
     byte = data[start]
@@ -412,7 +414,7 @@ def _starts_sentence(model, data, start, end, bits):  # type: ignore[no-untyped-
     return _UNKNOWN
 
 
-@kernel
+@lean_kernel
 def _second_pass(model, data, token, following, scratch):  # type: ignore[no-untyped-def]
     """Whether a sentence ends with a token, in view of the token that follows (_second_pass_annotation)."""
     if not token.bits & _T_UNSURE:
@@ -437,7 +439,7 @@ def _second_pass(model, data, token, following, scratch):  # type: ignore[no-unt
     return token.bits & _T_BREAK != 0
 
 
-@kernel
+@lean_kernel
 def _contains_break(model, data, begin, end, scratch):  # type: ignore[no-untyped-def]
     """Whether a sentence ends within bytes `begin:end`, before their last token (text_contains_sentbreak)."""
     token = _Token(begin, begin, 0, -1)  # the last one; there is none yet
@@ -459,7 +461,7 @@ def _contains_break(model, data, begin, end, scratch):  # type: ignore[no-untype
     return False
 
 
-@kernel
+@lean_kernel
 def _realigned(model, data, begin, end):  # type: ignore[no-untyped-def]
     """How many bytes of `begin:end` belong to the sentence before (re_boundary_realignment), 0 if none.
 
@@ -486,7 +488,7 @@ def _realigned(model, data, begin, end):  # type: ignore[no-untyped-def]
     return 0
 
 
-@kernel
+@lean_kernel
 def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
     """What follows the candidate at byte `at`: (end of the context, start of the next sentence), -1 if none.
 
@@ -514,7 +516,7 @@ def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
     return at, start
 
 
-@kernel
+@lean_kernel
 def _space_between(model, data, begin, end):  # type: ignore[no-untyped-def]
     """Where the word at the end of bytes `begin:end` starts if white space is before it there, else -1."""
     at = end
@@ -530,7 +532,7 @@ def _space_between(model, data, begin, end):  # type: ignore[no-untyped-def]
     return -1
 
 
-@kernel
+@lean_kernel
 def _end_slice(model, data, waiting, start, end, spans, count):  # type: ignore[no-untyped-def]
     """Writes the sentence of the waiting slice, and lets bytes `start:end` wait: (the slice that waits, sentences)."""
     if waiting.end < 0:
@@ -546,7 +548,7 @@ def _end_slice(model, data, waiting, start, end, spans, count):  # type: ignore[
     return _Slice(start, end, moved), count
 
 
-@kernel
+@lean_kernel
 def _find_candidate(model, data, begin, end, mark, previous):  # type: ignore[no-untyped-def]
     """The candidate at byte `mark` of a line, and whether it stands in another word than the previous one.
 
@@ -568,7 +570,7 @@ def _find_candidate(model, data, begin, end, mark, previous):  # type: ignore[no
     return _Candidate(word_start, mark, after, next_start), is_apart
 
 
-@kernel
+@lean_kernel
 def line_sentences(model, data, begin, end, marks, spans, scratch):  # type: ignore[no-untyped-def]
     """Writes the spans of the sentences of one line into `spans` [n, 2]; their number.
 
@@ -600,7 +602,7 @@ def line_sentences(model, data, begin, end, marks, spans, scratch):  # type: ign
     return count
 
 
-@kernel
+@lean_kernel
 def find_marks(data, begin, marks):  # type: ignore[no-untyped-def]
     """Scans one line from byte `begin`: (its end, number of `.`, `?`, `!`); writes their places to `marks`.
 
@@ -643,7 +645,7 @@ def spans_of_line(model, data):  # type: ignore[no-untyped-def]
     return spans[:count]
 
 
-@kernel
+@lean_kernel
 def _write_sentences(model, data, spans, keep_blank, out, written):  # type: ignore[no-untyped-def]
     """Writes sentences, stripped, one a line; how many bytes are written then."""
     for number in range(spans.shape[0]):
@@ -658,7 +660,7 @@ def _write_sentences(model, data, spans, keep_blank, out, written):  # type: ign
     return written
 
 
-@kernel
+@lean_kernel
 def _is_one_character(data, begin, end):  # type: ignore[no-untyped-def]
     """Whether the line of bytes `begin:end`, with its newline if it has one, is a single character."""
     if end < data.size:

@@ -160,46 +160,35 @@ class TokenizedBlock(NamedTuple):
     state: np.ndarray
 
 
-class _Memory(NamedTuple):
-    """Where all of these lie: inner functions take addresses, see transforms/kernels/memory.py."""
+# Inner functions take addresses, see transforms/kernels/memory.py.
+
+
+class _Table(NamedTuple):
+    """Where the arrays lie that say what happens to each code point."""
 
     pages: int
     blocks: int
     pool: int
+
+
+class _Words(NamedTuple):
+    """Where the arrays lie that make pieces of a word."""
+
     slots: int
     slot_mask: int
     node_ids: int
-    ascii_ids: int
-    words: int
-    word: int  # the word that is being read
-    marks: int  # the marks at its end
     unknown_id: int
+    cache: int
+    word: int  # the word that is being read, then the marks at its end: `scratch`
     ids: int
+
+
+class _Lines(NamedTuple):
+    """Where the arrays lie that lines need."""
+
     segment_ends: int
     document_ends: int
     state: int
-
-
-@kernel
-def _memory(arrays, block):
-    """The addresses of a tokenizer's arrays and of a block's."""
-    return _Memory(
-        address(arrays.pages),
-        address(arrays.blocks),
-        address(arrays.pool),
-        address(arrays.slots),
-        np.int64(len(arrays.slots) - 1),
-        address(arrays.node_ids),
-        address(arrays.ascii_ids),
-        address(arrays.words),
-        address(arrays.scratch),
-        address(arrays.scratch) + _WORD_BYTES,
-        np.int64(arrays.unknown_id),
-        address(block.ids),
-        address(block.segment_ends),
-        address(block.document_ends),
-        address(block.state),
-    )
 
 
 @kernel
@@ -238,21 +227,21 @@ def _slot_of(key, mask):
 
 
 @kernel
-def _step(memory, node, byte):
+def _step(words, node, byte):
     """The node behind `byte` from `node`, or -1."""
     key = node * 256 + byte + 1
-    at = _slot_of(key, memory.slot_mask)
+    at = _slot_of(key, words.slot_mask)
     while True:
-        slot = get_u64(memory.slots, at)
+        slot = get_u64(words.slots, at)
         if np.int64(slot >> _HALF) == key:
             return np.int64(slot & _LOW32)
         if slot == 0:
             return np.int64(-1)
-        at = (at + 1) & memory.slot_mask
+        at = (at + 1) & words.slot_mask
 
 
 @kernel
-def _split_word(memory, size, n):
+def _split_word(words, size, n):
     """Writes the pieces of word[:size] to ids[n:], longest match first; returns where they end, negated if unknown."""
     first = n
     start = 0
@@ -261,17 +250,17 @@ def _split_word(memory, size, n):
         best = np.int64(-1)
         best_end = start
         for i in range(start, size):
-            node = _step(memory, node, load_u8(memory.word, i))
+            node = _step(words, node, load_u8(words.word, i))
             if node < 0:
                 break
-            piece = get_i32(memory.node_ids, node)
+            piece = get_i32(words.node_ids, node)
             if piece >= 0:
                 best = piece
                 best_end = i + 1
         if best < 0:
-            put_i32(memory.ids, first, memory.unknown_id)
+            put_i32(words.ids, first, words.unknown_id)
             return -(first + 1)
-        put_i32(memory.ids, n, best)
+        put_i32(words.ids, n, best)
         n += 1
         start = best_end
     return n
@@ -284,27 +273,27 @@ def _entry_of(low, high):
 
 
 @kernel
-def _is_cached(memory, at, low, high):
+def _is_cached(words, at, low, high):
     """Whether the entry at `at` is that of a word of up to 16 bytes, given as two numbers."""
-    return get_u64(memory.words, at) == low and get_u64(memory.words, at + 1) == high
+    return get_u64(words.cache, at) == low and get_u64(words.cache, at + 1) == high
 
 
 @kernel
-def _cached_word(memory, at, n):
+def _cached_word(words, at, n):
     """Writes the pieces of the word whose entry is at `at`; returns where they end, and 1 if the word is unknown."""
-    last = get_u64(memory.words, at + 3)
-    store_u64(memory.ids, 4 * n, get_u64(memory.words, at + 2))
-    store_u64(memory.ids, 4 * n + 8, last & _PIECES)
+    last = get_u64(words.cache, at + 3)
+    store_u64(words.ids, 4 * n, get_u64(words.cache, at + 2))
+    store_u64(words.ids, 4 * n + 8, last & _PIECES)
     return n + np.int64(last >> _COUNT_SHIFT), np.int64(last >> _MARK_SHIFT) & 1
 
 
 @kernel
-def _new_word(memory, low, high, n):
+def _new_word(words, low, high, n):
     """Writes the pieces of a word of up to 16 bytes that is not in the cache, and puts it there; see _cached_word."""
-    store_u64(memory.word, 0, low)
-    store_u64(memory.word, 8, high)
+    store_u64(words.word, 0, low)
+    store_u64(words.word, 8, high)
     size = 16 - (leading_zeros(high) >> 3) if high != 0 else 8 - (leading_zeros(low) >> 3)
-    end = _split_word(memory, size, n)
+    end = _split_word(words, size, n)
     unknown = end < 0
     if unknown:
         end = -end
@@ -312,14 +301,14 @@ def _new_word(memory, low, high, n):
     if count <= _MOST_CACHED_PIECES:
         at = _entry_of(low, high)
         mark = count << 1 | unknown
-        first = np.uint64(get_i32(memory.ids, n))
-        second = np.uint64(get_i32(memory.ids, n + 1)) if count > 1 else _ZERO
-        third = np.uint64(get_i32(memory.ids, n + 2)) if count > 2 else _ZERO
-        fourth = np.uint64(get_i32(memory.ids, n + 3)) if count > 3 else _ZERO
-        put_u64(memory.words, at, low)
-        put_u64(memory.words, at + 1, high)
-        put_u64(memory.words, at + 2, first | second << _HALF)
-        put_u64(memory.words, at + 3, third | fourth << _HALF | np.uint64(mark) << _MARK_SHIFT)
+        first = np.uint64(get_i32(words.ids, n))
+        second = np.uint64(get_i32(words.ids, n + 1)) if count > 1 else _ZERO
+        third = np.uint64(get_i32(words.ids, n + 2)) if count > 2 else _ZERO
+        fourth = np.uint64(get_i32(words.ids, n + 3)) if count > 3 else _ZERO
+        put_u64(words.cache, at, low)
+        put_u64(words.cache, at + 1, high)
+        put_u64(words.cache, at + 2, first | second << _HALF)
+        put_u64(words.cache, at + 3, third | fourth << _HALF | np.uint64(mark) << _MARK_SHIFT)
     return end, np.int64(unknown)
 
 
@@ -352,14 +341,14 @@ def _decode(text, i):
 
 
 @kernel
-def _lookup(memory, point):
+def _lookup(table, point):
     """The entry of a code point."""
-    page = get_u16(memory.pages, point >> PAGE_BITS)
-    return get_u32(memory.blocks, (page << PAGE_BITS) + (point & ((1 << PAGE_BITS) - 1)))
+    page = get_u16(table.pages, point >> PAGE_BITS)
+    return get_u32(table.blocks, (page << PAGE_BITS) + (point & ((1 << PAGE_BITS) - 1)))
 
 
 @kernel
-def _sigma_is_final(memory, text, i):
+def _sigma_is_final(table, text, i):
     """Whether the capital sigma at text[i] is the last letter of its token, as `str.lower` sees it."""
     at = i
     while True:
@@ -368,7 +357,7 @@ def _sigma_is_final(memory, text, i):
         at -= 1
         while load_u8(text, at) & 0xC0 == 0x80:
             at -= 1
-        entry = _lookup(memory, _decode(text, at) >> 3)
+        entry = _lookup(table, _decode(text, at) >> 3)
         kind = entry & KIND_MASK
         if kind in (SPACE, IDEOGRAPH):
             return False
@@ -382,7 +371,7 @@ def _sigma_is_final(memory, text, i):
         decoded = _decode(text, at)
         if decoded < 0:
             return True  # reported when the text is read up to here
-        entry = _lookup(memory, decoded >> 3)
+        entry = _lookup(table, decoded >> 3)
         kind = entry & KIND_MASK
         if kind in (SPACE, IDEOGRAPH):
             return True
@@ -401,18 +390,18 @@ def _copy(target, at, source, count):
 
 
 @kernel
-def _append(memory, size, points, source, count):
+def _append(words, size, points, source, count):
     """Appends bytes to the word, unless it is too long already; returns its size."""
     if points < MAX_WORD:
-        _copy(memory.word, size, source, count)
+        _copy(words.word, size, source, count)
         size += count
     return size
 
 
 @kernel
-def _append_complex(memory, entry, size, points, run):
+def _append_complex(table, words, entry, size, points, run):
     """Appends what a code point of kind COMPLEX becomes; returns the word's bytes, code points, and movable marks."""
-    record = memory.pool + (entry >> POOL_SHIFT)
+    record = table.pool + (entry >> POOL_SHIFT)
     for _ in range(entry >> COUNT_SHIFT & COUNT_MASK):
         combining = load_u8(record, 0)
         count = load_u8(record, 1)
@@ -421,9 +410,9 @@ def _append_complex(memory, entry, size, points, run):
         if count > 0:
             if points < MAX_WORD:
                 if combining == 0:
-                    _copy(memory.word, size, record + 2, count)
+                    _copy(words.word, size, record + 2, count)
                 else:
-                    _insert_mark(memory, record, size, run)
+                    _insert_mark(words, record, size, run)
                     run += 1
                 size += count
             points += 1
@@ -432,64 +421,59 @@ def _append_complex(memory, entry, size, points, run):
 
 
 @kernel
-def _insert_mark(memory, record, size, run):
+def _insert_mark(words, record, size, run):
     """Puts the mark that a record of `pool` describes in order among the `run` marks at the end of word[:size]."""
     combining = load_u8(record, 0)
     mark_bytes = load_u8(record, 1)
+    marks = words.word + _WORD_BYTES
     k = run
     at = size
-    while k > 0 and get_i64(memory.marks, 2 * k - 2) > combining:
+    while k > 0 and get_i64(marks, 2 * k - 2) > combining:
         k -= 1
-        at -= get_i64(memory.marks, 2 * k + 1)
+        at -= get_i64(marks, 2 * k + 1)
     for j in range(size - 1, at - 1, -1):
-        store_u8(memory.word, j + mark_bytes, load_u8(memory.word, j))
+        store_u8(words.word, j + mark_bytes, load_u8(words.word, j))
     for j in range(2 * run - 1, 2 * k - 1, -1):
-        put_i64(memory.marks, j + 2, get_i64(memory.marks, j))
-    _copy(memory.word, at, record + 2, mark_bytes)
-    put_i64(memory.marks, 2 * k, combining)
-    put_i64(memory.marks, 2 * k + 1, mark_bytes)
+        put_i64(marks, j + 2, get_i64(marks, j))
+    _copy(words.word, at, record + 2, mark_bytes)
+    put_i64(marks, 2 * k, combining)
+    put_i64(marks, 2 * k + 1, mark_bytes)
 
 
 @kernel
-def _end_word(memory, size, points, n):
-    """Writes the pieces of word[:size], which may be empty; returns where they end, and 1 if the word is unknown."""
+def _end_word(words, size, points, n):
+    """Writes the pieces of word[:size], if it has any; returns where they end, and 1 if the word is unknown."""
     if points == 0:
         return n, np.int64(0)
+    return _write_word(words, size, points, n)
+
+
+@kernel
+def _write_word(words, size, points, n):
+    """Writes the pieces of word[:size]; see _end_word."""
     if points > MAX_WORD:
-        put_i32(memory.ids, n, memory.unknown_id)
+        put_i32(words.ids, n, words.unknown_id)
         return n + 1, np.int64(1)
     if size <= _MOST_CACHED_BYTES:
-        low = load_u64(memory.word, 0)
-        high = load_u64(memory.word, 8)
+        low = load_u64(words.word, 0)
+        high = load_u64(words.word, 8)
         if size <= 8:
             low &= _ONES >> np.uint64(64 - size * 8)
             high = _ZERO
         else:
             high &= _ONES >> np.uint64(128 - size * 8)
         at = _entry_of(low, high)
-        if _is_cached(memory, at, low, high):
-            return _cached_word(memory, at, n)
-        return _new_word(memory, low, high, n)
-    end = _split_word(memory, size, n)
+        if _is_cached(words, at, low, high):
+            return _cached_word(words, at, n)
+        return _new_word(words, low, high, n)
+    end = _split_word(words, size, n)
     if end < 0:
         return -end, np.int64(1)
     return end, np.int64(0)
 
 
 @kernel
-def _write_alone(memory, source, length, entry, n):
-    """Writes the pieces of a character that is a word of its own; see _end_word."""
-    size = entry >> BYTES_SHIFT & BYTES_MASK
-    if size == 0:
-        size = length
-        _copy(memory.word, 0, source, length)
-    else:
-        _copy(memory.word, 0, memory.pool + (entry >> POOL_SHIFT), size)
-    return _end_word(memory, size, 1, n)
-
-
-@kernel
-def _careful_word(memory, text, i, n):
+def _careful_word(table, words, text, i, n):
     """Reads one word, or one character that stands alone, whatever it is made of.
 
     Stops before a newline and before what is not UTF-8. Returns where it goes on in `text` (negative: -1 less the
@@ -505,37 +489,44 @@ def _careful_word(memory, text, i, n):
         if decoded < 0 or decoded >> 3 == _NEWLINE:
             break
         length = decoded & 7
-        entry = _lookup(memory, decoded >> 3)
+        entry = _lookup(table, decoded >> 3)
         kind = entry & KIND_MASK
         if not entry & WHITE:
             seen = True
         if kind == KEEP:
-            size = _append(memory, size, points, text + i, length)
+            size = _append(words, size, points, text + i, length)
             points += 1
             run = np.int64(0)
         elif kind == MAP:
-            becomes = memory.pool + (entry >> POOL_SHIFT)
-            size = _append(memory, size, points, becomes, entry >> BYTES_SHIFT & BYTES_MASK)
+            becomes = table.pool + (entry >> POOL_SHIFT)
+            size = _append(words, size, points, becomes, entry >> BYTES_SHIFT & BYTES_MASK)
             points += entry >> COUNT_SHIFT & COUNT_MASK
             run = np.int64(0)
         elif kind == SIGMA:
             if points < MAX_WORD:
-                store_u16(memory.word, size, _FINAL_SIGMA if _sigma_is_final(memory, text, i) else _INNER_SIGMA)
+                store_u16(words.word, size, _FINAL_SIGMA if _sigma_is_final(table, text, i) else _INNER_SIGMA)
                 size += 2
             points += 1
             run = np.int64(0)
         elif kind in (SPACE, PUNCTUATION, IDEOGRAPH):
-            n, unknown = _end_word(memory, size, points, n)
+            n, unknown = _end_word(words, size, points, n)
             if kind != SPACE:
-                n, more = _write_alone(memory, text + i, length, entry, n)
+                # A word of its own: the character itself, or what it becomes.
+                size = entry >> BYTES_SHIFT & BYTES_MASK
+                source = table.pool + (entry >> POOL_SHIFT)
+                if size == 0:
+                    size = length
+                    source = text + i
+                _copy(words.word, 0, source, size)
+                n, more = _write_word(words, size, 1, n)
                 unknown += more
             return i + length, n, unknown, seen
         elif kind == STARTER:
             run = np.int64(0)
         elif kind == COMPLEX:
-            size, points, run = _append_complex(memory, entry, size, points, run)
+            size, points, run = _append_complex(table, words, entry, size, points, run)
         i += length  # nothing else remains of an ACCENT, or of what is to DELETE
-    n, unknown = _end_word(memory, size, points, n)
+    n, unknown = _end_word(words, size, points, n)
     return (-1 - i if decoded < 0 else i), n, unknown, seen
 
 
@@ -549,6 +540,8 @@ def _ascii_word(text, i, fold):
     inside, letter = _classify(low)
     length = trailing_zeros(inside ^ _HIGH) >> 3
     high = _ZERO
+    if length == 0:
+        return low, high, length
     low |= (letter >> _LETTER_TO_CASE_BIT) & fold
     if length < 8:
         low &= (np.uint64(1) << np.uint64(length * 8)) - np.uint64(1)
@@ -574,19 +567,19 @@ def _classify(word):
 
 
 @kernel
-def _end_line(memory, line_start, n, seen):
+def _end_line(lines, line_start, n, seen):
     """Ends the segment of a line whose pieces are ids[line_start:n], or the document that a blank line ends."""
-    segments = get_i64(memory.state, SEGMENTS)
-    open_segments = get_i64(memory.state, OPEN_SEGMENTS)
+    segments = get_i64(lines.state, SEGMENTS)
+    open_segments = get_i64(lines.state, OPEN_SEGMENTS)
     if n > line_start:
-        put_i64(memory.segment_ends, segments, n)
-        put_i64(memory.state, SEGMENTS, segments + 1)
-        put_i64(memory.state, OPEN_SEGMENTS, open_segments + 1)
+        put_i64(lines.segment_ends, segments, n)
+        put_i64(lines.state, SEGMENTS, segments + 1)
+        put_i64(lines.state, OPEN_SEGMENTS, open_segments + 1)
     elif not seen and open_segments > 0:
-        documents = get_i64(memory.state, DOCUMENTS)
-        put_i64(memory.document_ends, documents, segments)
-        put_i64(memory.state, DOCUMENTS, documents + 1)
-        put_i64(memory.state, OPEN_SEGMENTS, 0)
+        documents = get_i64(lines.state, DOCUMENTS)
+        put_i64(lines.document_ends, documents, segments)
+        put_i64(lines.state, DOCUMENTS, documents + 1)
+        put_i64(lines.state, OPEN_SEGMENTS, 0)
 
 
 @kernel
@@ -597,7 +590,18 @@ def tokenize_block(text_array, size, arrays, block):
     at a segment counted in this one. Stops at the first byte that is not UTF-8 and leaves its place in `state`.
     """
     text = address(text_array)
-    memory = _memory(arrays, block)
+    table = _Table(address(arrays.pages), address(arrays.blocks), address(arrays.pool))
+    words = _Words(
+        address(arrays.slots),
+        np.int64(len(arrays.slots) - 1),
+        address(arrays.node_ids),
+        np.int64(arrays.unknown_id),
+        address(arrays.words),
+        address(arrays.scratch),
+        address(block.ids),
+    )
+    lines = _Lines(address(block.segment_ends), address(block.document_ends), address(block.state))
+    ascii_ids = address(arrays.ascii_ids)
     fold = _CASE_BIT if arrays.do_lower_case else _ZERO
     block.state[SEGMENTS] = 0
     block.state[DOCUMENTS] = 0
@@ -614,29 +618,29 @@ def tokenize_block(text_array, size, arrays, block):
                 i += 1
                 continue
             if byte > _BLANK and byte < _CONTROL_DELETE:
-                piece = get_i32(memory.ascii_ids, byte)
-                put_i32(memory.ids, n, piece)
+                piece = get_i32(ascii_ids, byte)
+                put_i32(words.ids, n, piece)
                 n += 1
-                unknown += piece == memory.unknown_id
+                unknown += piece == words.unknown_id
                 i += 1
                 continue
             if byte == _NEWLINE:
-                _end_line(memory, line_start, n, seen)
+                _end_line(lines, line_start, n, seen)
                 line_start = n
                 seen = False
                 i += 1
                 continue
         elif length < _MOST_CACHED_BYTES and ((byte >= _BLANK and byte < _CONTROL_DELETE) or byte == _NEWLINE):
             at = _entry_of(low, high)
-            if _is_cached(memory, at, low, high):
-                n, more = _cached_word(memory, at, n)
+            if _is_cached(words, at, low, high):
+                n, more = _cached_word(words, at, n)
             else:
-                n, more = _new_word(memory, low, high, n)
+                n, more = _new_word(words, low, high, n)
             unknown += more
             i += length + (byte == _BLANK)
             continue
         # A long word, one that something other than ASCII belongs to or may end, or a control character.
-        i, n, more, other = _careful_word(memory, text, i, n)
+        i, n, more, other = _careful_word(table, words, text, i, n)
         unknown += more
         seen |= other
         if i < 0:

@@ -1,0 +1,107 @@
+"""What a line of a page is taken for."""
+
+import numpy as np
+import pytest
+
+from transforms.extraction.kernels.lines import (
+    LINE_ALONE,
+    LINE_BLANK,
+    LINE_DROPPED,
+    LINE_HEADING,
+    LINE_INDENTED,
+    LINE_LIST,
+    LINE_PROSE,
+    classify_line,
+    ends_as_sentence,
+    reads_as_prose,
+    stray_bold,
+)
+from transforms.extraction.kernels.tables import PADDING
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "content"),
+    [
+        ("a", LINE_PROSE, 0),
+        ("", LINE_BLANK, 0),
+        (" \t", LINE_BLANK, 2),
+        (" a", LINE_INDENTED, 1),
+        ("*# a", LINE_LIST, 3),
+        (";a", LINE_LIST, 1),
+        (":a", LINE_ALONE, 1),
+        (":*a", LINE_LIST, 2),
+        ("|a", LINE_DROPPED, 0),
+        ("!a!!b", LINE_DROPPED, 0),
+        ("!a|b", LINE_DROPPED, 0),
+        ("!a", LINE_PROSE, 0),
+        ("-----a", LINE_ALONE, 5),
+        ("---a", LINE_PROSE, 0),
+        ("{|", LINE_ALONE, 0),
+        ("=a", LINE_ALONE, 0),
+    ],
+)
+def test_kinds_of_lines(line: str, kind: int, content: int) -> None:
+    text = np.frombuffer(line.encode() + b"\nnext" + bytes(PADDING), np.uint8).copy()
+    assert classify_line(text, 0, len(line) + 5)[:2] == (kind, content)
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "content"),
+    [
+        ("==a==", 2, "a"),
+        ("=== a ==", 2, "= a "),
+        ("==a=== ", 2, "a="),
+        ("=======a=======", 6, "=a="),
+        ("===", 1, "="),
+        ("==a==<!-- b --> <!-- c -->", 2, "a"),
+    ],
+)
+def test_headings(line: str, level: int, content: str) -> None:
+    text = np.frombuffer(line.encode() + b"\nnext" + bytes(PADDING), np.uint8).copy()
+    kind, start, found, end, line_end = classify_line(text, 0, len(line) + 5)
+    assert (kind, found, line[start:end], line_end) == (LINE_HEADING, level, content, len(line))
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("'''a'' b", 0),
+        ("a '''b'' c", 2),
+        ("of l'''a'' c", 4),
+        ("dell'''a'' b", 4),
+        ("'''a''' b", -1),
+        ("''a'' b", -1),
+    ],
+)
+def test_the_bold_mark_that_is_an_apostrophe(line: str, expected: int) -> None:
+    text = np.frombuffer(line.encode() + bytes(PADDING), np.uint8).copy()
+    assert stray_bold(text, 0, len(line)) == (len(line), expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("This is a full sentence.", True),
+        ("This is a sentence.”)", True),
+        ("«This is a sentence!»", True),
+        ("これは長い文です。", True),
+        ("Յուրաքանչյուր մարդ։", True),
+        ("This is no sentence at all", False),
+        ("Too short.", False),
+        ("''''''''''''''''''''''''", False),
+    ],
+)
+def test_sentences_among_the_items_of_lists(line: str, expected: bool) -> None:
+    text = np.frombuffer(line.encode(), np.uint8).copy()
+    assert ends_as_sentence(text, 0, len(text)) is expected
+
+
+def test_indented_lines_that_are_prose() -> None:
+    def is_prose(line: str) -> bool:
+        text = np.frombuffer(line.encode(), np.uint8).copy()
+        return bool(reads_as_prose(text, 0, len(text)))
+
+    assert is_prose("Somebody has put a space before this paragraph and has not noticed it")
+    assert not is_prose("Somebody has put a space before this")
+    assert not is_prose("name    value, drawn in columns that are aligned with more spaces than one")
+    assert not is_prose("x = f(y[0], z[1]) + g(*a, **b); if (x == 3) { return; } // !!! --- ### ~~~")

@@ -1,0 +1,115 @@
+"""Inputs with their checksums and dates, and their batches: the same whatever order Beam gives them in."""
+
+import hashlib
+import itertools
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.testing.test_pipeline import TestPipeline
+from apache_beam.testing.util import assert_that, equal_to
+from dump_files import dump, page
+from input_files import READING, write_file
+
+from transforms.errors import UnusableInputError
+from transforms.inputs import units
+from transforms.inputs.batches import CutIntoBatches, FindInputs, digest_input, inputs_in_order, plan_batches
+from transforms.inputs.units import InputFile, Unit, UnitBatch
+from transforms.storage import files, progress
+
+TEXTS = {"b.txt": b"Second.\n", "a.txt": b"First.\n\nOne more.\n", "c.txt": b"Third.\n"}
+
+
+def input_file(folder: Path, name: str, content: bytes, date: str = "") -> InputFile:
+    path = write_file(folder, content, name)
+    return InputFile(path=path, size=len(content), sha256=hashlib.sha256(content).hexdigest(), date=date)
+
+
+def whole(file: InputFile) -> Unit:
+    return Unit(path=file.path, start=0, end=file.size, format="text", container="plain")
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> list[InputFile]:
+    """The files of TEXTS in their order, described."""
+    return [input_file(tmp_path, name, content) for name, content in TEXTS.items()]
+
+
+def test_the_date_is_the_one_named_or_the_dumps_own(tmp_path: Path) -> None:
+    path = write_file(tmp_path, dump([page(1, "A", "x")]), "wiki-20200131.xml")
+    info = files.FileInfo(path=path, size=files.size(path))
+    assert digest_input((7, info), None) == (
+        7,
+        InputFile(path=path, size=info.size, sha256=files.sha256_of(path), date="2020-01-31"),
+    )
+    assert digest_input((7, info), "2001-02-03")[1].date == "2001-02-03"
+    text = write_file(tmp_path, b"Just text.")
+    assert digest_input((0, files.FileInfo(path=text, size=10)), None)[1].date == ""
+
+
+def test_inputs_are_put_in_order_by_their_numbers(inputs: list[InputFile]) -> None:
+    for shuffled in itertools.permutations(enumerate(inputs)):
+        assert inputs_in_order(shuffled) == inputs
+
+
+def test_a_batch_is_a_unit(inputs: list[InputFile], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units, "_SMALLEST_UNIT", 2)
+    monkeypatch.setattr(units, "_LARGEST_UNIT", 2)
+    batches = plan_batches(inputs, input_format="auto", reading=READING, limit=None)
+    assert [batch.number for batch in batches] == list(range(len(batches)))
+    assert [(batch.file, batch.limit) for batch in batches if len(batch.units) != 1] == []
+    cuts = {file.path: [b.units[0] for b in batches if b.file == file] for file in inputs}
+    assert {path: len(cut) for path, cut in cuts.items()} == {inputs[0].path: 1, inputs[1].path: 3, inputs[2].path: 1}
+    for file in inputs:
+        assert [u.start for u in cuts[file.path]] == [0, *(u.end for u in cuts[file.path][:-1])]
+        assert cuts[file.path][-1].end == file.size
+
+
+def test_with_a_limit_a_batch_is_a_file(inputs: list[InputFile], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units, "_SMALLEST_UNIT", 2)
+    monkeypatch.setattr(units, "_LARGEST_UNIT", 2)
+    batches = plan_batches(inputs, input_format="auto", reading=READING, limit=5)
+    assert [(b.number, b.file, len(b.units), b.limit) for b in batches] == [
+        (0, inputs[0], 1, 5),
+        (1, inputs[1], 3, 5),
+        (2, inputs[2], 1, 5),
+    ]
+
+
+def test_an_input_of_another_format_is_one_sentence(inputs: list[InputFile]) -> None:
+    with pytest.raises(UnusableInputError, match=r"b\.txt: this is no MediaWiki XML dump, it looks like a plain text"):
+        plan_batches(inputs, input_format="mediawiki", reading=READING, limit=None)
+
+
+def test_find_inputs_keeps_the_order_of_the_patterns(inputs: list[InputFile], tmp_path: Path) -> None:
+    patterns = [f"{tmp_path}/b*", f"{tmp_path}/?.txt"]
+    with TestPipeline(runner=FnApiRunner()) as pipeline:
+        found = pipeline | beam.Create([patterns]) | FindInputs(dump_date=None)
+        assert_that(found, equal_to([[inputs[0], inputs[1], inputs[2]]]))
+
+
+def test_find_inputs_gives_all_inputs_the_date_that_is_named(inputs: list[InputFile], tmp_path: Path) -> None:
+    with TestPipeline(runner=FnApiRunner()) as pipeline:
+        found = pipeline | beam.Create([[f"{tmp_path}/*.txt"]]) | FindInputs(dump_date="2001-02-03")
+        dates = found | beam.Map(lambda listed: [(Path(file.path).name, file.date) for file in listed])
+        assert_that(dates, equal_to([[(name, "2001-02-03") for name in ("a.txt", "b.txt", "c.txt")]]))
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_cut_into_batches(order: list[int], inputs: list[InputFile], tmp_path: Path) -> None:
+    ordered = [inputs[k] for k in order]
+    output = str(tmp_path / "out")
+    with TestPipeline(runner=FnApiRunner()) as pipeline:
+        batches = (
+            pipeline
+            | beam.Create([ordered])
+            | CutIntoBatches(
+                input_format="auto", reading=READING, limit=None, output=output, kinds=("templates", "extract")
+            )
+        )
+        expected = [UnitBatch(number=k, file=file, units=(whole(file),)) for k, file in enumerate(ordered)]
+        assert_that(batches, equal_to(expected))
+    work = progress.Announced(pieces=3, bytes=sum(map(len, TEXTS.values())))
+    assert progress.announced(output, "templates") == progress.announced(output, "extract") == work
+    assert progress.announced(output, "clean") is None

@@ -1,0 +1,80 @@
+"""JSON lines: every line once, whatever the cuts and the container."""
+
+import bz2
+import gzip
+import json
+import lzma
+from pathlib import Path
+
+from dump_files import CONTAINERS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from input_files import CUTTABLE, document, read_units, write_file
+
+from transforms.inputs.documents import RejectedPage
+from transforms.inputs.options import ReadOptions
+
+records = st.lists(
+    st.one_of(
+        st.fixed_dictionaries({"text": st.text(max_size=40)}),
+        st.just({"body": "x"}),
+        st.just([1]),
+        st.just(None),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(records, st.sampled_from(CUTTABLE), st.integers(1, 100), st.sampled_from(["\n", "\r\n", "\n\n"]))
+def test_json_lines(tmp_path: Path, records: list[object], container: str, unit_bytes: int, end: str) -> None:
+    raw = end.join(json.dumps(record) if record else "no JSON" for record in records)
+    path = write_file(tmp_path, CONTAINERS[container](raw.encode()), "x.jsonl")
+    found = read_units(path, unit_bytes, input_format="jsonl")
+    assert len(found) == len(records)
+    for item, record in zip(found, records, strict=True):
+        text = record.get("text") if isinstance(record, dict) else None
+        if text is not None and text.isprintable():
+            assert item == document(text.replace("\r\n", "\n"))
+        elif text is None:
+            assert isinstance(item, RejectedPage)
+
+
+def test_columns_of_json_lines(tmp_path: Path) -> None:
+    lines = [
+        {"body": "One.", "key": "a"},
+        {"body": "Two.", "key": 2},
+        {"body": "Three."},
+        {"body": None, "key": 4},
+        {"key": 5},
+        {"body": "Six.", "key": 1.5},
+        {"body": "\ud800", "key": 7},
+        {"body": "Eight.", "key": "\ud800"},
+    ]
+    raw = "\ufeff" + "\n".join(map(json.dumps, lines)) + '\n{"body": \n[' + "[" * 100_000
+    reading = ReadOptions(text_column="body", id_column="key")
+    for pack in (bytes, gzip.compress, lzma.compress, bz2.compress):
+        found = read_units(write_file(tmp_path, pack(raw.encode()), "x.jsonl"), reading=reading)
+        assert found[:2] == [document("One.", "", "a"), document("Two.", "", "2")]
+        reasons = [item.reason for item in found[2:] if isinstance(item, RejectedPage)]
+        assert reasons[:6] == [
+            'the column "key" is missing, or neither text nor a whole number',
+            'the column "body" is no text',
+            'the column "body" is missing',
+            'the column "key" is missing, or neither text nor a whole number',
+            "it holds half a surrogate pair, which is no character",
+            "it holds half a surrogate pair, which is no character",
+        ]
+        assert reasons[6].startswith("the line is not JSON (")
+        assert reasons[7].startswith("the line is not JSON (")
+        assert len(reasons) == 8
+
+
+def test_a_line_too_large_is_set_aside(tmp_path: Path) -> None:
+    lines = [json.dumps({"text": text}) for text in ("a", "x" * 3_000_000, "b")]
+    path = write_file(tmp_path, "\n".join(lines).encode(), "x.jsonl")
+    first, large, last = read_units(path, reading=ReadOptions(largest_page=1 << 20))
+    assert (first, last) == (document("a"), document("b"))
+    assert isinstance(large, RejectedPage)
+    assert large.reason == "the document is larger than 1048576 bytes"

@@ -1,0 +1,79 @@
+"""Plain text: every document once, whatever the cuts and the container."""
+
+from pathlib import Path
+
+import pytest
+from dump_files import CONTAINERS
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from input_files import CUTTABLE, OTHERS, document, read_units, write_file
+
+from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.options import ReadOptions
+
+
+def split_at_blank_lines(text: bytes) -> list[object]:
+    """The oracle: lines first, then documents."""
+    documents: list[list[bytes]] = [[]]
+    for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        if line.strip(b" \t\r\f\v"):
+            documents[-1].append(line)
+        else:
+            documents.append([])
+    found = [b"\n".join(lines).strip().replace(b"\r\n", b"\n") for lines in documents]
+    return [Document(document_id="", title=b"", text=text) for text in found if text]
+
+
+lines = st.lists(st.sampled_from(["", "", " ", "\t\r", "a", "b b", "  word", "é\r", "x" * 30]), max_size=30)
+
+
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines.map("\n".join), st.sampled_from(CUTTABLE), st.integers(1, 60))
+@example("a", "plain", 1)
+@example("\n\na\n\n\n", "plain", 1)
+@example("\ufeffa\n\nb", "plain", 1)
+@example("\ufeff\n\nb", "tiny blocks", 1)
+def test_documents_between_blank_lines(tmp_path: Path, text: str, container: str, unit_bytes: int) -> None:
+    if not text.strip():
+        return
+    path = write_file(tmp_path, CONTAINERS[container](text.encode()))
+    assert read_units(path, unit_bytes, input_format="text") == split_at_blank_lines(text.encode())
+
+
+@pytest.mark.parametrize("container", [*CUTTABLE, *OTHERS])
+def test_text_in_every_container(container: str, tmp_path: Path) -> None:
+    text = "\n\n".join(f"Document {k}.\nIts second line." * (k % 7) for k in range(200))
+    path = write_file(tmp_path, CONTAINERS[container](text.encode()))
+    for unit_bytes in (1000, 1 << 20):
+        assert read_units(path, unit_bytes) == split_at_blank_lines(text.encode())
+
+
+def test_blank_lines_without_end(tmp_path: Path) -> None:
+    text = b"a\n" + b" \n" * 2_000_000 + b"b\n" + b"\n" * 3_000_000 + b"c" + b" " * 2_000_000
+    path = write_file(tmp_path, text)
+    assert read_units(path, 300_000) == [document("a"), document("b"), document("c")]
+
+
+def test_one_document_a_file(tmp_path: Path) -> None:
+    reading = ReadOptions(text_documents="file")
+    text = "\ufeffOne.\r\n\r\nTwo.\n\n"
+    for container in (*CUTTABLE, *OTHERS):
+        path = write_file(tmp_path, CONTAINERS[container](text.encode()), "My essay.txt.x")
+        assert read_units(path, 3, reading, "text") == [document("One.\n\nTwo.", "My essay")]
+    path = write_file(tmp_path, b"abc \xff")
+    assert read_units(path, reading=reading) == [RejectedPage(title="x.txt", reason="it is not valid UTF-8")]
+    path = write_file(tmp_path, b"a" * 100)
+    too_large = ReadOptions(text_documents="file", largest_page=50)
+    assert read_units(path, reading=too_large) == [
+        RejectedPage(title="x.txt", reason="the document is larger than 50 bytes")
+    ]
+
+
+def test_bad_text_is_set_aside(tmp_path: Path) -> None:
+    path = write_file(tmp_path, b"good\n\nbad \xff text\n\n" + b"large " * 500_000 + b"\n\ngood")
+    first, bad, large, last = read_units(path, 2000, ReadOptions(largest_page=1 << 21))
+    assert first == last == document("good")
+    assert bad == RejectedPage(title="bad \ufffd text", reason="it is not valid UTF-8")
+    assert isinstance(large, RejectedPage)
+    assert large.title.startswith("large large")
+    assert large.reason == "the document is larger than 2097152 bytes"

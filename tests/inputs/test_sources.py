@@ -1,0 +1,143 @@
+"""Sources: the plain bytes of a range in every container; damage is one sentence."""
+
+import bz2
+import gzip
+import itertools
+import lzma
+import zlib
+from pathlib import Path
+
+import oracle_dump
+import pytest
+from dump_files import CONTAINERS, dump, page
+from input_files import READING, SMALL, read_units, write_file
+
+from transforms.errors import RunFailedError
+from transforms.inputs.sources import Source, container_of, is_splittable
+from transforms.inputs.units import Unit, read_unit
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (gzip.compress(SMALL[:-40]), "the XML is cut off"),
+        (gzip.compress(SMALL)[:-8], "it ends at byte .* in the middle of its gzip data"),
+        (gzip.compress(SMALL) + b"garbage", "something else follows its last member"),
+        (gzip.compress(SMALL)[:-8] + b"\0" * 8, "the gzip data is damaged"),
+        (lzma.compress(SMALL)[:-8], "in the middle of its xz data"),
+        (lzma.compress(SMALL) + b"garbage", "the xz data is damaged"),
+        (lzma.compress(SMALL)[:-60] + b"\0" * 60, "the xz data is damaged"),
+    ],
+)
+def test_what_is_wrong_behind_the_head_of_gz_and_xz_fails_the_run(content: bytes, message: str, tmp_path: Path) -> None:
+    path = write_file(tmp_path, content)
+    unit = Unit(
+        path=path, start=0, end=len(content), format="mediawiki", container="gz" if content[:1] == b"\x1f" else "xz"
+    )
+    with pytest.raises(RunFailedError, match=message) as caught:
+        list(read_unit(unit, READING))
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_one_damaged_block_fails_the_run(tmp_path: Path) -> None:
+    xml = dump([page(k, f"Page {k}", "some text " * 20) for k in range(1, 60)])
+    packed = bytearray(CONTAINERS["many streams"](xml))
+    middle = len(packed) // 2
+    packed[middle] ^= 4
+    path = write_file(tmp_path, bytes(packed))
+    failed = []
+    bounds = [*range(0, len(packed), 1000), len(packed)]
+    for start, end in itertools.pairwise(bounds):
+        try:
+            list(read_unit(Unit(path=path, start=start, end=end, format="mediawiki", container="bz2"), READING))
+        except RunFailedError as error:
+            failed.append((start, end, str(error)))
+    assert failed
+    start, end, message = failed[0]
+    assert start <= middle
+    assert f"{path}: the bzip2 data at byte " in message
+
+
+def test_zeros_may_follow_gzip_and_xz_data(tmp_path: Path) -> None:
+    for packed in (gzip.compress(SMALL) + b"\0" * 100, lzma.compress(SMALL) + b"\0" * 4):
+        assert read_units(write_file(tmp_path, packed)) == oracle_dump.read_pages(SMALL)
+
+
+@pytest.mark.parametrize("container", ["plain", "gz", "xz"])
+def test_a_bomb_is_unpacked_in_pieces(container: str, tmp_path: Path) -> None:
+    packed = CONTAINERS[container](b"\n" * 50_000_000)
+    path = write_file(tmp_path, packed)
+    with Source(path, container, 0, len(packed)) as source:
+        sizes = []
+        while chunk := source.read():
+            sizes.append(len(chunk))
+    assert sum(sizes) == 50_000_000
+    assert max(sizes) <= 1 << 20
+
+
+def drain(source: Source) -> bytes:
+    return b"".join(iter(source.read, b""))
+
+
+@pytest.mark.parametrize(
+    ("head", "container"),
+    [
+        (b"BZh91AY&SY", "bz2"),
+        (b"BZh0", "plain"),
+        (b"\x1f\x8b\x08\x00", "gz"),
+        (b"\xfd7zXZ\x00", "xz"),
+        (b"<mediawiki", "plain"),
+        (b"", "plain"),
+    ],
+)
+def test_the_container_of_a_file(head: bytes, container: str) -> None:
+    assert container_of(head) == container
+    assert is_splittable(container) == (container in ("plain", "bz2"))
+
+
+@pytest.mark.parametrize("name", ["gz", "gz members", "xz", "xz streams"])
+def test_a_file_that_cannot_be_cut_owns_all_its_bytes(name: str, tmp_path: Path) -> None:
+    packed = CONTAINERS[name](SMALL)
+    with Source(write_file(tmp_path, packed), name[:2], 0, len(packed)) as source:
+        assert source.own is None
+        assert drain(source) == SMALL
+        assert source.own == len(SMALL)
+        assert source.read() == b""
+
+
+@pytest.mark.parametrize(("name", "container"), [("plain", "plain"), ("tiny blocks", "bz2"), ("many streams", "bz2")])
+@pytest.mark.parametrize("size", [1, 90, 1000])
+def test_ranges_own_every_byte_once_and_read_on_behind_them(
+    name: str, container: str, size: int, tmp_path: Path
+) -> None:
+    packed = CONTAINERS[name](SMALL)
+    path = write_file(tmp_path, packed)
+    owned = []
+    for start, end in itertools.pairwise([*range(0, len(packed), size), len(packed)]):
+        with Source(path, container, start, end) as source:
+            plain = drain(source)
+            assert source.own is not None
+            assert SMALL.endswith(plain)
+            owned.append(plain[: source.own])
+    assert b"".join(owned) == SMALL
+
+
+def test_a_range_without_a_block_owns_nothing(tmp_path: Path) -> None:
+    packed = bz2.compress(SMALL)
+    with Source(write_file(tmp_path, packed), "bz2", 10, 20) as source:
+        assert source.own == 0
+
+
+def test_an_xz_file_may_not_take_more_memory_than_a_limit(tmp_path: Path) -> None:
+    # The size of the dictionary stands in the header of the block, which its own checksum guards.
+    packed = lzma.compress(b"x", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 20}])
+    block_header = slice(12, 24)
+    header = bytearray(packed[block_header])
+    header[4] = 39  # 3 GB
+    header[8:12] = zlib.crc32(bytes(header[:8])).to_bytes(4, "little")
+    path = write_file(tmp_path, packed[:12] + bytes(header) + packed[24:])
+    with (
+        pytest.raises(RunFailedError, match=r"the xz data is damaged .*[Mm]emory"),
+        Source(path, "xz", 0, Path(path).stat().st_size) as source,
+    ):
+        source.read()

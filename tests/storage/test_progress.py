@@ -1,0 +1,32 @@
+"""Progress: the pieces that a step announces, and those that are finished."""
+
+import os
+from pathlib import Path
+
+from transforms.storage import completions, progress
+
+
+def test_a_step_announces_its_work(tmp_path: Path) -> None:
+    output = str(tmp_path)
+    assert progress.announced(output, "extract") is None
+    progress.announce(output, "extract", pieces=7, size=1 << 40)
+    progress.announce(output, "templates", pieces=0, size=0)
+    assert progress.announced(output, "extract") == progress.Announced(pieces=7, bytes=1 << 40)
+    assert progress.announced(output, "templates") == progress.Announced(pieces=0, bytes=0)
+    progress.announce(output, "extract", pieces=8, size=5)
+    assert progress.announced(output, "extract") == progress.Announced(pieces=8, bytes=5)
+
+
+def test_records_count_from_the_time_at_which_the_run_began(tmp_path: Path) -> None:
+    output = str(tmp_path)
+    assert progress.finished_since(output, "text", 0) == 0
+    for name, finished in (("a", 5000), ("b", 6000), ("c", 7000)):
+        completions.store(output, "text", name, {})
+        os.utime(tmp_path / ".maskmill" / "text" / f"{name}.json", (finished, finished))
+    # Tables and the files that are being written are no records.
+    (tmp_path / ".maskmill" / "text" / "a.npy").write_bytes(b"")
+    (tmp_path / ".maskmill" / "text" / "d.json.0.maskmill-tmp").write_bytes(b"")
+    completions.store(output, "extract", "a", {})
+    assert [progress.finished_since(output, "text", began) for began in (0, 6000, 6002, 8000)] == [3, 2, 1, 0]
+    completions.renew(output, "text", "a")
+    assert progress.finished_since(output, "text", 8000) == 1

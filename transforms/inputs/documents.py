@@ -1,0 +1,65 @@
+"""Documents of inputs that are no dump, and what is reported of a page or document that cannot be used."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from transforms.inputs.options import ReadOptions
+
+NOT_UTF8 = "it is not valid UTF-8"
+
+# How much of a rejected document stands for its title.
+_EXCERPT_BYTES = 200
+_EXCERPT_CHARACTERS = 60
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Document:
+    """One document, in UTF-8. `document_id` and `title` are empty where the input gives none."""
+
+    document_id: str
+    title: bytes
+    text: bytes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RejectedPage:
+    """A page or document that cannot be used: its title (or name, or how it begins), and the reason."""
+
+    title: str
+    reason: str
+
+
+def rejected(data: bytes, reason: str) -> RejectedPage:
+    """Rejects a document without a title of its own; the beginning of `data` names it."""
+    beginning = " ".join(data[:_EXCERPT_BYTES].decode("utf-8", "replace").split())
+    return RejectedPage(title=beginning[:_EXCERPT_CHARACTERS], reason=reason)
+
+
+def too_large(reading: ReadOptions) -> str:
+    """The reason why a document of more than `reading.largest_page` bytes is rejected."""
+    return f"the document is larger than {reading.largest_page} bytes"
+
+
+def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOptions) -> Document | RejectedPage:
+    """The document that a record (of JSON lines, of Parquet) holds.
+
+    Args:
+      record: its values by column.
+      source: the record as the file has it; its beginning names the record if it is rejected.
+      reading: names the columns of the text and of the id.
+    """
+    text = record.get(reading.text_column)
+    if not isinstance(text, str):
+        problem = "is no text" if reading.text_column in record else "is missing"
+        return rejected(source, f'the column "{reading.text_column}" {problem}')
+    document_id = "" if reading.id_column is None else record.get(reading.id_column)
+    if isinstance(document_id, bool) or not isinstance(document_id, str | int):
+        return rejected(source, f'the column "{reading.id_column}" is missing, or neither text nor a whole number')
+    document_id = str(document_id)
+    try:
+        document_id.encode()
+        encoded = text.replace("\r\n", "\n").encode()
+    except UnicodeEncodeError:
+        return rejected(source, "it holds half a surrogate pair, which is no character")
+    return Document(document_id=document_id, title=b"", text=encoded)

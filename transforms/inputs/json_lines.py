@@ -1,0 +1,63 @@
+"""JSON lines: one object a line, one document an object; blank lines count for nothing.
+
+A unit owns the lines whose preceding line end lies in it; the reader imagines one in front of the file.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+from transforms.inputs.documents import Document, RejectedPage, document_of_record, rejected, too_large
+from transforms.inputs.formats import BYTE_ORDER_MARK
+from transforms.inputs.options import ReadOptions
+from transforms.inputs.sources import Source
+from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window
+
+_LINE_END = re.compile(rb"\n")
+
+
+def read_documents(
+    source: Source, path: str, is_first: bool, reading: ReadOptions
+) -> Iterator[Document | RejectedPage]:
+    """The documents of the lines that start in a source's range, in order.
+
+    Args:
+      source: the plain bytes.
+      path: the file's name (the reader has no message of its own that needs it).
+      is_first: whether the range is the file's first.
+
+    Raises:
+      RunFailedError: the file is damaged or cut off.
+    """
+    window = Window(source, b"\n" if is_first else b"")
+    at = 0
+    while True:
+        start = window.data.find(b"\n", at)
+        if start < 0:
+            if not window.is_own(len(window.data)) or not window.slide(len(window.data)):
+                return
+            at = 0
+            continue
+        if not window.is_own(start):
+            return
+        end, start = window.find_end(start, _LINE_END, longest_mark=1, largest=reading.largest_page)
+        if end == TOO_LARGE:
+            yield rejected(window.data[start:], too_large(reading))
+            at = start + 1
+            continue
+        if end == END_OF_FILE:
+            end = len(window.data)
+        line = window.data[start + 1 : end].strip()
+        if line:
+            yield _parse(line, reading)
+        at = end
+
+
+def _parse(line: bytes, reading: ReadOptions) -> Document | RejectedPage:
+    try:
+        record = json.loads(line.removeprefix(BYTE_ORDER_MARK))
+    except (ValueError, RecursionError) as error:
+        return rejected(line, f"the line is not JSON ({error})")
+    if not isinstance(record, dict):
+        return rejected(line, "the line is no JSON object")
+    return document_of_record(record, line, reading)
