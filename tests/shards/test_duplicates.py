@@ -75,9 +75,11 @@ def test_nothing_to_decide() -> None:
 def in_turn(rows: npt.NDArray[np.void], threshold: float) -> list[int]:
     """The decision with every paragraph in datasketch's index."""
     index = datasketch.MinHashLSH(threshold=threshold, num_perm=PERMUTATIONS)
+    blank = datasketch.MinHash(num_perm=PERMUTATIONS, scheme="affine32")
     kinds = []
     for number, row in enumerate(rows):
-        sketch = datasketch.MinHash(hashvalues=row["near"], scheme="affine32")
+        sketch = blank.copy()
+        sketch.hashvalues = row["near"]
         near = any((rows[other]["near"] == row["near"]).mean() >= threshold for other in index.query(sketch))
         kinds.append(NEAR if near else STAYS)
         if not near:
