@@ -21,11 +21,6 @@ from transforms.tokenization.vocabulary import load_vocabulary
 _WORK_A_BYTE = 10
 
 
-def has_text(shard: TextShard) -> bool:
-    """Whether a shard holds anything to mask: the eval text of a small corpus can be empty."""
-    return shard.size > 0
-
-
 def announce_texts(shards: Sequence[TextShard], output: str) -> None:
     """Tells the progress display how many shards there are to mask."""
     progress.announce(output, example_shards.KIND, pieces=len(shards), size=sum(s.size for s in shards))
@@ -76,9 +71,8 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the masking step."""
-        texts = elements | "HasText" >> beam.Filter(has_text)
-        _ = texts | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(announce_texts, self.output)
-        shards = texts | "WriteExamples" >> WriteExamples(setup=self.setup, output=self.output)
+        _ = elements | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(announce_texts, self.output)
+        shards = elements | "WriteExamples" >> WriteExamples(setup=self.setup, output=self.output)
         return shards, [shards]
 
     def close(self, elements: Sequence[Any]) -> None:

@@ -21,12 +21,18 @@ from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, TakeRawFiles
 from transforms.shards.planning import PlanTextShards
+from transforms.shards.text_shards import TextShard
 from transforms.storage import files
+
+
+def has_text(shard: TextShard) -> bool:
+    """Whether a shard holds anything: the eval text of a small corpus can be empty."""
+    return shard.size > 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExtractStage(Stage[ExtractOptions]):
-    """Input: one tuple, the patterns of the inputs. Output: TextShard, the description of each shard written.
+    """Input: one tuple, the patterns of the inputs. Output: TextShard, the description of each shard with text.
 
     from_doc_files: whether the inputs are WikiExtractor's files, which the reference's chain takes as they are.
     """
@@ -74,7 +80,7 @@ class ExtractStage(Stage[ExtractOptions]):
             | "PlanTextShards" >> PlanTextShards(split=self.options.split.decided, extraction=extraction, output=output)
             | "AssembleTextShards" >> AssembleTextShards(extraction=extraction, output=output)
         )
-        return shards, [shards, fragments]
+        return shards | "HasText" >> beam.Filter(has_text), [shards, fragments]
 
     def _extract(self, inputs: beam.PCollection) -> beam.PCollection:
         extraction, output = self.options.decided_extraction, self.output
@@ -101,7 +107,7 @@ class ExtractStage(Stage[ExtractOptions]):
             raw_files = fragments | "PackRawFiles" >> PackRawFiles(output=output)
         cleaned = raw_files | "CleanRawFiles" >> CleanRawFiles(options=options, extraction=extraction, output=output)
         shards = cleaned | "GatherParts" >> GatherParts(options=options, extraction=extraction, output=output)
-        return shards, [*finished, cleaned, shards]
+        return shards | "HasText" >> beam.Filter(has_text), [*finished, cleaned, shards]
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes eval.md5 and the manifest, and sweeps."""

@@ -42,6 +42,8 @@ def main() -> None:
     """Reads the two arguments and becomes Beam's worker."""
     end_with_parent(int(sys.argv.pop(1)))
     sys.path[:] = json.loads(sys.argv.pop(1))
+    # The parent asks so once the run is over: what this worker is doing is of no use any more.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 
     # Beam takes a second to import: too long to be without that wish.
     from apache_beam.runners.worker import sdk_worker_main

@@ -23,10 +23,9 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
     _BeamArgumentParser,
 )
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from pipelines import environments, local_worker
+from pipelines import environments
+from pipelines.local_runner import WORKER_LOG, local_runner, local_workers
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files, progress
 
@@ -117,7 +116,7 @@ def run(
         _one_sentence(logs),
         watched or contextlib.nullcontext(),
     ):
-        runner: Any = _local_runner(options, logs) if is_local(options) else None
+        runner: Any = local_runner(options, logs) if is_local(options) else None
         pipeline = beam.Pipeline(runner=runner, options=options)
         build_graph(pipeline)
         result = pipeline.run()
@@ -125,20 +124,6 @@ def run(
         if state not in (None, "DONE"):
             raise RunFailedError(f"The pipeline ended in state {state}; see the runner's log.")
     return not environments.only_describes(options)
-
-
-_WORKER_LOG = "workers.log"
-
-
-def _local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
-    """The local runner. It starts our own worker processes, and a log of this run gets what they print."""
-    direct = options.view_as(DirectOptions)
-    if direct.direct_running_mode != "multi_processing":
-        return FnApiRunner()
-    command = local_worker.command(os.path.join(logs, _WORKER_LOG))
-    # In this mode the runner would choose Beam's own command.
-    direct.direct_running_mode = "in_memory"
-    return FnApiRunner(default_environment=SubprocessSDKEnvironment.from_command_string(command))
 
 
 _STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
@@ -159,10 +144,9 @@ def _one_sentence(logs: str) -> Iterator[None]:
         failed_threads.append(failure)
         if first and _WORKER_ENDED.search(str(failure.exc_value)):
             # The runner would wait for ever: for the worker that ended before it answered, then for the others.
-            for worker in psutil.Process().children():
+            for worker in local_workers():
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    if local_worker.is_worker(worker.cmdline()):
-                        worker.kill()
+                    worker.kill()
             # Only a real signal wakes the main thread from the lock that it waits for.
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
@@ -206,7 +190,7 @@ def _keep_story(error: Exception, failed_threads: Sequence[threading.ExceptHookA
         traceback.print_exception(error, file=story)
         for thread in failed_threads:
             traceback.print_exception(thread.exc_type, thread.exc_value, thread.exc_traceback, file=story)
-        log = Path(logs) / _WORKER_LOG
+        log = Path(logs) / WORKER_LOG
         if log.exists():
             story.write("\nWhat the worker processes printed:\n" + log.read_text(errors="replace"))
     return kept

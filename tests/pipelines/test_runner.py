@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,17 @@ def stumble(number: int) -> int:
     return {1: 2}[number]
 
 
+def fail_beside_a_long_piece(number: int) -> int:
+    time.sleep(600 if number else 1)
+    return fail(number)
+
+
 def run(step: Callable[[int], int], flags: tuple[str, ...]) -> bool:
     """Runs a graph with one step in this process."""
 
     def build_graph(pipeline: beam.Pipeline) -> Any:
-        return pipeline | "Numbers" >> beam.Create([7]) | "Step" >> beam.Map(step)
+        numbers = pipeline | "Numbers" >> beam.Create([7] if step is not fail_beside_a_long_piece else [0, 1])
+        return numbers | "Spread" >> beam.Reshuffle() | "Step" >> beam.Map(step)
 
     return runner.run(build_graph, runner.pipeline_options(flags, HERE))
 
