@@ -51,6 +51,7 @@ setup(
         "nltk>=3.9",
         "numba>=0.61",
         "numpy>=1.26",
+        "protobuf>=4.25",
         "psutil>=5.9",
         "pyarrow>=16",
         "pyyaml>=6",

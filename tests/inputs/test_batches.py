@@ -7,7 +7,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.testing.test_pipeline import TestPipeline
+from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
 from apache_beam.testing.util import assert_that, equal_to
 from dump_files import dump, page
 from input_files import READING, write_file
@@ -84,13 +84,13 @@ def test_an_input_of_another_format_is_one_sentence(inputs: list[InputFile]) -> 
 
 def test_find_inputs_keeps_the_order_of_the_patterns(inputs: list[InputFile], tmp_path: Path) -> None:
     patterns = [f"{tmp_path}/b*", f"{tmp_path}/?.txt"]
-    with TestPipeline(runner=FnApiRunner()) as pipeline:
+    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
         found = pipeline | beam.Create([patterns]) | FindInputs(dump_date=None)
         assert_that(found, equal_to([[inputs[0], inputs[1], inputs[2]]]))
 
 
 def test_find_inputs_gives_all_inputs_the_date_that_is_named(inputs: list[InputFile], tmp_path: Path) -> None:
-    with TestPipeline(runner=FnApiRunner()) as pipeline:
+    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
         found = pipeline | beam.Create([[f"{tmp_path}/*.txt"]]) | FindInputs(dump_date="2001-02-03")
         dates = found | beam.Map(lambda listed: [(Path(file.path).name, file.date) for file in listed])
         assert_that(dates, equal_to([[(name, "2001-02-03") for name in ("a.txt", "b.txt", "c.txt")]]))
@@ -100,7 +100,7 @@ def test_find_inputs_gives_all_inputs_the_date_that_is_named(inputs: list[InputF
 def test_cut_into_batches(order: list[int], inputs: list[InputFile], tmp_path: Path) -> None:
     ordered = [inputs[k] for k in order]
     output = str(tmp_path / "out")
-    with TestPipeline(runner=FnApiRunner()) as pipeline:
+    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
         batches = (
             pipeline
             | beam.Create([ordered])

@@ -13,7 +13,7 @@ from maskmill.private_names import PRIVATE_NAMES, PrivateName
 OWN_PACKAGES = ("maskmill", "pipelines", "transforms", "training")
 
 # What begins with an underscore and is documented.
-DOCUMENTED = {"_fields", "_field_defaults", "_getframe"}
+DOCUMENTED = {"_exit", "_fields", "_field_defaults", "_getframe"}
 
 
 @pytest.mark.parametrize("library", ["python", "apache-beam", "numba"])

@@ -8,11 +8,11 @@ import pytest
 from shard_builds import PLAIN, article, equal_sorted, make_fragments, run_step, shuffled, write_dump
 
 from transforms.shards.assembling import AssembleTextShards, assemble_text_shard
-from transforms.shards.finished import finished_record
 from transforms.shards.fragments import drop_texts
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
 from transforms.shards.planning import MEGABYTE, ShardPlan, plan_text_shards
 from transforms.shards.text_shards import KIND, TextShard, article_md5, write_eval_md5
+from transforms.storage import completions
 
 UNIQUE = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=4))
 SPLIT = SplitOptions(num_eval_articles=5, shard_size_mb=300 / MEGABYTE)
@@ -65,7 +65,7 @@ def test_the_eval_articles_have_hashes_in_order(dump: Path, tmp_path: Path) -> N
     assert len(held_out) == 5
     # The records of training shards, which are far larger, carry no hashes.
     (train, *_) = [shard for shard in shards if shard.kind == "train"]
-    assert finished_record(str(tmp_path), KIND, train.key)["md5"] == []
+    assert completions.finished(str(tmp_path), KIND, train.key)["md5"] == []
 
 
 def test_a_shard_that_is_there_is_not_written_again(dump: Path, tmp_path: Path) -> None:

@@ -114,10 +114,7 @@ def read_library(output: str, library: str) -> dict[str, Any]:
 
     Raises FileNotFoundError if there is no such library.
     """
-    record = completions.load(output, LIBRARY, library)
-    if record is None:
-        raise FileNotFoundError(f"the completion record of the template library {library}")
-    return record
+    return completions.finished(output, LIBRARY, library)
 
 
 class TemplateLibrary:

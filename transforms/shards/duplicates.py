@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.shards.finished import finished_record
 from transforms.shards.fragments import Fragment, in_order, read_paragraphs
 from transforms.shards.options import ExtractionOptions, QualityOptions
 from transforms.shards.signatures import PERMUTATIONS, import_datasketch, new_sketch
@@ -154,7 +153,7 @@ def find_duplicates(fragments: Iterable[Fragment], extraction: ExtractionOptions
 
 def duplicate_counts(fragments: Iterable[Fragment], extraction: ExtractionOptions, output: str) -> dict[str, int]:
     """How many paragraphs were looked at, and how many were dropped as what, once `find_duplicates` has decided."""
-    return dict(finished_record(output, KIND, decision_key(fragments, extraction))["counts"])
+    return dict(completions.finished(output, KIND, decision_key(fragments, extraction))["counts"])
 
 
 def _write_decision(

@@ -32,7 +32,6 @@ from transforms.shards.document_extractor import (
     extract_or_reject,
 )
 from transforms.shards.eval_membership import eval_hash
-from transforms.shards.finished import finished_record
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.signatures import paragraphs_type
 from transforms.storage import completions, files
@@ -190,7 +189,7 @@ def ranges_by_fragment(
 
 def read_rejected(fragment: Fragment, output: str) -> list[dict[str, Any]]:
     """The documents that could not be processed: of each the `input`, the `title` and the `reason`."""
-    return list(finished_record(output, KIND, fragment.key)["rejected"])
+    return list(completions.finished(output, KIND, fragment.key)["rejected"])
 
 
 def read_ranges(

@@ -22,7 +22,6 @@ from transforms.grouping import GroupAll
 from transforms.inputs.units import InputFile
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards import mlperf_cleanup
-from transforms.shards.finished import finished_record
 from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_tables
 from transforms.shards.options import ExtractionOptions, MlperfOptions
 from transforms.shards.text_shards import KIND as TEXT
@@ -232,7 +231,7 @@ def _write_part(
     hashes: list[str] = []
     if plan.kind == "eval":
         for cleaned in plan.cleaned:
-            hashes += finished_record(output, KIND, cleaned.key)["md5"]
+            hashes += completions.finished(output, KIND, cleaned.key)["md5"]
     return {
         "size": file.size,
         "sha256": file.sha256,

@@ -83,6 +83,19 @@ def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
     return record
 
 
+def finished(output: str, kind: str, key: str) -> dict[str, Any]:
+    """The record of a piece that a step before this one has finished.
+
+    Raises:
+      FileNotFoundError: there is no such record, although the step that writes it came before.
+    """
+    record = load(output, kind, key)
+    if record is None:
+        path = work_path(output, kind, f"{key}.json")
+        raise FileNotFoundError(f"{path}: this completion record is missing, although its step is finished.")
+    return record
+
+
 def store(output: str, kind: str, key: str, record: Mapping[str, Any]) -> None:
     """Writes a piece's record, which marks it as finished. First all its files must have their final names."""
     files.write_bytes(work_path(output, kind, f"{key}.json"), canonical_json(record, indent=1).encode())
