@@ -42,6 +42,9 @@ def main() -> int:
     if (sentence := foreign_package()) is not None:
         print(f"maskmill: {sentence}", file=sys.stderr)
         return 2
+    from pipelines.startup import collect_garbage_rarely
+
+    collect_garbage_rarely()
     from pipelines import cli
 
     return cli.main()

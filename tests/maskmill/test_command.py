@@ -69,3 +69,13 @@ def test_packages_that_the_path_does_not_show_change_nothing(tmp_path: Path) -> 
     done = run("-m", "maskmill", "--help", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: maskmill COMMAND")
+
+
+def test_garbage_is_looked_for_less_often_from_the_start() -> None:
+    program = (
+        "import gc, sys; from maskmill import command\n"
+        "before = gc.get_threshold()[0]; sys.argv[1:] = ['--help']; command.main()\n"
+        "assert gc.get_threshold()[0] > 10 * before"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

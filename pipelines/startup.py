@@ -1,0 +1,15 @@
+"""What every process of maskmill's does first."""
+
+import gc
+
+# Objects between two collections of the youngest generation, and of those between two of the next.
+_THRESHOLDS = (50_000, 50, 50)
+
+
+def collect_garbage_rarely() -> None:
+    """Makes Python look for cycles of garbage less often.
+
+    The imports of Beam, NumPy and numba make hundreds of thousands of objects that live as long as the process. At its
+    default Python walks through all of them again and again while they are made: 0.4 s of 3 s of CPU.
+    """
+    gc.set_threshold(*_THRESHOLDS)
