@@ -138,7 +138,8 @@ def _report(output: str, manifest: Mapping[str, Any]) -> None:
         return
     print(f"{manifest['stage']}: {output}")
     width = max(8, *map(len, manifest["counts"]))
-    for step in sorted(manifest["counts"], key=_STEPS.index):
+    # A step that is not in the list comes last.
+    for step in sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS)):
         counts = manifest["counts"][step]
         names = (
             _SHOWN

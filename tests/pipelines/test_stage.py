@@ -10,7 +10,7 @@ import apache_beam as beam
 import pytest
 import yaml
 
-from pipelines import build, build_options, stages
+from pipelines import build, build_options, cli, stages
 from pipelines.options import options_of
 from pipelines.runner import ProgressLine, Workload
 from pipelines.stage import Stage, run_stages
@@ -134,8 +134,8 @@ def test_a_new_stage_needs_only_a_module_and_an_entry(monkeypatch: pytest.Monkey
     assert "  # how many numbers\n  count: 3" in build_options.print_config()
     config = tmp_path / "build.yaml"
     config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "numbers": {"count": 4}}))
-    manifests = build.run(build_options.read_build(str(config)), IN_MEMORY)
-    assert manifests["numbers"]["counts"] == {"numbers": {"sum": 6}}
+    assert cli.main(["build", str(config), *IN_MEMORY]) == 0
+    assert capsys.readouterr().out == f"numbers: {tmp_path}/out/numbers\n  numbers  6 sum\n"
     config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "numbers": {"count": 0}}))
     with pytest.raises(UnusableInputError, match="--count must be 1 or more, not 0"):
         build_options.read_build(str(config))
