@@ -120,7 +120,9 @@ def test_a_stage_that_reads_another_s_output_cannot_be_the_first(tmp_path: Path)
 # ---- the list
 
 
-def test_a_new_stage_needs_only_a_module_and_an_entry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_new_stage_needs_only_a_module_and_an_entry(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     entry = StageEntry(
         name="numbers",
         help="counts",
