@@ -12,6 +12,8 @@ def run(options: CreatePretrainingDataOptions) -> None:
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     inputs = [f.path for f in files.match(options.input_file)]
     packed = all(path.endswith(".gz") for path in options.output_file)
+    indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
+    files.check_not_inputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
     written, counts = write_examples(
         inputs, list(options.output_file), vocabulary, masking, indexes=not packed, packed=packed, checksum=False
     )

@@ -11,6 +11,7 @@ from transforms.storage import files
 def pick(options: PickEvalOptions) -> None:
     """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
     inputs = [f.path for f in files.match(options.input_tfrecord)]
+    files.check_not_inputs(inputs, [options.output_tfrecord])
     written = eval_picking.pick_examples(
         inputs,
         options.output_tfrecord,
@@ -27,6 +28,8 @@ def index(patterns: Sequence[str], output: str | None) -> None:
     found = files.match(patterns)
     if output is not None and len(found) > 1:
         raise UnusableInputError(f"--output names one index, and there are {len(found)} files; leave it out.")
+    if output is not None:
+        files.check_not_inputs([file.path for file in found], [output])
     for file in found:
         tfrecord.index_tfrecord(file.path, output or f"{file.path}.idx")
         print(output or f"{file.path}.idx")

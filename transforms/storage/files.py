@@ -15,7 +15,9 @@ import gzip
 import hashlib
 import io
 import os
+import posixpath
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
@@ -359,15 +361,18 @@ def _leave_open() -> None:
 
 @contextlib.contextmanager
 def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputFile]:
-    make_directory(parent(path))
+    # A link keeps its place: the file that it names is replaced.
+    target = os.path.realpath(path) if os.path.islink(path) else path
+    _check_replaceable(target, path)
+    make_directory(parent(target))
     temporary, raw = "", None
     try:
-        temporary, raw = _locked_temporary(path)
+        temporary, raw = _locked_temporary(target)
         output = OutputFile(path, cast(BinaryIO, _WholeWriter(raw)), checksum=checksum, packed=packed)
         yield output
         output.finish()
         os.fsync(raw.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except OSError as error:
         raise RunFailedError(
             f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name."
@@ -377,6 +382,49 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
             raw.close()
+
+
+def _check_replaceable(target: str, path: str) -> None:
+    """Refuses to rename a file over anything but a regular file: a device or a FIFO would be lost.
+
+    Raises:
+      UnusableInputError: `target`, which the user named as `path`, is there and is no regular file.
+    """
+    try:
+        mode = os.stat(target).st_mode
+    except OSError:
+        return  # it is not there, or making it will say what is wrong
+    if stat.S_ISDIR(mode):
+        raise UnusableInputError(f"{path}: this output is a directory; name a file.")
+    if not stat.S_ISREG(mode):
+        raise UnusableInputError(
+            f"{path}: this output is no regular file but a device, a FIFO or a socket; name a file."
+        )
+
+
+def check_not_inputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Refuses outputs that are inputs, also by another path or link: writing them would destroy what is read.
+
+    Raises:
+      UnusableInputError: an output is one of the inputs.
+    """
+    identities = {_identity(path): path for path in inputs}
+    for output in outputs:
+        same = identities.get(_identity(output))
+        if same is not None:
+            raise UnusableInputError(f"{output}: this output is also the input {same}; name another file.")
+
+
+def _identity(path: str) -> tuple[int, int] | str:
+    """What two names of one file have in common: device and inode, or the plain name where there are none."""
+    if not is_local(path):
+        scheme, _, rest = path.partition("://")
+        return f"{scheme}://{posixpath.normpath(rest)}"
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
 
 
 def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
