@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -138,18 +139,34 @@ def fetch() -> Download:
     return download
 
 
+# How Maven says that it reached no registry, as opposed to a fault in what it was asked to do.
+_UNREACHABLE = re.compile(
+    r"Unknown host|Connect(ion)? (to .* )?(refused|timed out|reset)|Could not transfer|No route to host"
+)
+_ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
+
+
 class _NotPublishedError(Exception):
     """Maven's registry answers, but does not have the artifact."""
 
 
 def _maven(*arguments: str) -> None:
-    done = subprocess.run(["mvn", "-B", "-q", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        return
-    lines = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")] or [done.stdout or done.stderr]
-    if "Could not find artifact" in lines[0] or "was not found in" in lines[0]:
-        raise _NotPublishedError(lines[0])
-    raise ClusterError(f"Maven is out of reach: {lines[0]}", out_of_reach=True)
+    command = ["mvn", "-B", "-q", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise _maven_error(done.stdout + done.stderr)
+
+
+def _maven_error(output: str) -> Exception:
+    """What Maven's output says of its failure: an artifact that is not published, or another cause."""
+    # Maven colours its lines where TERM names a terminal, even into a pipe.
+    plain = _ESCAPE_SEQUENCE.sub("", output)
+    errors = [line.removeprefix("[ERROR]").strip() for line in plain.splitlines() if line.startswith("[ERROR]")]
+    causes = [error for error in errors if error] or [plain.strip() or "it printed nothing"]
+    for cause in causes:
+        if "Could not find artifact" in cause or "was not found in" in cause:
+            return _NotPublishedError(cause)
+    return ClusterError(f"Maven failed: {causes[0]}", out_of_reach=any(_UNREACHABLE.search(c) for c in causes))
 
 
 @contextlib.contextmanager
