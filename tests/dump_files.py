@@ -104,7 +104,7 @@ def multistream(pages_each: int) -> Callable[[bytes], bytes]:
 
 def gzip_members(size: int) -> Callable[[bytes], bytes]:
     """Packs as gzip with a member for each `size` bytes."""
-    return lambda xml: b"".join(gzip.compress(xml[i : i + size]) for i in range(0, len(xml), size))
+    return lambda xml: b"".join(gzip.compress(xml[i : i + size], mtime=0) for i in range(0, len(xml), size))
 
 
 CONTAINERS: dict[str, Callable[[bytes], bytes]] = {

@@ -20,7 +20,7 @@ from transforms.inputs.formats import detect_format
         ("a", b'{"text": "a"}\n{}', "jsonl"),
         ("a.txt", b"{ a brace\n", "text"),
         ("a.txt", b"< 3 apples", "text"),
-        ("a", gzip.compress(b"text"), "text"),
+        ("a", gzip.compress(b"text", mtime=0), "text"),
         ("a", b"BZhang wrote this", "text"),
     ],
 )

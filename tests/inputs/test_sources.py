@@ -20,10 +20,10 @@ from transforms.inputs.units import Unit, read_unit
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (gzip.compress(SMALL[:-40]), "the XML is cut off"),
-        (gzip.compress(SMALL)[:-8], "it ends at byte .* in the middle of its gzip data"),
-        (gzip.compress(SMALL) + b"garbage", "something else follows its last member"),
-        (gzip.compress(SMALL)[:-8] + b"\0" * 8, "the gzip data is damaged"),
+        (gzip.compress(SMALL[:-40], mtime=0), "the XML is cut off"),
+        (gzip.compress(SMALL, mtime=0)[:-8], "it ends at byte .* in the middle of its gzip data"),
+        (gzip.compress(SMALL, mtime=0) + b"garbage", "something else follows its last member"),
+        (gzip.compress(SMALL, mtime=0)[:-8] + b"\0" * 8, "the gzip data is damaged"),
         (lzma.compress(SMALL)[:-8], "in the middle of its xz data"),
         (lzma.compress(SMALL) + b"garbage", "the xz data is damaged"),
         (lzma.compress(SMALL)[:-60] + b"\0" * 60, "the xz data is damaged"),
@@ -59,7 +59,7 @@ def test_one_damaged_block_fails_the_run(tmp_path: Path) -> None:
 
 
 def test_zeros_may_follow_gzip_and_xz_data(tmp_path: Path) -> None:
-    for packed in (gzip.compress(SMALL) + b"\0" * 100, lzma.compress(SMALL) + b"\0" * 4):
+    for packed in (gzip.compress(SMALL, mtime=0) + b"\0" * 100, lzma.compress(SMALL) + b"\0" * 4):
         assert read_units(write_file(tmp_path, packed)) == oracle_dump.read_pages(SMALL)
 
 

@@ -17,7 +17,7 @@ from transforms.storage import files
     ("name", "content", "message"),
     [
         ("a.xml", b"", "this input is empty"),
-        ("a.xml.gz", gzip.compress(b""), "empty once it is unpacked"),
+        ("a.xml.gz", gzip.compress(b"", mtime=0), "empty once it is unpacked"),
         ("a.xml.bz2", bz2.compress(b" \n"), "empty once it is unpacked"),
         ("a.xml", SMALL.decode().encode("utf-16"), "UTF-16; convert it to UTF-8"),
         ("a.xml", b"<html><body></body></html>", "no MediaWiki dump: it has no <mediawiki>"),
