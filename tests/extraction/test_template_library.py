@@ -11,6 +11,8 @@ from commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
 from pipelines import cli
 from transforms.inputs import units
 
+pytestmark = pytest.mark.long
+
 
 def article(number: int, text: str) -> str:
     return dump_files.page(number, f"Article {number}", text)

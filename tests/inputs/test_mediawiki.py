@@ -96,6 +96,7 @@ def test_the_multistream_sample_with_and_without_its_index(sample: bytes, data: 
 
 
 @pytest.mark.shared
+@pytest.mark.long
 def test_nothing_of_enwik8_is_lost(shared: Path) -> None:
     path = str(shared / "data" / "dumps" / "enwik8-pages-articles-multistream.xml.bz2")
     names = Site.parse(read_header(path)).namespaces
@@ -288,6 +289,7 @@ def test_noise_never_crashes_and_never_depends_on_the_cuts(
         assert parts == whole
 
 
+@pytest.mark.long
 def test_reading_in_order_holds_one_page_at_a_time(tmp_path: Path) -> None:
     xml = dump([page(k, f"Page {k}", "word " * 100_000) for k in range(1, 49)])
     path = write_file(tmp_path, bz2.compress(xml, 1))

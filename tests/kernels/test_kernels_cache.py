@@ -19,6 +19,8 @@ from conftest import ROOT
 from transforms.kernels import cache, kernel
 from transforms.kernels.memory import load_u8
 
+pytestmark = pytest.mark.long
+
 DAY = 24 * 60 * 60.0
 
 

@@ -43,6 +43,8 @@ from transforms.shards.options import ExtractionOptions, MlperfOptions
 from transforms.shards.text_shards import TextShard, write_eval_md5
 from transforms.storage import completions, progress
 
+pytestmark = pytest.mark.long
+
 GOLD = DATA / "gold"
 OPTIONS = MlperfOptions(num_eval_articles=7, shard_size_mb=1.5)
 EXTRACTION = ExtractionOptions(extractor="wikiextractor", doc_blocks=True)
