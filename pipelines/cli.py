@@ -8,19 +8,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pipelines import build_options, options, stage_options
+from pipelines import build_options, options, stage_options, summary
 from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
-
-# The order in which a summary shows the counts of a manifest.
-_STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
-# The summary shows these counts of shards, in this order; the manifest has more. Of other steps it shows all counts,
-# with what went in and what came out first.
-_SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available", "picked", "bytes")
-
 
 @dataclasses.dataclass(frozen=True)
 class _Command:
@@ -49,7 +42,7 @@ def _run_stage(entry: StageEntry) -> Callable[[argparse.Namespace, list[str]], N
         from pipelines.stage import run_stages
 
         manifests = run_stages([entry.load().check(chosen, is_first=True)], beam_arguments)
-        _report(chosen.output, manifests.get(entry.name, {}))
+        summary.report(chosen.output, manifests.get(entry.name, {}))
 
     return run
 
@@ -98,10 +91,10 @@ def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> int:
 
     manifests = build.run(chosen, beam_arguments)
     if not manifests:
-        _report(chosen.output, {})
+        summary.report(chosen.output, {})
         return DONE
     for name, made in manifests.items():
-        _report(chosen.stages[name].output, made)
+        summary.report(chosen.stages[name].output, made)
     if training is None:
         return DONE
     from training import command
@@ -130,27 +123,6 @@ def _convert_checkpoint(namespace: argparse.Namespace, _: list[str]) -> int:
     from training import command
 
     return command.convert_checkpoint(chosen)
-
-
-def _report(output: str, manifest: Mapping[str, Any]) -> None:
-    if not manifest:
-        print(f"{output}: nothing was run, the job was only described.")
-        return
-    print(f"{manifest['stage']}: {output}")
-    width = max(8, *map(len, manifest["counts"]))
-    # A step that is not in the list comes last.
-    for step in sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS)):
-        counts = manifest["counts"][step]
-        names = (
-            _SHOWN
-            if step in ("train", "eval")
-            else sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
-        )
-        shown = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in names if name in counts)
-        print(f"  {step:<{width}} {shown}")
-    rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
-    if rejected:
-        print(f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason.")
 
 
 COMMANDS: Mapping[str, _Command] = {
