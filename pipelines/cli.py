@@ -15,6 +15,7 @@ from transforms.errors import RunFailedError, UnusableInputError
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
 
+
 @dataclasses.dataclass(frozen=True)
 class _Command:
     """A subcommand.
