@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError
 from transforms.storage import completions, files
+from transforms.storage.completions import PieceFiles
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +33,8 @@ def write_piece(folder: Path, content: bytes) -> dict[str, Any]:
     return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def files_of(record: dict[str, Any]) -> list[tuple[str, int, str]]:
-    return [("piece", record["size"], record["sha256"])]
+def files_of(record: dict[str, Any]) -> PieceFiles:
+    return PieceFiles(written=[("piece", record["size"], record["sha256"])])
 
 
 def test_fingerprints_depend_on_every_part() -> None:
@@ -65,7 +66,7 @@ def test_a_record_is_found_under_its_key(tmp_path: Path) -> None:
     assert completions.load(output, "text", "k") is None
     completions.store(output, "text", "k", {"size": 3})
     assert completions.load(output, "text", "k") == {"size": 3}
-    assert (tmp_path / ".maskmill" / "text" / "k.json").read_text() == '{\n "size": 3\n}'
+    assert json.loads((tmp_path / ".maskmill" / "text" / "k.json").read_text())["record"] == {"size": 3}
 
 
 def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -74,7 +75,8 @@ def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
     found = completions.read_table(str(tmp_path), "text", "k")
     assert found.dtype == table.dtype
     assert found.tolist() == table.tolist()
-    with pytest.raises(UnusableInputError, match="does not exist"):
+    assert np.load(tmp_path / ".maskmill" / "text" / "k.npy").tolist() == table.tolist()
+    with pytest.raises(RunFailedError, match=r"other\.npy: this working file was deleted or damaged"):
         completions.read_table(str(tmp_path), "text", "other")
 
 
