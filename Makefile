@@ -33,8 +33,8 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 
 LIGHT := not training and not torch and not flink and not slow
 
-# A process for each core; the tests of a file stay in one, for they share what its fixtures make.
-PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile
+# A process for each core; the tests of a file stay in one (tests/conftest.py), for they share what its fixtures make.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup
 
 test: $(VENV)/dev ## the tests of the data path
 	$(PYTEST) -m "$(LIGHT)"
