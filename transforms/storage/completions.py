@@ -93,15 +93,15 @@ def unsealed_json(kind: str, key: str, content: bytes) -> Any:
         return None
 
 
-def _sealed_table(kind: str, key: str, content: bytes) -> bytes:
+def sealed_table(kind: str, key: str, content: bytes) -> bytes:
     """A table's file: what np.save writes, then a line with its kind, its key and its checksum. np.load reads it."""
     return content + f"\n{kind}/{key} {_checksum(kind, key, content)}\n".encode()
 
 
-def _unsealed_table(kind: str, key: str, sealed: bytes) -> bytes | None:
+def unsealed_table(kind: str, key: str, sealed: bytes) -> bytes | None:
     """What np.save wrote; None if a single byte is not as it was written, or the table is another's."""
-    content = sealed[: max(0, len(sealed) - len(_sealed_table(kind, key, b"")))]
-    return content if sealed == _sealed_table(kind, key, content) else None
+    content = sealed[: max(0, len(sealed) - len(sealed_table(kind, key, b"")))]
+    return content if sealed == sealed_table(kind, key, content) else None
 
 
 def _read(path: str) -> bytes | None:
@@ -113,7 +113,7 @@ def write_table(output: str, kind: str, key: str, table: npt.NDArray[Any]) -> No
     """Writes the array of a piece, of any shape and dtype, as `<key>.npy`."""
     content = io.BytesIO()
     np.save(content, table)
-    files.write_bytes(work_path(output, kind, f"{key}.npy"), _sealed_table(kind, key, content.getvalue()))
+    files.write_bytes(work_path(output, kind, f"{key}.npy"), sealed_table(kind, key, content.getvalue()))
 
 
 def read_table(output: str, kind: str, key: str) -> npt.NDArray[Any]:
@@ -124,7 +124,7 @@ def read_table(output: str, kind: str, key: str) -> npt.NDArray[Any]:
     """
     path = work_path(output, kind, f"{key}.npy")
     sealed = _read(path)
-    content = None if sealed is None else _unsealed_table(kind, key, sealed)
+    content = None if sealed is None else unsealed_table(kind, key, sealed)
     if content is None:
         raise _lost_meanwhile(path)
     table: npt.NDArray[Any] = np.load(io.BytesIO(content))
@@ -243,7 +243,9 @@ def once(
     content = _read(work_path(output, kind, f"{key}.json"))
     if content is not None:
         record = unsealed_json(kind, key, content)
-        reason = "its record was damaged" if record is None else _unfit(output, kind, key, record, files_of(record))
+        reason = (
+            "its record was damaged" if record is None else _unfit(output, kind, key, record, files_of(record), name)
+        )
         if reason is None:
             renew(output, kind, key)
             return cast(dict[str, Any], record)
@@ -259,20 +261,20 @@ def once(
     return record
 
 
-def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles) -> str | None:
+def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles, name: str) -> str | None:
     """Why the files of a piece do not fit its record: a clause for its note; None if they do."""
     stored = record.get("stored", {})
     for file, size, sha256 in (*piece.written, *piece.cached):
-        path = files.join(output, file)
+        path, base = files.join(output, file), files.base_name(file)
         if not is_intact(path, size, sha256, stored.get(file)):
             if files.exists(path):
-                return f"the content of {files.base_name(file)} had changed"
+                return "its content had changed" if base == name else f"the content of {base} had changed"
             if (file, size, sha256) in piece.written:
-                return f"{files.base_name(file)} was gone"
+                return "it was gone" if base == name else f"{base} was gone"
     if piece.has_table:
         sealed = _read(work_path(output, kind, f"{key}.npy"))
         if sealed is None:
             return "its table was gone"
-        if _unsealed_table(kind, key, sealed) is None:
+        if unsealed_table(kind, key, sealed) is None:
             return "its table was damaged"
     return None

@@ -82,11 +82,12 @@ def _find_claim(
     Raises:
       UnusableInputError: the directory has other files in it.
     """
+    made = find_manifest(output)
     if content is not None:
         claim = completions.unsealed_json("", _CLAIM, content) or _read_older_claim(content)
-        if claim is not None:
+        # A claim of another stage than the manifest's was copied here.
+        if claim is not None and (made is None or made["stage"] == claim["stage"]):
             return claim, None
-    made = find_manifest(output)
     if content is None and (made is None or made["stage"] != wanted["stage"]) and not _has_records(output):
         other_files = [f for f in files.list_directory(output) if not f.endswith(files.TEMPORARY_SUFFIX)]
         if other_files:
@@ -96,7 +97,9 @@ def _find_claim(
             )
         return None, None
     problem = "it was gone" if content is None else "it was damaged"
-    return (None, problem) if made is None else (_claim_of_manifest(made, wanted), problem)
+    if made is None:
+        return None, problem
+    return _claim_of_manifest(made, wanted), f"{problem} and was made from {MANIFEST}"
 
 
 def _read_older_claim(content: bytes) -> dict[str, Any] | None:
