@@ -125,14 +125,13 @@ def build_mlperf(dump: Path, output: Path) -> None:
     outcomes.conclude(stage.output, before)
 
 
-def content(directory: Path, *, work: bool = True) -> dict[str, bytes]:
+def content(directory: Path) -> dict[str, bytes]:
     """The content of all files below a directory by relative path, but of what every run writes anew."""
     found = {}
     for path in sorted(directory.rglob("*")):
         relative = path.relative_to(directory)
         if path.is_file() and not any(kind in relative.parts for kind in _OF_A_RUN):
-            if work or completions.WORK_DIRECTORY not in relative.parts:
-                found[str(relative)] = path.read_bytes()
+            found[str(relative)] = path.read_bytes()
     return found
 
 
