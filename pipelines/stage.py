@@ -67,13 +67,13 @@ class Stage(abc.ABC, Generic[Options]):
         """The stage's label in the runner's graph."""
         return self.name.capitalize()
 
-    def claim(self) -> None:
-        """Claims the output directory for these options.
+    def claim(self) -> manifest.Claim:
+        """Checks that the output directory can be claimed for these options; the claim returned is yet to be written.
 
         Raises:
           UnusableInputError: it belongs to something else, or cannot be written.
         """
-        manifest.prepare_output(self.output, self.name, self.parameters, self.defaults)
+        return manifest.check_output(self.output, self.name, self.parameters, self.defaults)
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """What the stage reads where it is the first."""
@@ -134,8 +134,10 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
     before: dict[str, outcomes.Before] = {}
     if not environments.is_dry_run(beam_options):
         before = {stage.output: outcomes.look(stage.output) for stage in stages}
-        for stage in stages:
-            stage.claim()
+        # Where one directory is refused, none is claimed.
+        claims = [stage.claim() for stage in stages]
+        for claim in claims:
+            claim.write()
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         elements = stages[0].source(pipeline)

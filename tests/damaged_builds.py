@@ -68,7 +68,7 @@ def build(dump: Path, output: Path) -> None:
     options = extract_options(dump, output / "text")
     stage = ExtractStage.check(options, is_first=True)
     before = outcomes.look(stage.output)
-    stage.claim()
+    stage.claim().write()
     batches = cut_batches(dump, UNIT_BYTES)
     fragments, shards = _make_text(batches, options)
     stage.close([*fragments, *shards])
@@ -84,7 +84,7 @@ def build(dump: Path, output: Path) -> None:
         is_first=True,
     )
     before = outcomes.look(examples.output)
-    examples.claim()
+    examples.claim().write()
     examples.close([write_example_shard(shard, examples.setup, examples.output) for shard in shards])
     outcomes.conclude(examples.output, before)
 
@@ -100,7 +100,7 @@ def _make_text(batches: Sequence[UnitBatch], options: ExtractOptions):  # type: 
 def build_half(dump: Path, output: Path) -> None:
     """A build that ends before its shards: the texts of its fragments are there."""
     options = extract_options(dump, output / "text")
-    ExtractStage.check(options, is_first=True).claim()
+    ExtractStage.check(options, is_first=True).claim().write()
     _make_text(cut_batches(dump, UNIT_BYTES), options)
     for path in (output / "text").iterdir():
         if path.is_file():
@@ -115,7 +115,7 @@ def build_mlperf(dump: Path, output: Path) -> None:
     )
     stage = ExtractStage.check(options, is_first=True)
     before = outcomes.look(stage.output)
-    stage.claim()
+    stage.claim().write()
     extraction, mlperf = options.decided_extraction, options.mlperf
     fragments = [extract_batch(batch, extraction, stage.output) for batch in cut_batches(dump, UNIT_BYTES)]
     raw_files = raw_files_of_fragments(fragments, stage.output)

@@ -3,6 +3,7 @@
 It has no time, host or attempt in it, so the same build gives the same manifest wherever it runs.
 """
 
+import dataclasses
 import importlib.metadata
 import json
 import os
@@ -19,10 +20,42 @@ _CLAIM = "parameters"
 _PACKAGES = ("maskmill", "apache-beam", "numba", "numpy", "nltk")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Claim:
+    """That an output directory belongs to a stage with these parameters: checked, but not written yet.
+
+    path: of the claim's file. content: of the file. is_new: whether the file is not so already. problem: what was wrong
+    with the file that was there, a clause for the summary; None where nothing was.
+    """
+
+    output: str
+    path: str
+    content: bytes
+    is_new: bool
+    problem: str | None
+
+    def write(self) -> None:
+        """Claims the directory."""
+        if not self.is_new:
+            return
+        files.make_directory(self.output)
+        if self.problem is not None:
+            name = completions.work_name("", files.base_name(self.path))
+            completions.note_remade(self.output, _CLAIM, "claim", name, self.problem)
+        files.write_bytes(self.path, self.content)
+
+
 def prepare_output(
     output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
 ) -> None:
-    """Claims an output directory for a stage with these parameters, unless an earlier run has.
+    """Claims an output directory for a stage with these parameters; arguments and errors as `check_output`."""
+    check_output(output, stage, parameters, defaults).write()
+
+
+def check_output(
+    output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+) -> Claim:
+    """Checks that an output directory can be claimed for a stage with these parameters; writes nothing.
 
     An option that the directory's claim does not have was declared after it was made, so it counts as its default; one
     that only the claim has is of another version, and must have been at its default. A damaged claim is made again
@@ -49,12 +82,7 @@ def prepare_output(
     if claimed is not None:
         _compare_claims(output, claimed, wanted)
     sealed = completions.sealed_json("", _CLAIM, wanted)
-    if content == sealed:
-        return
-    files.make_directory(output)
-    if problem is not None:
-        completions.note_remade(output, _CLAIM, "claim", completions.work_name("", files.base_name(path)), problem)
-    files.write_bytes(path, sealed)
+    return Claim(output=output, path=path, content=sealed, is_new=content != sealed, problem=problem)
 
 
 def _plain(value: Any) -> Any:
