@@ -332,7 +332,10 @@ DAMAGED_MANIFESTS = [
     for name, damage in _NO_MANIFESTS.items()
 ] + [
     _refused(
-        "examples-of-unfinished-text", EXAMPLES, "text: this input is a directory", text=made(lose("manifest.json"))
+        "examples-of-unfinished-text",
+        EXAMPLES,
+        "text: (this input is a directory|the run into this directory is not finished)",
+        text=made(lose("manifest.json")),
     ),
     _refused("examples-of-a-lost-shard", EXAMPLES, r"part-\S*: this input does not exist", text=made(lose("part-*"))),
 ]

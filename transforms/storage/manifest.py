@@ -269,7 +269,8 @@ def _is_manifest(value: Any) -> bool:
     parts = {"parameters": dict, "counts": dict, "inputs": list, "shards": list}
     if not all(isinstance(value.get(name), kind) for name, kind in parts.items()):
         return False
-    needed = {"inputs": {"path", "sha256"}, "shards": {"name", "bytes"}}
+    sizes = {"bytes"} if value["stage"] == "extract" else set()  # the next stage leaves out shards without text
+    needed = {"inputs": {"path", "sha256"}, "shards": {"name"} | sizes}
     return all(
         isinstance(entry, dict) and keys <= entry.keys() for name, keys in needed.items() for entry in value[name]
     )
