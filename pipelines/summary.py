@@ -57,9 +57,10 @@ def _report_outcome(output: str) -> None:
     outcome = outcomes.last_outcome(output)
     if outcome is None:
         return
-    changed = [f"{path}: it has other content than in the build before" for path in outcome.changed_inputs]
-    if not (outcome.reused or outcome.remade or changed):
+    has_more = outcome.remade or outcome.changed_inputs
+    if not has_more and (outcome.is_first or not (outcome.reused or outcome.made)):
         return
+    changed = [f"{path}: it has other content than in the build before" for path in outcome.changed_inputs]
     print(f"  {'reused':<10} {_pieces_text(outcome.reused)}")
     print(f"  {'made':<10} {_pieces_text(outcome.made)}")
     for label, lines in (("changed", changed), ("made again", outcome.remade)):

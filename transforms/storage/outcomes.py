@@ -30,10 +30,12 @@ class Before:
 class Outcome:
     """What became of the pieces of a run.
 
-    reused, made: how many pieces of each kind. remade: those that were there and were made again, as
-    "name: what was wrong". changed_inputs: the paths of inputs that have other content than in the build before.
+    is_first: whether the directory held no piece before. reused, made: how many pieces of each kind. remade: those that
+    were there and were made again, as "name: what was wrong". changed_inputs: the paths of inputs that have other
+    content than in the build before.
     """
 
+    is_first: bool
     reused: Mapping[str, int]
     made: Mapping[str, int]
     remade: tuple[str, ...]
@@ -56,6 +58,7 @@ def conclude(output: str, before: Before) -> Outcome:
     reused = {kind: sum((kind, key) not in remade for key in keys & before.keys[kind]) for kind, keys in after.items()}
     made = {kind: len(keys) - reused[kind] for kind, keys in after.items()}
     outcome = Outcome(
+        is_first=not any(before.keys.values()),
         reused={kind: number for kind, number in reused.items() if number},
         made={kind: number for kind, number in made.items() if number},
         remade=tuple(sorted(f"{note['name']}: {note['reason']}" for note in notes)),
@@ -73,6 +76,7 @@ def last_outcome(output: str) -> Outcome | None:
     if record is None:
         return None
     return Outcome(
+        is_first=record["is_first"],
         reused=record["reused"],
         made=record["made"],
         remade=tuple(record["remade"]),
