@@ -1,5 +1,8 @@
 """create-pretraining-data: a drop-in for the reference script, in one process and without Beam."""
 
+import dataclasses
+
+from pipelines import data_warnings, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.records.examples import write_examples
 from transforms.storage import files
@@ -21,3 +24,10 @@ def run(options: CreatePretrainingDataOptions) -> None:
     print(f"{counts.documents:,} documents, {counts.examples:,} examples, {size:,} bytes:")
     for file in written:
         print(f"  {file.path}")
+    made = dataclasses.asdict(counts)
+    print(f"  {', '.join(summary.shares(made))}")
+    name = inputs[0] if len(inputs) == 1 else f"the {len(inputs)} inputs"
+    warnings = data_warnings.warnings_of_examples(
+        {name: made}, max_seq_length=masking.max_seq_length, do_lower_case=masking.do_lower_case
+    )
+    data_warnings.warn("create-pretraining-data", warnings)

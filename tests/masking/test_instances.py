@@ -71,6 +71,30 @@ def test_any_text_vocabulary_seed_and_options(seed: int) -> None:
     check(case_of(seed))
 
 
+@tries(100, **SEEDED)
+@given(seed=st.integers(0, 2**62))
+def test_the_pieces_that_are_in_no_instance_are_counted(seed: int) -> None:
+    case = case_of(seed)
+    text, vocabulary = tokenized(case)
+    if not len(text.document_ends):
+        return
+    instances = make_instances(text, vocabulary, options_of(case.settings))
+    used: set[int] = set()
+    for starts, sizes in zip(instances.arrays.spans.tolist(), instances.arrays.lengths.tolist(), strict=True):
+        for start, size in zip(starts, sizes, strict=True):
+            used.update(range(start, start + size))
+    assert instances.unused == len(text.ids) - len(used)
+
+
+def test_of_lines_that_are_too_long_little_is_used() -> None:
+    vocabulary = vocabulary_from(b"[UNK]\n[CLS]\n[SEP]\n[MASK]\na")
+    options = MaskingOptions(max_seq_length=32, dupe_factor=2)
+    sentences = Tokenizer(vocabulary).tokenize_bytes(b"a a a a a\n" * 200)
+    assert make_instances(sentences, vocabulary, options).unused == 0
+    one_line_a_document = Tokenizer(vocabulary).tokenize_bytes((b"a " * 1000 + b"\n\n") * 20)
+    assert make_instances(one_line_a_document, vocabulary, options).unused > 0.9 * 20_000
+
+
 SMALL = oracle.Settings(
     max_seq_length=16,
     max_predictions_per_seq=3,

@@ -107,10 +107,13 @@ class SplitOptions:
 
     num_eval_articles: int | None = option(None, help="hold out exactly so many articles (mlperf: 10000 unless given)")
     eval_fraction: float | None = option(
-        None, help="hold out this share of the articles, the same ones at each rebuild"
+        None,
+        help="hold out this share of the articles, the same ones at each rebuild; "
+        f"null: {DEFAULT_EVAL_FRACTION} unless num_eval_articles is given",
     )
     shard_size_mb: float | None = option(
-        None, help="text of a shard in MB of 1024*1024 bytes; null: 27, with mlperf 26.92 of raw input"
+        None,
+        help=f"text of a shard in MB of 1024*1024 bytes; null: {DEFAULT_SHARD_SIZE_MB:g}, with mlperf 26.92 of raw input",
     )
     max_documents: int | None = option(None, help="take only the first N documents, for a quick trial")
 
