@@ -13,12 +13,12 @@ _MANY_UNKNOWN = 0.05
 
 
 def text_used(counts: Mapping[str, int]) -> float:
-    """The share of a text's tokens that are in at least one example, 0 to 1; `counts` has the fields of ExampleCounts."""
+    """The share of a text's tokens that are in at least one example, 0 to 1; `counts` is as in ExampleCounts."""
     return 1 - counts["unused_tokens"] / max(1, counts["tokens"])
 
 
 def words_unknown(counts: Mapping[str, int]) -> float:
-    """The share of a text's words that became [UNK], 0 to 1; `counts` has the fields of ExampleCounts."""
+    """The share of a text's words that became [UNK], 0 to 1; `counts` is as in ExampleCounts."""
     return counts["unknown_words"] / max(1, counts["words"])
 
 

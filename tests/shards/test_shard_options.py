@@ -43,7 +43,7 @@ def test_split_options_are_checked(wrong: dict[str, float], message: str) -> Non
     ("wrong", "message"),
     [
         ({"num_eval_articles": -1}, "--num_eval_articles must be 0 or more, not -1."),
-        ({"shard_size_mb": 0}, "--shard_size_mb must be positive, not 0."),
+        ({"shard_size_mb": 0}, "--shard_size_mb must be positive, a finite number of MB, not 0."),
     ],
 )
 def test_mlperf_options_are_checked(wrong: dict[str, float], message: str) -> None:

@@ -68,7 +68,7 @@ def test_an_empty_vocabulary_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("more", ["", "[unused0]\n[unused1]\n", "\n \n", "[MASK]\n[PAD]\n"])
 def test_a_vocabulary_of_special_pieces_only_is_one_sentence(more: str, tmp_path: Path) -> None:
-    with pytest.raises(UnusableInputError, match="special pieces only, such as .* every word would become"):
+    with pytest.raises(UnusableInputError, match=r"special pieces only, such as .* every word would become"):
         load_vocabulary(write(tmp_path, SPECIAL + more))
 
 
