@@ -30,10 +30,21 @@ def report(output: str, manifest: Mapping[str, Any]) -> None:
     # A step that is not in the list comes last.
     for step in sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS)):
         print(_in_columns(f"  {step:<{width}} ", _described(step, manifest["counts"][step])))
+    if manifest["stage"] == "eval":
+        print(_picked_text(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"]), end="")
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
         print(f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason.")
     data_warnings.warn(manifest["stage"], data_warnings.warnings_of(manifest))
+
+
+def _picked_text(counts: Mapping[str, int], wanted: int) -> str:
+    """A line where fewer eval examples were picked than wanted."""
+    if not counts["available"]:
+        return "  The eval set is empty, so there was no example to pick.\n"
+    if counts["picked"] < wanted:
+        return f"  There are fewer eval examples than num_examples_to_pick ({wanted:,}): all were taken.\n"
+    return ""
 
 
 def _described(step: str, counts: Mapping[str, int]) -> list[str]:

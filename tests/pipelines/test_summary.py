@@ -185,6 +185,24 @@ def test_who_wants_no_eval_set_or_has_one_is_not_warned(capsys: pytest.CaptureFi
     assert manifest["parameters"]["eval_fraction"] == 0.1
 
 
+@pytest.mark.parametrize(
+    ("available", "picked", "says"),
+    [
+        (0, 0, "The eval set is empty, so there was no example to pick."),
+        (15, 15, "There are fewer eval examples than num_examples_to_pick (100): all were taken."),
+        (100, 100, ""),
+        (2000, 100, ""),
+    ],
+)
+def test_fewer_eval_examples_than_wanted_are_explained(
+    available: int, picked: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = {"eval": {"available": available, "picked": picked, "bytes": 7}}
+    summary.report("out", {"stage": "eval", "parameters": {"num_examples_to_pick": 100}, "counts": counts})
+    _, _, *rest = capsys.readouterr().out.splitlines()
+    assert [line.strip() for line in rest] == ([says] if says else [])
+
+
 def test_a_summary_names_all_counts_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     counts = {
         "extract": dict.fromkeys(("read", "documents", "redirects", "disambiguation_pages", "empty"), 10**11),
