@@ -2,7 +2,10 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transforms.tokenization.vocabulary import Vocabulary
 
 # A text with a sentence a line is in examples whole, but for some thousandths (7 % at --dupe_factor 1, 29 % where
 # max_seq_length is only 32); of one with a document a line, less than a tenth is.
@@ -10,6 +13,8 @@ _LITTLE_USED = 0.5
 # One word in 1,000 to 10,000 is unknown where vocabulary and text fit, and one in 7 where an uncased vocabulary meets
 # English with its capitals.
 _MANY_UNKNOWN = 0.05
+# Of an uncased vocabulary no piece has a capital letter, of a cased one for English a third.
+_MANY_CAPITALS = 0.05
 
 
 def text_used(counts: Mapping[str, int]) -> float:
@@ -32,6 +37,16 @@ def warn(command: str, warnings: Sequence[str]) -> None:
     for warning in warnings:
         sys.stderr.write(f"maskmill {command}: warning: {warning}\n")
     sys.stderr.flush()
+
+
+def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> list[str]:
+    """What a vocabulary says, before anything is done, that its user should be warned of, a sentence each."""
+    if not do_lower_case or vocabulary.capital_share < _MANY_CAPITALS:
+        return []
+    return [
+        f"{percent(vocabulary.capital_share)} of the pieces of {vocabulary.path} have capital letters, which are never "
+        "used when the text is lower-cased; give --do_lower_case False for a cased vocabulary."
+    ]
 
 
 def warnings_of(manifest: Mapping[str, Any]) -> list[str]:

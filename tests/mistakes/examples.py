@@ -292,6 +292,19 @@ WARNED = [
         v=SPECIAL + GREEK,
     ),
     warned(
+        "cased-vocabulary-and-lower-cased-text",
+        f"{EXAMPLES} --vocab_file=v.txt",
+        "% of the pieces of v.txt have capital letters.*give --do_lower_case False for a cased vocabulary",
+        v=SPECIAL + b"the\nThe\nApple\napple\n",
+    ),
+    warned(
+        "cased-vocabulary-and-lower-cased-text-drop-in",
+        f"{CREATE} --vocab_file=v.txt",
+        "% of the pieces of v.txt have capital letters.*give --do_lower_case False for a cased vocabulary",
+        leaves=("new.tfrecord", "new.tfrecord.idx"),
+        v=SPECIAL + b"the\nThe\nApple\napple\n",
+    ),
+    warned(
         "default-eval-share-of-four-articles",
         EXTRACT,
         "the eval set is empty, because its share is 0.005 and there are only 4 articles; give --num_eval_articles",

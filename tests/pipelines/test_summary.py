@@ -116,6 +116,17 @@ def test_capitals_that_an_uncased_vocabulary_lacks_make_a_warning(
     assert warning.endswith("and give --do_lower_case True if it is for lower-cased (uncased) text.")
 
 
+def test_a_cased_vocabulary_and_lower_cased_text_make_a_warning(
+    capsys: pytest.CaptureFixture[str], real_text: Path, tmp_path: Path
+) -> None:
+    pieces = VOCAB.read_text().splitlines()
+    vocab = write(tmp_path / "vocab.txt", "\n".join([*pieces, *(piece.title() for piece in pieces if piece.isalpha())]))
+    _, _, (warning,) = examples(capsys, real_text, tmp_path / "out", vocab=vocab)
+    assert f"% of the pieces of {vocab} have capital letters, which are never used" in warning
+    assert warning.endswith("give --do_lower_case False for a cased vocabulary.")
+    assert examples(capsys, real_text, tmp_path / "cased", "--do_lower_case=False", vocab=vocab)[2] == []
+
+
 def test_a_vocabulary_of_special_pieces_is_refused(real_text: Path, tmp_path: Path) -> None:
     vocab = write(tmp_path / "vocab.txt", "\n".join(SPECIAL))
     output = tmp_path / "out"

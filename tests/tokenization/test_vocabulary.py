@@ -77,6 +77,11 @@ def test_one_piece_that_is_not_special_is_enough(piece: str, tmp_path: Path) -> 
     assert piece in load_vocabulary(write(tmp_path, SPECIAL + piece + "\n")).pieces
 
 
+def test_capital_letters_are_seen_in_all_but_special_pieces(tmp_path: Path) -> None:
+    assert load_vocabulary(write(tmp_path, SPECIAL + "a\n##b\nß\n")).capital_share == 0
+    assert load_vocabulary(write(tmp_path, SPECIAL + "a\n##B\nÉté\nété\n")).capital_share == 0.5
+
+
 def test_a_vocabulary_that_is_not_utf8_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match=r"vocab\.txt, line 6: this vocabulary is not UTF-8"):
         load_vocabulary(write(tmp_path, SPECIAL.encode() + b"\xff\n"))

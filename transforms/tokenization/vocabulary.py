@@ -43,6 +43,12 @@ class Vocabulary:
         """One more than the largest id."""
         return int(self.ids.max()) + 1
 
+    @property
+    def capital_share(self) -> float:
+        """The share of the pieces that have a capital letter, 0 to 1; special pieces are not counted."""
+        pieces = [piece for piece in self.pieces if not _SPECIAL.fullmatch(piece)]
+        return sum(piece != piece.lower() for piece in pieces) / max(1, len(pieces))
+
     def id_of(self, piece: str) -> int:
         """The id of a piece that the vocabulary has."""
         return int(self.ids[self.pieces.index(piece)])
