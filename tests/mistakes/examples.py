@@ -189,6 +189,16 @@ EVAL_SETS = [
         leaves=("build",),
     ),
     Mistake(
+        name="eval-examples-of-an-empty-eval-set",
+        command="build b.yaml",
+        files={
+            "b.yaml": b"output: build\ncompat: google\n"
+            b"extract:\n  input: dump.xml\nexamples:\n  vocab_file: vocab.txt\n"
+        },
+        says="The eval set is empty, so 10,000 eval examples cannot be picked; hold out articles with num_eval_art",
+        leaves=("build",),
+    ),
+    Mistake(
         name="pick-more-than-there-are",
         command="pick-eval --input_tfrecord=examples.tfrecord --output_tfrecord=new --num_examples_to_pick=1000",
         says="1,000 cannot be picked; pick fewer, or make more",

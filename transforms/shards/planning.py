@@ -166,7 +166,9 @@ def plan_text_shards(
         raise _no_article(ordered)
     is_eval = choose_eval(table["hash"], options)
     if is_eval.all():
-        raise UnusableInputError(f"All {len(table)} articles fall into the eval set; hold out fewer.")
+        raise UnusableInputError(
+            f"All {len(table)} articles fall into the eval set; hold out fewer (--num_eval_articles 0 for none)."
+        )
     plans = [
         *_plan_kind("train", documents, np.flatnonzero(~is_eval), options),
         *_plan_kind("eval", documents, np.flatnonzero(is_eval), options),
