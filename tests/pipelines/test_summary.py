@@ -9,6 +9,8 @@ from commands import DUMP, IN_MEMORY, VOCAB
 from gold_examples import unpacked
 
 from pipelines import cli, summary
+from pipelines.stage_options import ExtractOptions
+from transforms.shards.options import SplitOptions
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -56,6 +58,7 @@ def examples(
     manifest = json.loads((output / "manifest.json").read_text())
     (shard,) = manifest["shards"]
     (counts,) = manifest["counts"].values()
+    assert manifest["decided"] == {"duplicate_pieces": "first", "one_seed": False, "unicode": "15.1.0"}
     assert {name: shard[name] for name in counts if name in shard and name != "bytes"} == {
         name: value for name, value in counts.items() if name not in ("shards", "bytes")
     }
@@ -183,6 +186,15 @@ def test_an_eval_set_that_is_empty_makes_a_warning(capsys: pytest.CaptureFixture
     assert decided["shard_size_mb"] == 27.0
     assert decided["extractor"] == "maskmill"
     assert decided["dump_date"][:2] == "20"
+
+
+def test_what_mlperf_decides() -> None:
+    decided = ExtractOptions(input=("dump.xml",), output="out", compat="mlperf").decided
+    assert decided.split == SplitOptions(num_eval_articles=10000, shard_size_mb=26.92)
+    assert (decided.extraction.extractor, decided.extraction.doc_blocks) == ("wikiextractor", True)
+    given = SplitOptions(num_eval_articles=7, shard_size_mb=1.5, max_documents=9)
+    options = ExtractOptions(input=("dump.xml",), output="out", compat="mlperf", split=given)
+    assert options.decided.split == given
 
 
 def test_who_wants_no_eval_set_or_has_one_is_not_warned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
