@@ -28,8 +28,8 @@ def words_unknown(counts: Mapping[str, int]) -> float:
 
 
 def percent(share: float) -> str:
-    """A share with three digits, as `99.9 %`."""
-    return f"{100 * share:.3g} %"
+    """A share with three digits as `99.9 %`, or below 1 % with one, as `0.03 %`."""
+    return f"{100 * share:.3g} %" if share >= 0.01 else f"{100 * share:.1g} %"
 
 
 def warn(command: str, warnings: Sequence[str]) -> None:

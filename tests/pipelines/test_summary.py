@@ -8,7 +8,7 @@ import pytest
 from commands import DUMP, IN_MEMORY, VOCAB
 from gold_examples import unpacked
 
-from pipelines import cli, summary
+from pipelines import cli, data_warnings, summary
 from pipelines.stage_options import ExtractOptions
 from transforms.shards.options import SplitOptions
 
@@ -224,6 +224,14 @@ def test_fewer_eval_examples_than_wanted_are_explained(
     summary.report("out", {"stage": "eval", "parameters": {"num_examples_to_pick": 100}, "counts": counts})
     _, _, *rest = capsys.readouterr().out.splitlines()
     assert [line.strip() for line in rest] == ([says] if says else [])
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (0.000291, "0.03 %"), (0.0055, "0.6 %"), (0.0299, "2.99 %"), (0.99931, "99.9 %"), (1, "100 %")],
+)
+def test_shares_are_short(share: float, text: str) -> None:
+    assert data_warnings.percent(share) == text
 
 
 def test_a_summary_names_all_counts_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
