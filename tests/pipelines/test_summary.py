@@ -228,7 +228,7 @@ def test_fewer_eval_examples_than_wanted_are_explained(
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0, "0 %"), (0.000291, "0.03 %"), (0.0055, "0.6 %"), (0.0299, "2.99 %"), (0.99931, "99.9 %"), (1, "100 %")],
+    [(0, "0 %"), (0.000291, "0.03 %"), (0.0057, "0.6 %"), (0.0299, "2.99 %"), (0.99931, "99.9 %"), (1, "100 %")],
 )
 def test_shares_are_short(share: float, text: str) -> None:
     assert data_warnings.percent(share) == text
