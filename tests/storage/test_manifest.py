@@ -176,17 +176,17 @@ DAMAGED_CLAIMS = [b"", b"{", b"[]", b"{}", b'{"stage": "extract"}', b'{"stage": 
 @pytest.mark.parametrize("content", [*DAMAGED_CLAIMS, None], ids=str)
 def test_a_damaged_claim_is_made_from_the_manifest(content: bytes | None, tmp_path: Path) -> None:
     output = str(tmp_path)
-    decided = CLAIM | {"share": 0.005, "unicode": "15.1.0"}  # a manifest has what was decided
-    manifest.write_manifest(output, stage="extract", parameters=decided, inputs=[], shards=[], counts={})
+    older = CLAIM | {"unicode": "15.1.0"}  # manifests of older versions had more in them than options
+    manifest.write_manifest(output, stage="extract", parameters=older, inputs=[], shards=[], counts={})
     if content is not None:
         files.write_bytes(str(claim_path(output)), content)
     with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
-        manifest.prepare_output(output, "extract", CLAIM | {"share": None, "seed": 2}, DEFAULTS)
+        manifest.prepare_output(output, "extract", CLAIM | {"seed": 2}, DEFAULTS)
     assert not Path(completions.work_path(output, completions.REMADE, "")).exists()
     if content is not None:
         with pytest.raises(UnusableInputError, match="belongs to 'extract'"):
             manifest.prepare_output(output, "examples", CLAIM, DEFAULTS)
-    manifest.prepare_output(output, "extract", CLAIM | {"share": None}, DEFAULTS)
+    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
     (note,) = completions.keys(output, completions.REMADE)
     what = "it was gone" if content is None else "it was damaged"
     record = completions.finished(output, completions.REMADE, note)

@@ -9,6 +9,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from transforms.errors import UnusableInputError
@@ -146,13 +147,8 @@ def _has_records(output: str) -> bool:
 
 
 def _claim_of_manifest(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What a directory's manifest says that it was claimed for.
-
-    The manifest has what was decided where an option was left out (null), so such an option fits.
-    """
-    now = wanted["parameters"]
-    parameters = {name: made["parameters"].get(name) for name in now if name in made["parameters"]}
-    parameters |= {name: None for name in parameters if now[name] is None}
+    """What a directory's manifest says that it was claimed for."""
+    parameters = {name: value for name, value in made["parameters"].items() if name in wanted["parameters"]}
     return {"stage": made["stage"], "parameters": parameters, "defaults": wanted["defaults"]}
 
 
@@ -199,6 +195,7 @@ def write_manifest(
     *,
     stage: str,
     parameters: Mapping[str, Any],
+    decided: Mapping[str, Any] = MappingProxyType({}),
     inputs: Sequence[Mapping[str, Any]],
     shards: Sequence[Any],
     counts: Mapping[str, Mapping[str, int]],
@@ -209,7 +206,8 @@ def write_manifest(
     Args:
       output: the directory of the shards.
       stage: the stage's name.
-      parameters: all options that shaped the data.
+      parameters: all options that shaped the data, as they were given or default.
+      decided: the values that were decided where `parameters` leave it open.
       inputs: the path, bytes and sha256 of each input.
       shards: the name, bytes, sha256, counts and inputs of each shard, in order; dataclasses or mappings.
       counts: the counts in and out of each step.
@@ -219,6 +217,7 @@ def write_manifest(
     manifest = {
         "stage": stage,
         "parameters": dict(parameters),
+        "decided": dict(decided),
         "versions": versions(),
         "inputs": list(inputs),
         "counts": {step: dict(values) for step, values in counts.items()},
