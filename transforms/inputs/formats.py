@@ -3,10 +3,10 @@
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, cast
 
-from transforms.errors import RunFailedError, UnusableInputError
+from transforms.errors import UnusableInputError
 from transforms.inputs.sources import Source, container_of
 from transforms.storage import files
 
@@ -49,7 +49,7 @@ def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
         found_format: InputFormat = "parquet"
     else:
         head = b""
-        with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+        with Source(path, container, 0, files.size(path)) as source:
             while len(head) < _HEAD_BYTES and (chunk := source.read()):
                 head += chunk
         if not head.strip():
@@ -92,12 +92,3 @@ def _format_of(head: bytes, path: str) -> InputFormat:
             json.loads(start.split(b"\n", 1)[0])
             return "jsonl"
     return "text"
-
-
-@contextlib.contextmanager
-def unusable_if_damaged() -> Iterator[None]:
-    """Turns the error of a damaged file into one of unusable input: the run has not begun yet."""
-    try:
-        yield
-    except RunFailedError as error:
-        raise UnusableInputError(str(error)) from error

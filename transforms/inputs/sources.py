@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from transforms.errors import RunFailedError
+from transforms.errors import UnusableInputError
 from transforms.inputs.bzip2 import Bzip2Blocks
 from transforms.storage import files
 
@@ -40,6 +40,7 @@ class _Raw:
     """A raw file that knows how far it has been read."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._file = files.open_input(path)
         self.position = 0
 
@@ -48,7 +49,8 @@ class _Raw:
         self.position = offset
 
     def read(self, count: int, /) -> bytes:
-        block = self._file.read(count)
+        with files.reading(self._path):
+            block = self._file.read(count)
         self.position += len(block)
         return block
 
@@ -69,7 +71,8 @@ class Source:
         read so far belong to it.
 
     Raises:
-      RunFailedError: the file is damaged or cut off; the message names the byte.
+      UnusableInputError: the file is damaged or cut off; the message names the byte.
+      RunFailedError: the machine cannot read it on.
     """
 
     def __init__(self, path: str, container: str, start: int, end: int) -> None:
@@ -83,7 +86,7 @@ class Source:
                 self.own = end - start
                 self._chunks = _plain_chunks(self._raw)
             elif container == "bz2":
-                self._blocks = Bzip2Blocks(self._raw, lambda: files.open_input(path), path, start, end)
+                self._blocks = Bzip2Blocks(self._raw, lambda: _Raw(path), path, start, end)
                 self._chunks = iter(self._blocks.read, b"")
             elif container == "gz":
                 self._chunks = _gzip_chunks(self._raw, path)
@@ -124,15 +127,15 @@ def _plain_chunks(raw: _Raw) -> Iterator[bytes]:
         yield chunk
 
 
-def _cut_off(path: str, raw: _Raw, packing: str) -> RunFailedError:
-    return RunFailedError(
+def _cut_off(path: str, raw: _Raw, packing: str) -> UnusableInputError:
+    return UnusableInputError(
         f"{path}: the file is cut off: it ends at byte {raw.position} in the middle of its {packing} data; "
         "fetch it again."
     )
 
 
-def _damaged(path: str, raw: _Raw, packing: str, problem: Exception | str) -> RunFailedError:
-    return RunFailedError(
+def _damaged(path: str, raw: _Raw, packing: str, problem: Exception | str) -> UnusableInputError:
+    return UnusableInputError(
         f"{path}: the {packing} data is damaged in front of byte {raw.position} ({problem}); "
         "fetch the file again, or compare its checksum with the publisher's."
     )

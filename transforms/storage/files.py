@@ -141,6 +141,21 @@ def open_input(path: str) -> BinaryIO:
         raise UnusableInputError(f"{path}: this input cannot be read ({error.strerror}).") from None
 
 
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turns an error of the machine, in the middle of an input, into one sentence.
+
+    Raises:
+      RunFailedError: the block raised an OSError of the system: a disk that fails, a network that is lost.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RunFailedError(
+            f"{path}: this input cannot be read on ({error.strerror or error}); run the same command again."
+        ) from error
+
+
 def read_bytes(path: str) -> bytes:
     """The whole content of a file, which should be small."""
     with open_input(path) as file:
