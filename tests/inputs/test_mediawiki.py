@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from input_files import READING, SMALL, read_units, write_file
 
-from transforms.errors import UnusableInputError, UnusableInputError
+from transforms.errors import UnusableInputError
 from transforms.inputs.documents import RejectedPage
 from transforms.inputs.formats import detect_format
 from transforms.inputs.mediawiki import Page, dump_date, read_header, site_base

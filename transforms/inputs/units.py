@@ -127,7 +127,8 @@ def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | Re
     or of the file.
 
     Raises:
-      UnusableInputError: the file does not exist, is damaged or cut off (the message names the byte), or lacks a column.
+      UnusableInputError: the file does not exist, is damaged or cut off (the message names the byte), or lacks a
+        column.
       RunFailedError: the machine cannot read it on.
     """
     if unit.format == "parquet":
