@@ -76,7 +76,7 @@ def documents(file: BinaryIO, path: str, reading: str, start: str, end: str) -> 
 
 def _open(file: BinaryIO, path: str) -> Any:
     with _explained(path):
-        return pyarrow.parquet.ParquetFile(file, pre_buffer=False)
+        return pyarrow.parquet.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
 
 
 def _batches(parquet: Any, path: str, group: int, columns: list[str]) -> Iterator[Any]:

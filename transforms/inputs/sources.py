@@ -15,6 +15,8 @@ from transforms.inputs.bzip2 import Bzip2Blocks
 from transforms.storage import files
 
 CONTAINERS = ("plain", "bz2", "gz", "xz")
+# Packings that are not read, by the first bytes of a file.
+_UNREAD = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf\x27\x1c": "7z", b"\x04\x22\x4d\x18": "lz4"}
 _MAGIC = {"bz2": rb"BZh[1-9]", "gz": rb"\x1f\x8b", "xz": rb"\xfd7zXZ\x00"}
 _GZIP_START = b"\x1f"
 _XZ_START = b"\xfd"
@@ -29,6 +31,11 @@ def container_of(head: bytes) -> str:
         if re.match(magic, head):
             return name
     return "plain"
+
+
+def packing_not_read(head: bytes) -> str | None:
+    """The name of the packing of a file that no Source unpacks, by the file's first bytes; None where there is none."""
+    return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), None)
 
 
 def is_splittable(container: str) -> bool:

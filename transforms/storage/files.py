@@ -158,13 +158,13 @@ def reading(path: str) -> Iterator[None]:
 
 def read_bytes(path: str) -> bytes:
     """The whole content of a file, which should be small."""
-    with open_input(path) as file:
+    with open_input(path) as file, reading(path):
         return file.read()
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
     """Bytes [start, end) of a file; fewer where the file ends before."""
-    with open_input(path) as file:
+    with open_input(path) as file, reading(path):
         file.seek(start)
         return file.read(end - start)
 
@@ -172,7 +172,7 @@ def read_range(path: str, start: int, end: int) -> bytes:
 def sha256_of(path: str) -> str:
     """The sha256 of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
-    with open_input(path) as file:
+    with open_input(path) as file, reading(path):
         while block := file.read(_COPY_BYTES):
             digest.update(block)
     return digest.hexdigest()
