@@ -1,12 +1,9 @@
 """Writing, reading, verifying and indexing TFRecords."""
 
 import bz2
-import errno
 import gzip
 import hashlib
-import io
 import lzma
-import os
 import random
 import struct
 from collections.abc import Callable
@@ -20,7 +17,7 @@ from gold_examples import PICKED
 from hypothesis import strategies as st
 from tfrecords import write_records
 
-from transforms.errors import RunFailedError, UnusableInputError
+from transforms.errors import UnusableInputError
 from transforms.records import tfrecord
 from transforms.records.tfrecord import (
     RecordBlock,
@@ -31,7 +28,6 @@ from transforms.records.tfrecord import (
     read_records,
     write_tfrecord,
 )
-from transforms.storage import files
 
 RECORDS = [b"", b"a", bytes(300), b"bc", bytes(range(256)) * 30]
 
@@ -106,16 +102,6 @@ def test_what_is_empty_or_packed_gets_no_index(pack: Callable[[bytes], bytes], s
     with pytest.raises(UnusableInputError, match=sentence):
         index_tfrecord(str(path), str(tmp_path / "index"))
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
-
-
-def test_a_disk_that_fails_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> None:
-    class FailingFile(io.BytesIO):
-        def read(self, _: int | None = -1, /) -> bytes:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(files, "open_input", lambda _: FailingFile())
-    with pytest.raises(RunFailedError, match=r"x: this input cannot be read on \(Input/output error\); run the same"):
-        count_records("x")
 
 
 @hypothesis.settings(

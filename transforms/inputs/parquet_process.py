@@ -117,8 +117,7 @@ class _Process:
 
     def answers(self, task: str, file: BinaryIO, path: str, arguments: list[str]) -> Iterator[tuple[bytes, ...]]:
         """Yields the answers of a task on a file; errors as in the function `answers`."""
-        with files.reading(path):
-            size = file.seek(0, os.SEEK_END)
+        size = file.seek(0, os.SEEK_END)
         self._send(path, _TASK, *map(_encode, (task, path, str(size), *arguments)))
         while True:
             kind, fields = self._receive(path)
@@ -126,10 +125,8 @@ class _Process:
                 yield tuple(fields)
             elif kind == _REQUEST:
                 offset, count = (int(field) for field in fields)
-                with files.reading(path):
-                    file.seek(offset)
-                    block = file.read(count)
-                self._send(path, _BYTES, block)
+                file.seek(offset)
+                self._send(path, _BYTES, file.read(count))
             elif kind == _UNUSABLE:
                 raise UnusableInputError(_decode(fields[0]))
             else:

@@ -47,7 +47,6 @@ class _Raw:
     """A raw file that knows how far it has been read."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
         self._file = files.open_input(path)
         self.position = 0
 
@@ -56,8 +55,7 @@ class _Raw:
         self.position = offset
 
     def read(self, count: int, /) -> bytes:
-        with files.reading(self._path):
-            block = self._file.read(count)
+        block = self._file.read(count)
         self.position += len(block)
         return block
 
@@ -93,7 +91,7 @@ class Source:
                 self.own = end - start
                 self._chunks = _plain_chunks(self._raw)
             elif container == "bz2":
-                self._blocks = Bzip2Blocks(self._raw, lambda: _Raw(path), path, start, end)
+                self._blocks = Bzip2Blocks(self._raw, lambda: files.open_input(path), path, start, end)
                 self._chunks = iter(self._blocks.read, b"")
             elif container == "gz":
                 self._chunks = _gzip_chunks(self._raw, path)

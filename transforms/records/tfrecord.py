@@ -117,7 +117,7 @@ def check_indexable(path: str) -> None:
     Raises:
       UnusableInputError: the file is missing, empty or packed.
     """
-    with files.open_input(path) as raw, files.reading(path):
+    with files.open_input(path) as raw:
         if not raw.read(1):
             raise UnusableInputError(f"{path}: this file is empty; it has no record to index.")
         raw.seek(0)
@@ -196,13 +196,12 @@ def _runs(path: str) -> Iterator[_Run]:
 def _fill(file: BinaryIO, path: str, data: npt.NDArray[np.uint8], filled: int) -> int:
     """Reads on until `data` is full or the file ends; returns how many bytes it has."""
     while filled < len(data):
-        with files.reading(path):
-            try:
-                block = file.read(len(data) - filled)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                raise UnusableInputError(
-                    f"{path}: this gzip file is truncated or damaged ({error}); make or fetch it again."
-                ) from error
+        try:
+            block = file.read(len(data) - filled)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise UnusableInputError(
+                f"{path}: this gzip file is truncated or damaged ({error}); make or fetch it again."
+            ) from error
         if not block:
             break
         data[filled : filled + len(block)] = np.frombuffer(block, np.uint8)
@@ -223,9 +222,8 @@ def _check_record(where: str, end: int, needs: int) -> None:
 
 def _unpacked(raw: BinaryIO, path: str) -> BinaryIO:
     """The file's content, unpacked where it is gzipped: told by its first bytes, unless they are a valid record."""
-    with files.reading(path):
-        head = raw.read(kernels.HEAD)
-        raw.seek(0)
+    head = raw.read(kernels.HEAD)
+    raw.seek(0)
     packing = next((name for magic, name in _OTHER_PACKINGS.items() if head.startswith(magic)), None)
     if packing is None and not head.startswith(_GZIP_MAGIC):
         return raw
