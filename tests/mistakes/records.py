@@ -241,4 +241,48 @@ PICK_EVAL = [
     ),
 ]
 
-MISTAKES = [*INDEX, *PICK_EVAL]
+TEXT = b"A first sentence.\nA second one.\n\nAnother document.\n" * 20
+# What the commands that make examples say of a file x that is no text shard.
+NO_TEXT: Mapping[str, tuple[bytes, str]] = {
+    "of-packed-text": (gzip.compress(TEXT), "x.*(not UTF-8|packed)"),
+    "of-text-packed-with-bz2": (bz2.compress(TEXT), "x.*(not UTF-8|packed)"),
+    "of-text-packed-with-xz": (lzma.compress(TEXT), "x.*(not UTF-8|packed)"),
+    "of-records": (PLAIN + oracle.encode_tfrecord(b"\xff\xfe" * 20), "x.*(not UTF-8|TFRecord)"),
+    "of-an-empty-file": (b"", "x: there is no sentence in this text"),
+    "of-blank-lines": (b"\n \n\t\n" * 9, "there is no sentence in this text"),
+    "of-damaged-text": (TEXT[:100] + b"\xff\xfe" + TEXT[100:], "x, line [0-9]+: this text is not UTF-8"),
+    "of-utf16": (TEXT.decode().encode("utf-16"), "x.*UTF-"),
+    "of-latin1": ("Ein schöner Satz.\n".encode("latin-1"), "x, line 1: this text is not UTF-8"),
+}
+_MAKERS = {
+    "create-pretraining-data": "create-pretraining-data --vocab_file=vocab.txt --output_file=out --input_file={}",
+    "examples": "examples --vocab_file=vocab.txt --output=out --input={}",
+}
+EXAMPLES = [
+    row
+    for command, line in _MAKERS.items()
+    for row in (
+        *(
+            Mistake(
+                name=f"{command}-{case}", command=line.format("x"), says=says, files={"x": content}, leaves=("out",)
+            )
+            for case, (content, says) in NO_TEXT.items()
+        ),
+        Mistake(
+            name=f"{command}-of-a-directory",
+            command=line.format("folder"),
+            says="folder: this input is a directory",
+            files={"folder/x": TEXT},
+        ),
+        Mistake(name=f"{command}-of-nothing", command=line.format("nothing"), says="nothing: .* does not exist"),
+        Mistake(
+            name=f"{command}-on-a-disk-that-fails",
+            command=line.format("/proc/self/mem"),
+            says=r"/proc/self/mem: this input cannot be read on \(Input/output error\)",
+            code=1,
+            leaves=("out",),
+        ),
+    )
+]
+
+MISTAKES = [*INDEX, *PICK_EVAL, *EXAMPLES]
