@@ -1,7 +1,4 @@
-"""Damaged files of every format: each gives what Python's library reads from it, or one sentence.
-
-The damage is made with seeds: flipped bits, other bytes, bytes that are missing or added, at one to four places.
-"""
+"""Damaged files of every format: each gives what Python's library reads from it, or one sentence."""
 
 import bz2
 import gzip
@@ -13,7 +10,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import bzip2_writer
@@ -22,6 +19,7 @@ import oracle_pretraining
 import pyarrow
 import pyarrow.parquet
 import pytest
+from damage import mutations
 from input_files import READING, SMALL, write_file
 
 from transforms.errors import UnusableInputError
@@ -32,28 +30,7 @@ from transforms.inputs.units import plan_units, read_unit
 from transforms.records.tfrecord import read_records
 from transforms.storage import files
 
-MUTATIONS = 300
 TEXTS = [" ".join(random.Random(k).choices(["apple", "pear", "Äpfel", "語"], k=k % 20 + 1)) for k in range(60)]
-
-
-def mutations(content: bytes, seed: int) -> Iterator[bytes]:
-    """Damaged versions of a file; every other one is damaged in its last 64 bytes, where formats keep what matters."""
-    for number in range(MUTATIONS):
-        rng = random.Random(seed * MUTATIONS + number)
-        damaged = bytearray(content)
-        for _ in range(rng.choice([1, 1, 2, 4])):
-            low = max(0, len(damaged) - 64) if number % 2 else 0
-            place = rng.randrange(low, len(damaged))
-            kind = rng.randrange(4)
-            if kind == 0:
-                damaged[place] ^= 1 << rng.randrange(8)
-            elif kind == 1:
-                damaged[place] = rng.randrange(256)
-            elif kind == 2:
-                del damaged[place : place + rng.randint(1, 8)]
-            else:
-                damaged[place:place] = rng.randbytes(rng.randint(1, 8))
-        yield bytes(damaged)
 
 
 def check_sentence(error: UnusableInputError, path: str) -> None:
