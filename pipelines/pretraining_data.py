@@ -1,6 +1,7 @@
 """create-pretraining-data: a drop-in for the reference script, in one process and without Beam."""
 
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
+from transforms.errors import UnusableInputError
 from transforms.records.examples import write_examples
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
@@ -12,6 +13,10 @@ def run(options: CreatePretrainingDataOptions) -> None:
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     inputs = [f.path for f in files.match(options.input_file)]
     packed = all(path.endswith(".gz") for path in options.output_file)
+    if not packed and any(path.endswith(".gz") for path in options.output_file):
+        raise UnusableInputError(
+            "Of the outputs some end in .gz and some do not; name all of them with .gz, to pack them, or none."
+        )
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
     files.check_not_inputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
     written, counts = write_examples(

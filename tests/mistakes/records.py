@@ -285,4 +285,55 @@ EXAMPLES = [
     )
 ]
 
-MISTAKES = [*INDEX, *PICK_EVAL, *EXAMPLES]
+CREATE = "create-pretraining-data --vocab_file=vocab.txt --input_file=part-00000-of-00001 --output_file="
+OUTPUTS = [
+    Mistake(
+        name="create-two-outputs-that-are-one",
+        command=f"{CREATE}a,./a",
+        says="./a: this output, or an index beside it, is the same file as the output a; name another file",
+    ),
+    Mistake(
+        name="create-two-outputs-that-are-one-by-a-link",
+        command=f"{CREATE}a,b",
+        files={"a": b"old", "b": lambda path: path.symlink_to("a")},
+        says="b: this output, or an index beside it, is the same file as the output a",
+    ),
+    Mistake(
+        name="create-an-output-that-is-the-index-of-another",
+        command=f"{CREATE}a,a.idx",
+        says="a.idx: this output, or an index beside it, is the same file as the output a.idx",
+    ),
+    Mistake(
+        name="create-the-same-output-twice",
+        command=f"{CREATE}a,a",
+        says="a: this output, or an index beside it, is the same file",
+    ),
+    Mistake(name="create-an-output-without-a-name", command=CREATE, says="The outputs must be one or more files"),
+    Mistake(name="create-an-output-that-ends-like-a-directory", command=f"{CREATE}a/", says='"a/" as output names no'),
+    Mistake(
+        name="create-packed-and-plain-outputs",
+        command=f"{CREATE}a.gz,b",
+        says="Of the outputs some end in .gz and some do not; name all of them with .gz, to pack them, or none",
+    ),
+    Mistake(name="pick-into-no-name", command=_PICK_GOOD, says='"" as output names no file'),
+    Mistake(name="pick-into-a-name-of-a-directory", command=f"{_PICK_GOOD}new/", says='"new/" as output names no file'),
+    Mistake(
+        name="pick-from-no-name",
+        command="pick-eval --input_tfrecord= --output_tfrecord=x",
+        says="No input was named",
+    ),
+    Mistake(name="index-into-no-name", command="index examples.tfrecord --output=", says='"" as output names no file'),
+    Mistake(
+        name="index-over-another-input",
+        command="index x x.idx",
+        files={"x": PLAIN, "x.idx": PLAIN},
+        says="x.idx: this output is also the input x.idx",
+    ),
+    Mistake(
+        name="index-a-glob-that-takes-the-indexes-too",
+        command="index 'examples.tfrecord*'",
+        says="examples.tfrecord.idx: this output is also the input",
+    ),
+]
+
+MISTAKES = [*INDEX, *PICK_EVAL, *EXAMPLES, *OUTPUTS]

@@ -451,16 +451,26 @@ def _check_replaceable(target: str, path: str) -> None:
 
 
 def check_not_inputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Refuses outputs that are inputs, also by another path or link: writing them would destroy what is read.
+    """Refuses outputs that are inputs or each other, also by another path or link: one would destroy the other.
 
     Raises:
-      UnusableInputError: an output is one of the inputs.
+      UnusableInputError: an output is one of the inputs, or another output, or has no name of a file.
     """
     identities = {_identity(path): path for path in inputs}
+    seen: dict[tuple[int, int] | str, str] = {}
     for output in outputs:
-        same = identities.get(_identity(output))
-        if same is not None:
+        if not output or output.endswith("/"):
+            raise UnusableInputError(f'"{output}" as output names no file; give the name of a file.')
+        identity = _identity(output)
+        if identity in identities:
+            same = identities[identity]
             raise UnusableInputError(f"{output}: this output is also the input {same}; name another file.")
+        if identity in seen:
+            raise UnusableInputError(
+                f"{output}: this output, or an index beside it, is the same file as the output {seen[identity]}; "
+                "name another file."
+            )
+        seen[identity] = output
 
 
 def _identity(path: str) -> tuple[int, int] | str:
