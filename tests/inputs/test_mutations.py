@@ -30,6 +30,8 @@ from transforms.inputs.units import plan_units, read_unit
 from transforms.records.tfrecord import read_records
 from transforms.storage import files
 
+pytestmark = pytest.mark.long
+
 TEXTS = [" ".join(random.Random(k).choices(["apple", "pear", "Äpfel", "語"], k=k % 20 + 1)) for k in range(60)]
 
 
