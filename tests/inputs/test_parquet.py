@@ -83,6 +83,15 @@ def test_text_that_is_not_utf8_is_rejected_as_in_every_format(tmp_path: Path) ->
     ]
 
 
+def test_a_document_that_is_too_large_is_rejected(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path, {"text": ["x" * 100, "y" * 101, "z"]})
+    assert read(path, ReadOptions(largest_page=100)) == [
+        document("x" * 100),
+        RejectedPage(title="y" * 60, reason="the document is larger than 100 bytes"),
+        document("z"),
+    ]
+
+
 def test_damage_is_one_sentence(tmp_path: Path) -> None:
     content = Path(write_parquet(tmp_path, {"text": ["a", None]})).read_bytes()
     sentence = r"x\.parquet: the Parquet data{} is damaged or cut off \(.*\); make or fetch the file again\."

@@ -14,7 +14,7 @@ import pyarrow.parquet
 from pyarrow import types
 
 from transforms.errors import UnusableInputError
-from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, document_of_record, rejected
+from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, document_of_record, rejected, too_large
 from transforms.inputs.options import ReadOptions
 
 _ROWS_AT_ONCE = 64
@@ -66,6 +66,8 @@ def documents(file: BinaryIO, path: str, reading: str, start: str, end: str) -> 
         for batch in _batches(parquet, path, number, columns):
             rows += batch.num_rows
             for document in _documents_of(batch, options):
+                if isinstance(document, Document) and len(document.text) > options.largest_page:
+                    document = rejected(document.text, too_large(options))
                 if isinstance(document, Document):
                     yield b"document", document.document_id.encode(), document.text
                 else:
