@@ -290,7 +290,7 @@ OUTPUTS = [
     Mistake(
         name="create-two-outputs-that-are-one",
         command=f"{CREATE}a,./a",
-        says="./a: this output, or an index beside it, is the same file as the output a; name another file",
+        says="./a: this output, or an index beside it, is the same file as the output a; the outputs must be",
     ),
     Mistake(
         name="create-two-outputs-that-are-one-by-a-link",

@@ -468,7 +468,7 @@ def check_not_inputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
         if identity in seen:
             raise UnusableInputError(
                 f"{output}: this output, or an index beside it, is the same file as the output {seen[identity]}; "
-                "name another file."
+                "the outputs must be files, each named once."
             )
         seen[identity] = output
 
