@@ -81,6 +81,14 @@ class TrainOptions:
     log_steps: int = option(10, help="steps between lines of the log")
     tensorboard: bool = option(True, help="write TensorBoard's event files below output_dir")
     mlperf_log: bool = option(False, help="print MLPerf's :::MLLOG lines, and write them to output_dir/mlperf.log")
+    submission_org: str = option("unspecified", help="MLPerf's log: who submits the result")
+    submission_platform: str | None = option(None, help="MLPerf's log: name of the system (default: its devices)")
+    submission_division: Literal["closed", "open"] | None = option(
+        None, help="MLPerf's log: division (default: closed with LAMB, which its rules ask for; else open)"
+    )
+    submission_status: Literal["cloud", "onprem", "preview", "research"] = option(
+        "research", help="MLPerf's log: availability of the system"
+    )
 
     backend: Literal["jax", "tensorflow"] = option("jax", help="library that computes")
     num_devices: int | None = option(None, help="devices of this host (default: all; on a CPU 1, and more are virtual)")
@@ -141,8 +149,28 @@ class TrainOptions:
             raise UnusableInputError("--input_file is missing: name the training examples.")
         if self.target_masked_lm_accuracy is not None and self.task != "pretrain":
             raise UnusableInputError("--target_masked_lm_accuracy goes with --task pretrain; leave it out.")
+        self._check_mlperf()
         if self.dry_run and self.launcher is None:
             raise UnusableInputError("--dry_run goes with --launcher: it prints the launcher's command.")
+
+    def _check_mlperf(self) -> None:
+        """Checks that MLPerf's log can pass MLPerf's checker.
+
+        Raises:
+          UnusableInputError: it cannot.
+        """
+        if not self.mlperf_log:
+            return
+        if self.task != "pretrain" or self.eval_only:
+            raise UnusableInputError("--mlperf_log goes with pre-training: leave it out here.")
+        if not self.eval_file:
+            raise UnusableInputError("--mlperf_log needs --eval_file: MLPerf's log must have the accuracy.")
+        if not self.submission_org or self.submission_platform == "":
+            raise UnusableInputError("--submission_org and --submission_platform may not be empty in MLPerf's log.")
+        if self.submission_division == "closed" and self.optimizer != "lamb":
+            raise UnusableInputError(
+                "--submission_division closed needs --optimizer lamb, as MLPerf's rules ask; use it, or give open."
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
