@@ -112,7 +112,9 @@ class TrainOptions:
     launcher: Literal["local", "vertex", "gke", "slurm"] | None = option(
         None, help="where to start the training, instead of in this process"
     )
-    launcher_file: str | None = option(None, help="the launcher's file (default: deploy/training/LAUNCHER.*)")
+    launcher_file: str | None = option(
+        None, help="the launcher's file, a copy of the one that --dry_run names or shows"
+    )
     dry_run: bool = option(False, help="with --launcher: print the command instead of running it")
 
     def __post_init__(self) -> None:
@@ -152,6 +154,8 @@ class TrainOptions:
         self._check_mlperf()
         if self.dry_run and self.launcher is None:
             raise UnusableInputError("--dry_run goes with --launcher: it prints the launcher's command.")
+        if self.launcher_file is not None and self.launcher is None:
+            raise UnusableInputError("--launcher_file goes with --launcher: name the launcher too.")
 
     def _check_mlperf(self) -> None:
         """Checks that MLPerf's log can pass MLPerf's checker.

@@ -144,8 +144,8 @@ def test_a_run_with_adamw_is_of_the_open_division(given, tmp_path):
 
 def test_the_log_of_a_run_that_was_killed_and_resumed_is_that_of_one_run(given, tmp_path, monkeypatch, capfd):
     log = tmp_path / "run" / "mlperf.log"
+    given = given | {"eval_every_samples": 96, "save_checkpoints_steps": 2, "learning_rate": 0.02}
     assert train(given, output_dir=str(tmp_path / "undisturbed")) == 0
-    expected = keys(tmp_path / "undisturbed" / "mlperf.log")
 
     class Killed(Exception):
         pass
@@ -153,23 +153,19 @@ def test_the_log_of_a_run_that_was_killed_and_resumed_is_that_of_one_run(given, 
     def die(*_):
         raise Killed
 
-    # The first run ends in its second evaluation, as if it were killed there, ten steps after its last checkpoint.
+    # The first command ends in its third evaluation, after step 6, before the checkpoint of that step.
     evaluations = iter([evaluate.evaluate, evaluate.evaluate, die])
     with monkeypatch.context() as patched:
-        whole = evaluate.evaluate
-        patched.setattr(evaluate, "evaluate", lambda *given: (next(evaluations))(*given))
+        patched.setattr(evaluate, "evaluate", lambda *arguments: next(evaluations)(*arguments))
         with pytest.raises(Killed):
-            train(given, save_checkpoints_steps=6)
-        assert evaluate.evaluate is not whole
-    assert checkpoints.step_of(checkpoints.list_checkpoints(str(tmp_path / "run"))[-1]) == 18
+            train(given)
+    assert checkpoints.step_of(checkpoints.list_checkpoints(str(tmp_path / "run"))[-1]) == 4
     with log.open("a") as file:
         file.write(':::MLLOG {"namespace": ""')
     capfd.readouterr()
-    assert train(given, save_checkpoints_steps=6) == 0
+    assert train(given) == 0
     assert check(log, tmp_path) == {}
-    assert [k for k in keys(log) if not k.startswith("checkpoint")] == [
-        k for k in expected if not k.startswith("checkpoint")
-    ]
+    assert keys(log) == keys(tmp_path / "undisturbed" / "mlperf.log")
     # What the first command has printed is not printed again.
     assert "run_start" not in capfd.readouterr().out
 
