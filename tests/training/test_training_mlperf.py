@@ -16,7 +16,7 @@ from training import checkpoints, command, evaluate
 from training.options import TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 
-mlperf_logging = pytest.importorskip("mlperf_logging", reason="mlperf-logging, of the extra [dev], is not installed")
+pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the log is the same on both backends")
 
 FIRST_RULESET = (3, 1, 0)
 LENGTH, PREDICTIONS, VOCABULARY = 16, 4, 50
@@ -27,7 +27,8 @@ USUAL_TOKEN = 7
 
 def rulesets():
     """The versions of MLPerf's rules that have BERT."""
-    folder = Path(mlperf_logging.__file__).parent / "compliance_checker"
+    checker = pytest.importorskip("mlperf_logging.compliance_checker", reason="mlperf-logging (of [dev]) is missing")
+    folder = Path(checker.__file__).parent
     versions = []
     for rules in folder.glob("training_*/closed_common.yaml"):
         version = re.fullmatch(r"training_(\d+)\.(\d+)\.(\d+)", rules.parent.name)
@@ -179,7 +180,7 @@ def test_a_higher_target_continues_the_log(given, tmp_path):
 
 
 def test_a_run_that_fails_is_aborted_in_the_log(given, tmp_path):
-    with pytest.raises(RunFailedError, match="the last good checkpoint|there is no checkpoint yet"):
+    with pytest.raises(RunFailedError, match=r"the last good checkpoint|there is no checkpoint yet"):
         train(given, optimizer="adamw", learning_rate=1e18, target_masked_lm_accuracy=None)
     last = json.loads((tmp_path / "run" / "mlperf.log").read_text().splitlines()[-1].removeprefix(":::MLLOG "))
     assert last["key"] == "run_stop"
