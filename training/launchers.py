@@ -7,7 +7,6 @@ copy and names it with --launcher_file. This module puts the training's flags in
 import dataclasses
 import hashlib
 import json
-import re
 import shlex
 import shutil
 import subprocess
@@ -32,7 +31,7 @@ _ARGUMENTS, _NAME = "$ARGUMENTS", "$NAME"
 # These launchers start the training on machines that have none of this machine's files.
 _REMOTE = ("vertex", "gke")
 _PATHS = ("output_dir", "input_file", "eval_file", "bert_config_file", "vocab_file", "init_checkpoint", "checkpoint")
-_BUCKET = re.compile(r"[a-z0-9]+://")
+_BUCKET = "gs://"
 # Vertex AI mounts all buckets here.
 _VERTEX_BUCKETS = "/gcs/"
 
@@ -118,12 +117,12 @@ def _check_paths(options: TrainOptions) -> None:
     Raises:
       UnusableInputError: a path is one of this machine. A launcher's file of the user's own may mount others.
     """
+    buckets = [_BUCKET, *([_VERTEX_BUCKETS] if options.launcher == "vertex" else [])]
+    reachable = tuple(buckets) if options.launcher_file is None else (*buckets, "/")
     for name in _PATHS:
         value = getattr(options, name)
-        for path in value if isinstance(value, tuple) else (value,):
-            mounted = options.launcher == "vertex" and path is not None and path.startswith(_VERTEX_BUCKETS)
-            mounted |= options.launcher_file is not None and path is not None and path.startswith("/")
-            if path is not None and not mounted and not _BUCKET.match(path):
+        for path in value if isinstance(value, tuple) else [value]:
+            if path is not None and not path.startswith(reachable):
                 raise UnusableInputError(
                     f"--{name} {path}: the machines of --launcher {options.launcher} do not have this path; name one "
                     "in a bucket (gs://…)."
@@ -231,6 +230,8 @@ def launch(options: TrainOptions) -> int:
             f"--launcher {options.launcher} needs {program}, which is not installed here; install it, or see the "
             "command with --dry_run."
         )
+    if options.launcher == "local" and options.launcher_file is None and shutil.which("maskmill") is None:
+        raise UnusableInputError("--launcher local finds no maskmill on the path; activate its environment first.")
     with tempfile.TemporaryFile("w+", encoding="utf-8") as content:
         content.write(planned.content or "")
         content.seek(0)

@@ -5,9 +5,7 @@ set -euo pipefail
 # Edit this:
 LOG=${MASKMILL_LOG:-maskmill-train.log}
 
-if ! command -v maskmill >/dev/null; then
-  echo "maskmill is not on the path; activate its environment first." >&2
-  exit 127
-fi
+# This ends the script here if the log cannot be written.
+: >>"$LOG"
 nohup maskmill train "$@" >>"$LOG" 2>&1 </dev/null &
 echo "maskmill train runs as process $! and adds to $LOG. To end it after a checkpoint: kill $!"
