@@ -152,10 +152,9 @@ class TrainOptions:
         if self.target_masked_lm_accuracy is not None and self.task != "pretrain":
             raise UnusableInputError("--target_masked_lm_accuracy goes with --task pretrain; leave it out.")
         self._check_mlperf()
-        if self.dry_run and self.launcher is None:
-            raise UnusableInputError("--dry_run goes with --launcher: it prints the launcher's command.")
-        if self.launcher_file is not None and self.launcher is None:
-            raise UnusableInputError("--launcher_file goes with --launcher: name the launcher too.")
+        for name in ("dry_run", "launcher_file"):
+            if getattr(self, name) and self.launcher is None:
+                raise UnusableInputError(f"--{name} goes with --launcher, which is missing.")
 
     def _check_mlperf(self) -> None:
         """Checks that MLPerf's log can pass MLPerf's checker.

@@ -65,7 +65,7 @@ def find_blocks(paths: Sequence[str]) -> Blocks:
         offsets = list(pool.map(record_offsets, paths))
     total = sum(map(len, offsets))
     if not total:
-        raise UnusableInputError(f"{paths[0]}: there is no example in these files.")
+        raise UnusableInputError(f"{paths[0]}: there is no example in the training files.")
     # Small data gets small blocks, so that each lane has several.
     size = max(1, min(_BLOCK_EXAMPLES, total // (8 * _LANES)))
     starts = [np.arange(0, len(o), size) for o in offsets]

@@ -172,7 +172,7 @@ def test_an_example_unlike_the_first(tmp_path):
 
 def test_no_example_at_all(tmp_path):
     path = write(tmp_path / "part", [])
-    with pytest.raises(UnusableInputError, match="there is no example in these files"):
+    with pytest.raises(UnusableInputError, match="there is no example in the training files"):
         training_input.find_blocks([path])
     with pytest.raises(UnusableInputError, match="the evaluation set has no example"):
         list(inputs.evaluation_batches([path], FEATURES, batch=2))
