@@ -47,10 +47,26 @@ MISTAKES = [
         "--bert_config_file and --preset both name the model",
     ),
     refused("launcher-no-batch", f"--launcher=slurm {LOCAL} --train_batch_size=0", "--train_batch_size is 0"),
-    refused("launcher-process-slurm", f"--launcher=slurm {LOCAL} --process_id=0", "--process_id: --launcher slurm"),
-    refused("launcher-processes-slurm", f"--launcher=slurm {LOCAL} --num_processes=16", "--num_processes: --launcher"),
-    refused("launcher-process-gke", f"--launcher=gke {REMOTE} --process_id=1", "--launcher gke numbers its processes"),
-    refused("launcher-processes-vertex", f"--launcher=vertex {REMOTE} --num_processes=2", "numbers its processes"),
+    refused(
+        "launcher-process-slurm",
+        f"--launcher=slurm {LOCAL} --coordinator=auto --process_id=0",
+        "--process_id: --launcher slurm",
+    ),
+    refused(
+        "launcher-processes-slurm",
+        f"--launcher=slurm {LOCAL} --coordinator=auto --num_processes=16",
+        "--num_processes: --launcher",
+    ),
+    refused(
+        "launcher-process-gke",
+        f"--launcher=gke {REMOTE} --coordinator=auto --process_id=1",
+        "--launcher gke numbers its processes",
+    ),
+    refused(
+        "launcher-processes-vertex",
+        f"--launcher=vertex {REMOTE} --coordinator=auto --num_processes=2",
+        "numbers its processes",
+    ),
     refused(
         "launcher-tensorflow-slurm", f"--launcher=slurm {LOCAL} --backend=tensorflow", "slurm starts trainings on JAX"
     ),

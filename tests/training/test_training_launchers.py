@@ -245,8 +245,12 @@ def build_wheel(folder):
         ("gke", {"output_dir": "run"}, r"--output_dir run: the machines of --launcher gke do not have this path"),
         ("vertex", {"vocab_file": "/data/vocab.txt"}, "--vocab_file /data/vocab.txt: the machines"),
         ("vertex", {"coordinator": "auto"}, "--launcher vertex starts one machine"),
-        ("slurm", {"process_id": 1}, "--process_id: --launcher slurm numbers its processes itself"),
-        ("gke", {"num_processes": 2}, "--num_processes: --launcher gke numbers"),
+        (
+            "slurm",
+            {"process_id": 1, "coordinator": "auto"},
+            "--process_id: --launcher slurm numbers its processes itself",
+        ),
+        ("gke", {"num_processes": 2, "coordinator": "auto"}, "--num_processes: --launcher gke numbers"),
         ("slurm", {"backend": "tensorflow"}, "--launcher slurm starts trainings on JAX"),
     ],
 )
