@@ -202,9 +202,15 @@ def _settings(path: Path, text: str) -> dict[str, str]:
 
 
 def _file(options: TrainOptions) -> Path:
-    """The launcher's file: the user's or the one that comes with maskmill."""
+    """The launcher's file: the user's or the one that comes with maskmill.
+
+    Raises:
+      UnusableInputError: the user's does not exist.
+    """
     if options.launcher_file is None:
         return FOLDER / _FILES[str(options.launcher)]
+    if not options.launcher_file:
+        raise UnusableInputError("--launcher_file is empty; give a value, or leave the option out.")
     path = Path(options.launcher_file)
     if not path.is_file():
         reason = "this is no file" if path.exists() else "this file does not exist"

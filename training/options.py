@@ -168,8 +168,9 @@ class TrainOptions:
             raise UnusableInputError("--mlperf_log goes with pre-training: leave it out here.")
         if not self.eval_file:
             raise UnusableInputError("--mlperf_log needs --eval_file: MLPerf's log must have the accuracy.")
-        if not self.submission_org or self.submission_platform == "":
-            raise UnusableInputError("--submission_org and --submission_platform may not be empty in MLPerf's log.")
+        for name in ("submission_org", "submission_platform"):
+            if getattr(self, name) == "":
+                raise UnusableInputError(f"--{name} is empty; give a value, or leave the option out.")
         if self.submission_division == "closed" and self.optimizer != "lamb":
             raise UnusableInputError(
                 "--submission_division closed needs --optimizer lamb, as MLPerf's rules ask; use it, or give open."

@@ -115,7 +115,11 @@ MISTAKES = [
     refused(
         "launcher-file-folder", f"--launcher=slurm {LOCAL} --launcher_file=mine", "mine: this is no file", mine=folder
     ),
-    refused("launcher-file-empty-name", f"--launcher=slurm {LOCAL} --launcher_file=", "this is no file"),
+    refused(
+        "launcher-file-empty-name",
+        f"--launcher=slurm {LOCAL} --launcher_file=",
+        "--launcher_file is empty; give a value",
+    ),
     refused(
         "launcher-file-latin-1",
         f"--launcher=gke {REMOTE} --launcher_file=my.yaml",
@@ -234,11 +238,11 @@ MISTAKES = [
     refused(
         "mlperf-nobody-submits",
         f"{LOCAL} --mlperf_log --eval_file=examples.tfrecord --submission_org=",
-        "--submission_org and --submission_platform may not be empty",
+        "--submission_org is empty; give a value",
     ),
     refused(
         "mlperf-no-platform",
         f"{LOCAL} --mlperf_log --eval_file=examples.tfrecord --submission_platform=''",
-        "--submission_org and --submission_platform may not be empty",
+        "--submission_platform is empty; give a value",
     ),
 ]
