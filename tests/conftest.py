@@ -10,6 +10,13 @@ DATA = ROOT / "tests" / "data"
 SHARED = Path(os.environ.get("MASKMILL_SHARED", ROOT.parent / "shared"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps the tests of a file in one process, which shares what its fixtures make, unless they name a group."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of the data that is committed with the tests."""
