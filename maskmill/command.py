@@ -8,8 +8,6 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from maskmill import __version__
-
 # The folder that holds maskmill's packages: a checkout, or site-packages.
 HOME = Path(__file__).resolve().parent.parent
 
@@ -36,9 +34,6 @@ def foreign_package() -> str | None:
 
 def main() -> int:
     """Runs the command line of this process and returns its exit code."""
-    if sys.argv[1:] == ["--version"]:
-        print(f"maskmill {__version__}")
-        return 0
     if (sentence := foreign_package()) is not None:
         print(f"maskmill: {sentence}", file=sys.stderr)
         return 2

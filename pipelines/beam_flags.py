@@ -1,4 +1,4 @@
-"""Beam's own flags, read from the source of its options: importing Beam takes seconds, and a misspelt flag is refused now.
+"""Beam's own flags, read from the source of its options: a misspelt flag is refused at once, without importing Beam.
 
 What Beam's options refuse that is not seen here is turned into one sentence when they are made (`one_sentence`).
 """
@@ -10,6 +10,7 @@ import dataclasses
 import importlib.util
 import io
 import json
+import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -141,6 +142,7 @@ def one_sentence() -> Iterator[None]:
       UnusableInputError: Beam refuses a flag.
     """
     printed = io.StringIO()
+    logging.basicConfig()  # Beam does so, too, and would log to the stream below for ever
     try:
         with contextlib.redirect_stderr(printed):
             yield

@@ -95,9 +95,7 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
     return BuildOptions(output=keys.output, compat=keys.compat, stages=stages)
 
 
-def _make_section(
-    entry: StageEntry, section: Any, given: Mapping[str, Any], so_far: BuildSoFar, where: str
-) -> Any:
+def _make_section(entry: StageEntry, section: Any, given: Mapping[str, Any], so_far: BuildSoFar, where: str) -> Any:
     """The options of a stage, of its section in the file and of the flags that were given for it, by option."""
 
     def label(name: str) -> str:
@@ -146,7 +144,7 @@ def print_config(build: BuildOptions | None = None) -> str:
 
 
 def _section(options_class: type, chosen: Any, *, skip: tuple[str, ...], indent: str) -> str:
-    """The lines of a section: each option with a comment, and its value in `chosen`, or its default where that is None."""
+    """The lines of a section: each option with a comment and its value in `chosen`; where that is None, its default."""
     lines = []
     for name, known in option_tools.options_of(options_class).items():
         if name in skip:

@@ -100,7 +100,8 @@ class Console:
         if level is not None or quiet:
             levels = {"": level or logging.ERROR} | (dict.fromkeys(levels, level) if level is not None else levels)
         before = {name: logging.getLogger(name).level for name in levels}
-        handler = logging.StreamHandler(self.errors)  # type: ignore[type-var]
+        handlers = list(logging.getLogger().handlers)
+        handler = logging.StreamHandler(self.errors)
         handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
         try:
             for name, wanted in levels.items():
@@ -108,12 +109,12 @@ class Console:
             if "" in levels:
                 logging.getLogger().addHandler(handler)
             if quiet:
-                with contextlib.redirect_stdout(Stream(None)), contextlib.redirect_stderr(Stream(None)):  # type: ignore[type-var]
+                with contextlib.redirect_stdout(Stream(None)), contextlib.redirect_stderr(Stream(None)):
                     yield
             else:
                 yield
         finally:
-            logging.getLogger().removeHandler(handler)
+            logging.getLogger().handlers[:] = handlers
             for name, old in before.items():
                 logging.getLogger(name).setLevel(old)
 
@@ -122,5 +123,5 @@ class Console:
 def opened() -> Iterator[Console]:
     """Puts streams that do not fail in place of this process's."""
     console = Console(output=Stream(sys.stdout), errors=Stream(sys.stderr))
-    with contextlib.redirect_stdout(console.output), contextlib.redirect_stderr(console.errors):  # type: ignore[type-var]
+    with contextlib.redirect_stdout(console.output), contextlib.redirect_stderr(console.errors):
         yield console

@@ -1,7 +1,7 @@
 """Reads a command line: our own options as flags, Beam's flags, and the names of files.
 
-Flags take argparse's forms and absl's: `--x 3`, `--x=3`, `-x=3`, `--flag`, `--flag=False`, `--flag False`, `--noflag`. A
-flag is never abbreviated. Of a flag that is given twice the last value counts, as in absl; a list is not given twice,
+Flags take argparse's forms and absl's: `--x 3`, `--x=3`, `-x=3`, `--flag`, `--flag=False`, `--flag False`, `--noflag`.
+A flag is never abbreviated. Of a flag that is given twice the last value counts, as in absl; a list is not given twice,
 because one of its values would be lost without a word.
 """
 

@@ -184,9 +184,7 @@ def options_of(options_class: type) -> Mapping[str, Option]:
         group = groups.get(field.name, group)
         if dataclasses.is_dataclass(hints[field.name]):
             for name, inner in options_of(hints[field.name]).items():
-                options[name] = dataclasses.replace(
-                    inner, path=(field.name, *inner.path), group=inner.group or group
-                )
+                options[name] = dataclasses.replace(inner, path=(field.name, *inner.path), group=inner.group or group)
         elif HELP in field.metadata:
             options[field.name] = Option(
                 name=field.name,

@@ -1,9 +1,9 @@
 """YAML by the rules of YAML 1.2's core schema, as far as a build's file needs it, and strictly.
 
-PyYAML reads YAML 1.1, where `5e-05` is text, `no` is false, `0123` is 83, `12:30` is 750 and `2024-05-01` is a date, and
-where the last of two equal keys counts. Here scanner and parser are PyYAML's, while what a plain value means, and which
-documents are taken at all, is decided below: no key twice, no tag of its own, no document that is deep or long, and
-aliases only for single values, so that a short text cannot stand for an endless one.
+PyYAML reads YAML 1.1, where `5e-05` is text, `no` is false, `0123` is 83, `12:30` is 750 and `2024-05-01` is a date,
+and where the last of two equal keys counts. Here scanner and parser are PyYAML's, while what a plain value means, and
+which documents are taken at all, is decided below: no key twice, no tag of its own, no document that is deep or long,
+and aliases only for single values, so that a short text cannot stand for an endless one.
 """
 
 import math
@@ -129,16 +129,17 @@ class _Loader(Reader, Scanner, Parser, Composer, BaseResolver):
 
     def resolve_plain(self, text: str) -> str:
         """The tag of a plain scalar."""
-        return str(self.resolve(ScalarNode, text, (True, False)))
+        return str(self.resolve(ScalarNode, text, (True, False)))  # type: ignore[no-untyped-call]
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
         """A node and what is in it; refuses what is too deep, and aliases for more than a single value."""
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
+            event = self.peek_event()  # type: ignore[no-untyped-call]
             if isinstance(self.anchors.get(event.anchor), (MappingNode, SequenceNode)):
                 raise _Refused(event, "an alias can only stand for a single value here")
         if self._depth == _DEEPEST:
-            raise _Refused(self.peek_event(), "this is nested deeper than any build")
+            place = self.peek_event()  # type: ignore[no-untyped-call]
+            raise _Refused(place, "this is nested deeper than any build")
         self._depth += 1
         node: Node | None = super().compose_node(parent, index)
         self._depth -= 1
@@ -163,7 +164,9 @@ def _value(node: Node) -> Any:
             raise _Refused(key_node, "a list or a mapping cannot be a key")
         key, line = _scalar(key_node), key_node.start_mark.line + 1
         if key in mapping:
-            raise _Refused(key_node, f"the key {key!r} was given in line {mapping.lines[key]} already; keep one of them")
+            raise _Refused(
+                key_node, f"the key {key!r} was given in line {mapping.lines[key]} already; keep one of them"
+            )
         mapping[key] = _value(value_node)
         mapping.lines[key] = line
     return mapping

@@ -16,7 +16,7 @@ from transforms.errors import UnusableInputError
 
 HELP = "help"
 
-# An options class may have a mapping of this name: from the first option of each group to the group's heading in --help.
+# An options class may have a mapping of this name, from the first option of each group to its heading in --help.
 GROUPS = "GROUPS"
 
 

@@ -1,7 +1,8 @@
 """What decides the documents of a build, their text, and how they become shards."""
 
 import dataclasses
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.extraction.options import WikitextOptions
@@ -50,6 +51,8 @@ class QualityOptions:
     )
     min_duplicate_words: int = option(10, help="paragraphs of fewer words are no duplicates")
 
+    GROUPS: ClassVar[Mapping[str, str]] = {"min_characters": "what is left out"}
+
     def __post_init__(self) -> None:
         if self.min_characters is not None and self.min_characters < 1:
             raise UnusableInputError(f"--min_characters must be 1 or more, not {self.min_characters}.")
@@ -96,6 +99,12 @@ class ExtractionOptions:
     random_seed: int = option(12345, help="seed of the eval set")
     doc_blocks: bool = False
 
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "extractor": "how wikitext becomes text",
+        "language": "which pages are taken, and how their text is split",
+        "random_seed": "shards and eval set",
+    }
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SplitOptions:
@@ -113,6 +122,8 @@ class SplitOptions:
         None, help="text of a shard in MB of 1024*1024 bytes; null: 27, with mlperf 26.92 of raw input"
     )
     max_documents: int | None = option(None, help="take only the first N documents, for a quick trial")
+
+    GROUPS: ClassVar[Mapping[str, str]] = {"num_eval_articles": "shards and eval set"}
 
     @property
     def decided(self) -> "SplitOptions":
