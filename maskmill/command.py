@@ -8,6 +8,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from maskmill import __version__
+
 # The folder that holds maskmill's packages: a checkout, or site-packages.
 HOME = Path(__file__).resolve().parent.parent
 
@@ -43,4 +45,4 @@ def main() -> int:
     hide_bigquery_warning()
     from pipelines import cli
 
-    return cli.main()
+    return cli.main(version=__version__)

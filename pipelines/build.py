@@ -33,5 +33,5 @@ def run_entries(chosen: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequen
     checked = [(entry, entry.check(options, is_first=place == 0)) for place, (entry, options) in enumerate(chosen)]
     from pipelines.stage import run_stages
 
-    stages = [entry.load(found) for entry, found in checked if entry.implementation is not None]
+    stages = [entry.load().of(found) for entry, found in checked if entry.implementation is not None]
     return run_stages(stages, beam_arguments)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from maskmill import __version__
 from pipelines import beam_flags, build_options, checks, console, flags, help, options, stage_options, summary
 from pipelines.flags import CommandLine
 from pipelines.options import Option
@@ -266,7 +265,7 @@ def _help_of(name: str) -> str:
     )
 
 
-def _run(name: str | None, arguments: list[str], prints: console.Console) -> int:
+def _run(name: str | None, arguments: list[str], prints: console.Console, version: str) -> int:
     """Runs a command; returns its exit code."""
     asked = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if name == "help":
@@ -274,7 +273,7 @@ def _run(name: str | None, arguments: list[str], prints: console.Console) -> int
     if name is not None and name not in COMMANDS:
         raise UnusableInputError(f"there is no such command{options.nearest(name, COMMANDS)}; see maskmill --help.")
     if any(argument in _VERSION for argument in asked):
-        print(f"maskmill {__version__}")
+        print(f"maskmill {version}")
         return DONE
     if any(argument in _HELP for argument in asked) or (name is None and not arguments):
         print(help.of_program({name: c.help for name, c in COMMANDS.items()}) if name is None else _help_of(name))
@@ -290,8 +289,8 @@ def _run(name: str | None, arguments: list[str], prints: console.Console) -> int
         return command.run(line) or DONE
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command line; returns its exit code.
+def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -> int:
+    """Runs a command line; returns its exit code. `version` is what --version prints.
 
     0: done; 1: the run failed; 2: the command or its input is unusable; 130: interrupted by Ctrl-C.
     """
@@ -299,7 +298,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with console.opened() as prints:
         said = f"maskmill {name}" if name is not None else "maskmill"
         try:
-            code = _run(name, arguments, prints)
+            code = _run(name, arguments, prints, version)
             prints.finish()
             return code
         except UnusableInputError as error:

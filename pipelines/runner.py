@@ -38,7 +38,7 @@ def pipeline_options(beam_arguments: Sequence[str], workload: Workload) -> Pipel
     """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
     Args:
-      beam_arguments: flags that `options.parse` left for Beam.
+      beam_arguments: flags of Beam, as `flags.parse` gives them.
       workload: how much there is to do.
 
     Raises:

@@ -3,12 +3,12 @@
 import abc
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import apache_beam as beam
 
 from pipelines import beam_flags, environments, runner
-from pipelines.checks import Workload
+from pipelines.checks import Checked, Workload
 from pipelines.options import parameters
 from pipelines.runner import ProgressLine
 from transforms.grouping import GroupAll
@@ -34,6 +34,11 @@ class Stage(abc.ABC, Generic[Options]):
     name: ClassVar[str]
     options: Options
     workload: Workload
+
+    @classmethod
+    def of(cls, checked: Checked) -> Self:
+        """The stage of what its checks found."""
+        return cls(options=checked.options, workload=checked.workload, **checked.found)
 
     @property
     def output(self) -> str:

@@ -81,13 +81,11 @@ class StageEntry:
         checked: Checked = _named(self.checks)(options, is_first=is_first)
         return checked
 
-    def load(self, checked: "Checked") -> "Stage[Any]":
-        """The stage, ready to run. This imports its implementation, and Beam with it."""
+    def load(self) -> "type[Stage[Any]]":
+        """Imports the stage, and Beam with it."""
         if self.implementation is None:
             raise ValueError(f"{self.name} is no stage of the graph")
-        stage: Stage[Any] = _named(self.implementation)(
-            options=checked.options, workload=checked.workload, **checked.found
-        )
+        stage: type[Stage[Any]] = _named(self.implementation)
         return stage
 
 

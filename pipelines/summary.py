@@ -57,7 +57,7 @@ def report_end(outputs: Sequence[str], next_step: str) -> None:
 
 def next_step(stages: Mapping[str, Any]) -> str:
     """The command that goes on where these stages, given by name with their options, end; empty where none does."""
-    if "train" in stages:
+    if "train" in stages or not {"extract", "examples"} & set(stages):
         return ""
     if "examples" not in stages:
         arguments = {"input": stages["extract"].output, "output": "DIRECTORY", "vocab_file": "VOCABULARY"}
