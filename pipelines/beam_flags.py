@@ -27,8 +27,11 @@ LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
 _SOURCE = "options/pipeline_options.py"
 _SWITCHES = ("store_true", "store_false")
 _WANTED = {"int": "a whole number", "float": "a number", "json.loads": "JSON"}
-# The flags that count processes of the local runner, or megabytes; none can be negative.
+# The flag that counts the processes of the local runner.
 _WORKERS = "direct_num_workers"
+_RUNNER = "runner"
+# The variable of Beam's source that lists the full names of its runners.
+_RUNNERS = "ALL_KNOWN_RUNNERS"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,10 +68,17 @@ class BeamFlag:
             raise UnusableInputError(f"--{self.name} must be {self.wanted}, not {text!r}.") from None
         if not math.isfinite(number):
             raise UnusableInputError(f"--{self.name} must be a finite number, not {text}.")
-        if self.choices and text not in self.choices:
+        if self.choices and not self._is_choice(text):
             raise UnusableInputError(f"--{self.name} must be {self.wanted}, not {text!r}.")
         if self.name == _WORKERS and number < 0:
             raise UnusableInputError(f"--{self.name} must be 1 or more, or 0 for one process a core, not {text}.")
+
+    def _is_choice(self, text: str) -> bool:
+        if self.name != _RUNNER:
+            return text in self.choices
+        # Beam takes any case, leaves "Runner" off, and imports a class by its full name.
+        names = {name.lower() for name in (*self.choices, *filter(None, LOCAL_RUNNERS))}
+        return "." in text or text.lower() in names | {name.removesuffix("runner") for name in names}
 
 
 def read() -> Mapping[str, BeamFlag]:
@@ -83,7 +93,16 @@ def read() -> Mapping[str, BeamFlag]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and "add_" in node.func.attr
         for flag in _declared(node)
     ]
-    return {flag.name: flag for flag in [*flags, *(BeamFlag(name=name) for name in JAVA_FLAGS)]}
+    known = {flag.name: flag for flag in [*flags, *(BeamFlag(name=name) for name in JAVA_FLAGS)]}
+    return known | {_RUNNER: dataclasses.replace(known[_RUNNER], choices=tuple(_runners(tree)))}
+
+
+def _runners(tree: ast.AST) -> Iterator[str]:
+    """The names of Beam's runners."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == _RUNNERS:
+                yield from (path.rpartition(".")[2] for path in _literal(value) or ())
 
 
 def _declared(call: ast.Call) -> Iterator[BeamFlag]:

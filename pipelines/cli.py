@@ -271,7 +271,8 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
     if name == "help":
         name, asked = next((a for a in arguments if a in COMMANDS), None), ["--help"]
     if name is not None and name not in COMMANDS:
-        raise UnusableInputError(f"there is no such command{options.nearest(name, COMMANDS)}; see maskmill --help.")
+        hint = options.nearest(name, COMMANDS) or "; see maskmill --help"
+        raise UnusableInputError(f"{name}: there is no such command{hint}.")
     if any(argument in _VERSION for argument in asked):
         print(f"maskmill {version}")
         return DONE
@@ -296,7 +297,7 @@ def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -
     """
     name, arguments = _split(sys.argv[1:] if argv is None else argv)
     with console.opened() as prints:
-        said = f"maskmill {name}" if name is not None else "maskmill"
+        said = f"maskmill {name}" if name in COMMANDS else "maskmill"
         try:
             code = _run(name, arguments, prints, version)
             prints.finish()

@@ -86,7 +86,8 @@ class Kind:
             if not isinstance(value, list):
                 raise UnusableInputError(f"{name} must be a list, not {_typed(value)}.")
             one = dataclasses.replace(self, is_list=False)
-            return tuple(one.check(item, f"{name}[{place}]") for place, item in enumerate(value))
+            places = [name] if len(value) == 1 else [f"{name}[{place}]" for place in range(len(value))]
+            return tuple(one.check(item, place) for place, item in zip(places, value, strict=True))
         if self.type is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST:
             value = float(value)
         if not isinstance(value, self.type) or (self.type is int and isinstance(value, bool)):
