@@ -308,6 +308,10 @@ def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -
         except RunFailedError as error:
             prints.say(f"{said}: {error}")
             return FAILED
+        except MemoryError as error:
+            detail = f" ({error})" if str(error) else ""
+            prints.say(f"{said}: There is not enough memory{detail}; free some, or take smaller pieces of input.")
+            return FAILED
         except KeyboardInterrupt:
             prints.say(f"{said}: interrupted; the same command goes on where this one stopped.")
             return INTERRUPTED

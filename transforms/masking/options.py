@@ -8,6 +8,7 @@ from transforms.errors import UnusableInputError
 from transforms.options import check_choices, option
 
 MIN_SEQ_LENGTH = 5  # [CLS], a piece, [SEP], a piece, [SEP]
+MAX_DUPE_FACTOR = 1_000_000  # far more than is of use; a typing error would fill the memory
 MAX_SEQ_LENGTH = 1 << 14  # kernels/instances.py packs a position into 14 bits
 
 
@@ -47,6 +48,11 @@ class MaskingOptions:
                 f"max_predictions_per_seq {self.max_predictions_per_seq}: without a masked position there is nothing "
                 "to predict; set it to 1 or more."
             )
+        if self.max_predictions_per_seq > MAX_SEQ_LENGTH:
+            raise UnusableInputError(
+                f"max_predictions_per_seq {self.max_predictions_per_seq}: no sequence is longer than "
+                f"{MAX_SEQ_LENGTH:,} pieces; choose fewer."
+            )
         if not 0 < self.masked_lm_prob <= 1:
             raise UnusableInputError(f"masked_lm_prob {self.masked_lm_prob}: this share must be above 0 and at most 1.")
         if not 0 <= self.short_seq_prob <= 1:
@@ -54,4 +60,9 @@ class MaskingOptions:
         if self.dupe_factor < 1:
             raise UnusableInputError(
                 f"dupe_factor {self.dupe_factor}: each document must be used at least once; set it to 1 or more."
+            )
+        if self.dupe_factor > MAX_DUPE_FACTOR:
+            raise UnusableInputError(
+                f"dupe_factor {self.dupe_factor}: no document is used more than {MAX_DUPE_FACTOR:,} times; "
+                "choose fewer."
             )

@@ -106,6 +106,11 @@ class ExtractionOptions:
     }
 
 
+def _check_shard_size(megabytes: float) -> None:
+    if megabytes * (1 << 20) < 1:
+        raise UnusableInputError(f"--shard_size_mb must be positive and one byte at least, not {megabytes}.")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SplitOptions:
     """How documents become shards and the eval set.
@@ -136,8 +141,8 @@ class SplitOptions:
         )
 
     def __post_init__(self) -> None:
-        if self.shard_size_mb is not None and self.shard_size_mb <= 0:
-            raise UnusableInputError(f"--shard_size_mb must be positive, not {self.shard_size_mb}.")
+        if self.shard_size_mb is not None:
+            _check_shard_size(self.shard_size_mb)
         if self.num_eval_articles is not None and self.eval_fraction is not None:
             raise UnusableInputError("--num_eval_articles and --eval_fraction exclude each other; give one of them.")
         if self.num_eval_articles is not None and self.num_eval_articles < 0:
@@ -167,5 +172,4 @@ class MlperfOptions:
     def __post_init__(self) -> None:
         if self.num_eval_articles < 0:
             raise UnusableInputError(f"--num_eval_articles must be 0 or more, not {self.num_eval_articles}.")
-        if self.shard_size_mb <= 0:
-            raise UnusableInputError(f"--shard_size_mb must be positive, not {self.shard_size_mb}.")
+        _check_shard_size(self.shard_size_mb)
