@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ _SWITCHES = ("store_true", "store_false")
 _WANTED = {"int": "a whole number", "float": "a number", "json.loads": "JSON"}
 # The flag that counts the processes of the local runner.
 _WORKERS = "direct_num_workers"
+_WORKERS_ANYWHERE, _WORKERS_A_CORE = 64, 4
 _RUNNER = "runner"
 # The variable of Beam's source that lists the full names of its runners.
 _RUNNERS = "ALL_KNOWN_RUNNERS"
@@ -70,8 +72,10 @@ class BeamFlag:
             raise UnusableInputError(f"--{self.name} must be a finite number, not {text}.")
         if self.choices and not self._is_choice(text):
             raise UnusableInputError(f"--{self.name} must be {self.wanted}, not {text!r}.")
-        if self.name == _WORKERS and number < 0:
-            raise UnusableInputError(f"--{self.name} must be 1 or more, or 0 for one process a core, not {text}.")
+        if self.name == _WORKERS:
+            if number < 0:
+                raise UnusableInputError(f"--{self.name} must be 1 or more, or 0 for one process a core, not {text}.")
+            _check_fits(self.name, int(number))
 
     def _is_choice(self, text: str) -> bool:
         if self.name != _RUNNER:
@@ -141,6 +145,7 @@ def with_workers(beam_arguments: Sequence[str], workers: int | None) -> list[str
         return list(beam_arguments)
     if workers < 1:
         raise UnusableInputError(f"--workers must be 1 or more, not {workers}.")
+    _check_fits("workers", workers)
     given = dict(argument.removeprefix("--").partition("=")[::2] for argument in beam_arguments)
     if _WORKERS in given:
         raise UnusableInputError(f"--workers and --{_WORKERS} both give the number of processes; give one of them.")
@@ -151,6 +156,14 @@ def with_workers(beam_arguments: Sequence[str], workers: int | None) -> list[str
             "--max_num_workers (Dataflow)."
         )
     return [*beam_arguments, f"--{_WORKERS}={workers}"]
+
+
+def _check_fits(flag: str, workers: int) -> None:
+    """Raises UnusableInputError for a number of processes that would stop the machine: a typing error."""
+    cores = os.cpu_count() or 1
+    most = max(_WORKERS_ANYWHERE, _WORKERS_A_CORE * cores)
+    if workers > most:
+        raise UnusableInputError(f"--{flag} {workers}: this machine has {cores} cores; give {most} at most.")
 
 
 @contextlib.contextmanager

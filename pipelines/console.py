@@ -95,28 +95,26 @@ class Console:
           quiet: nothing is printed, and nothing but errors is logged.
           level: the least level of what is logged, of all loggers; None: warnings, and of Beam's nothing.
         """
-        # Beam logs every attempt at a step that fails; the user gets one sentence instead.
-        levels: dict[str, str | int] = {"apache_beam": logging.CRITICAL, "urllib3.connectionpool": logging.ERROR}
+        # Beam logs every attempt at a step that fails; the user gets one sentence instead. These levels stay, because
+        # threads of Beam's complain about each other when all is done.
+        for name, usual in (("apache_beam", logging.CRITICAL), ("urllib3.connectionpool", logging.ERROR)):
+            logging.getLogger(name).setLevel(level or usual)
+        root = logging.getLogger()
+        handlers, before = list(root.handlers), root.level
         if level is not None or quiet:
-            levels = {"": level or logging.ERROR} | (dict.fromkeys(levels, level) if level is not None else levels)
-        before = {name: logging.getLogger(name).level for name in levels}
-        handlers = list(logging.getLogger().handlers)
-        handler = logging.StreamHandler(self.errors)
-        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+            handler = logging.StreamHandler(self.errors)
+            handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+            root.addHandler(handler)
+            root.setLevel(level or logging.ERROR)
         try:
-            for name, wanted in levels.items():
-                logging.getLogger(name).setLevel(wanted)
-            if "" in levels:
-                logging.getLogger().addHandler(handler)
             if quiet:
                 with contextlib.redirect_stdout(Stream(None)), contextlib.redirect_stderr(Stream(None)):
                     yield
             else:
                 yield
         finally:
-            logging.getLogger().handlers[:] = handlers
-            for name, old in before.items():
-                logging.getLogger(name).setLevel(old)
+            root.handlers[:] = handlers
+            root.setLevel(before)
 
 
 @contextlib.contextmanager

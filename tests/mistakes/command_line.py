@@ -135,6 +135,8 @@ VALUES = [
 RUNNING = [
     row("workers-zero", f"{EXTRACT} --workers 0", "--workers must be 1 or more, not 0"),
     row("workers-negative", f"{EXTRACT} --workers -3", "--workers must be 1 or more, not -3"),
+    row("workers-too-many", f"{EXTRACT} --workers 1000000", r"--workers 1000000: this machine has \d+ cores"),
+    row("direct-workers-too-many", f"{EXTRACT} --direct_num_workers 1000000", r"this machine has \d+ cores"),
     row("workers-auto", f"{EXTRACT} --workers auto", "--workers must be a whole number"),
     row("workers-twice", f"{EXTRACT} --workers 2 --direct_num_workers 2", "--workers and --direct_num_workers both"),
     row(
