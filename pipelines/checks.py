@@ -9,6 +9,7 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
+from pipelines import data_warnings
 from pipelines.options import parameters
 from pipelines.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, decided_masking
 from training.options import TrainOptions
@@ -99,6 +100,9 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     masking = decided_masking(options.masking, options.compat)
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     manifest.check_output(options.output, "examples", parameters(options))
+    data_warnings.warn(
+        "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
+    )
     read = options.input if is_first else ()
     workload = Workload(
         input_bytes=_WORK_A_BYTE * sum(text.size for text in texts),

@@ -6,7 +6,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from pipelines import beam_flags, build_options, checks, console, flags, help, options, stage_options, summary
+from pipelines import (
+    beam_flags,
+    build_options,
+    checks,
+    console,
+    flags,
+    help,
+    next_step,
+    options,
+    stage_options,
+    summary,
+)
 from pipelines.flags import CommandLine
 from pipelines.options import Option
 from pipelines.stages import STAGES, StageEntry
@@ -102,7 +113,7 @@ def _run_stage(entry: StageEntry) -> Callable[[CommandLine], None]:
         manifests = build.run_entries([(entry, chosen)], beam_arguments)
         summary.report(chosen.output, manifests.get(entry.name, {}))
         if manifests:
-            summary.report_end([chosen.output], summary.next_step({entry.name: chosen}))
+            next_step.report([chosen.output], next_step.of({entry.name: chosen}))
 
     return run
 
@@ -149,7 +160,7 @@ def _build(line: CommandLine) -> int:
         return DONE
     for name, made in manifests.items():
         summary.report(chosen.stages[name].output, made)
-    summary.report_end([chosen.stages[name].output for name in manifests], summary.next_step(chosen.stages))
+    next_step.report([chosen.stages[name].output for name in manifests], next_step.of(chosen.stages))
     if "train" not in chosen.stages:
         return DONE
     from training import command

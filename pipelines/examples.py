@@ -43,6 +43,16 @@ class ExamplesStage(Stage[ExamplesOptions]):
             packed=self.options.packed,
         )
 
+    @property
+    def decided(self) -> dict[str, Any]:
+        """What --compat decides."""
+        masking = self.setup.masking
+        return {
+            "unicode": masking.unicode,
+            "duplicate_pieces": masking.duplicate_pieces,
+            "one_seed": self.setup.one_seed,
+        }
+
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names. They are listed by a worker: there can be many."""
         return (
@@ -61,7 +71,9 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
-        closing.close_examples(elements, self.setup, self.parameters, self.output)
+        closing.close_examples(
+            elements, self.setup, parameters=self.parameters, decided=self.decided, output=self.output
+        )
 
     def progress(self) -> list[ProgressLine]:
         """Example shards."""

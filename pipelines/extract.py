@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
+from pipelines.options import parameters
 from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import ExtractOptions
@@ -35,6 +36,12 @@ class ExtractStage(Stage[ExtractOptions]):
 
     name: ClassVar[str] = "extract"
     from_doc_files: bool
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """The extractor, the share or number of the eval set, the size of the shards."""
+        given = self.parameters
+        return {name: value for name, value in parameters(self.options.decided).items() if value != given[name]}
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The patterns of the inputs."""
@@ -84,7 +91,12 @@ class ExtractStage(Stage[ExtractOptions]):
     def close(self, elements: Sequence[Any]) -> None:
         """Writes eval.md5 and the manifest, and sweeps."""
         closing.close_text_shards(
-            elements, self.options.decided_extraction, self.options.split.max_documents, self.parameters, self.output
+            elements,
+            self.options.decided_extraction,
+            self.options.split.max_documents,
+            parameters=self.parameters,
+            decided=self.decided,
+            output=self.output,
         )
 
     def progress(self) -> list[ProgressLine]:

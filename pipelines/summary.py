@@ -1,12 +1,12 @@
 """What a command prints when it is done: what went in, what came out, and what the user should know about it."""
 
-import os
-import shlex
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Mapping
 from typing import Any
 
-from pipelines.stages import EVAL_NAME
-from transforms.storage import files
+from pipelines import data_warnings
+
+_COLUMNS = 80
 
 # The order in which a summary shows the counts of a manifest.
 _STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
@@ -16,7 +16,7 @@ _SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available",
 
 
 def report(output: str, manifest: Mapping[str, Any]) -> None:
-    """Prints the counts of a stage.
+    """Prints the counts of a stage, and on stderr what its data gives reason to warn of.
 
     Args:
       output: the stage's directory.
@@ -29,62 +29,54 @@ def report(output: str, manifest: Mapping[str, Any]) -> None:
     width = max(8, *map(len, manifest["counts"]))
     # A step that is not in the list comes last.
     for step in sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS)):
-        counts = manifest["counts"][step]
-        names = (
-            _SHOWN
-            if step in ("train", "eval")
-            else sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
-        )
-        shown = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in names if name in counts)
-        print(f"  {step:<{width}} {shown}")
+        print(_in_columns(f"  {step:<{width}} ", _described(step, manifest["counts"][step])))
+    if manifest["stage"] == "eval":
+        print(_picked_text(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"]), end="")
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
         print(f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason.")
+    data_warnings.warn(manifest["stage"], data_warnings.warnings_of(manifest))
 
 
-def report_end(outputs: Sequence[str], next_step: str) -> None:
-    """Prints how much lies below the directories of a finished command, and the command that may follow.
-
-    Args:
-      outputs: the directories; of those that are not on this machine no size is printed.
-      next_step: a command line; empty where none follows.
-    """
-    if all(files.is_local(output) for output in outputs):
-        print(f"on disk: {_size_text(sum(map(_bytes_below, outputs)))}")
-    if next_step:
-        print(f"next:    {next_step}")
+def _picked_text(counts: Mapping[str, int], wanted: int) -> str:
+    """A line where fewer eval examples were picked than wanted."""
+    if not counts["available"]:
+        return "  The eval set is empty, so there was no example to pick.\n"
+    if counts["picked"] < wanted:
+        return f"  There are fewer eval examples than num_examples_to_pick ({wanted:,}): all were taken.\n"
+    return ""
 
 
-def next_step(stages: Mapping[str, Any]) -> str:
-    """The command that goes on where these stages, given by name with their options, end; empty where none does."""
-    if "train" in stages or not {"extract", "examples"} & set(stages):
-        return ""
-    if "examples" not in stages:
-        arguments = {"input": stages["extract"].output, "output": "DIRECTORY", "vocab_file": "VOCABULARY"}
-        return _command_line("examples", arguments)
-    made = stages["examples"]
-    arguments = {"input_file": files.join(made.output, "part-*.tfrecord" + (".gz" if made.packed else ""))}
-    if "eval" in stages:
-        arguments["eval_file"] = files.join(stages["eval"].output, EVAL_NAME)
-    return _command_line(
-        "train", arguments | {"vocab_file": made.vocab_file, "preset": "base", "output_dir": "DIRECTORY"}
+def _described(step: str, counts: Mapping[str, int]) -> list[str]:
+    """The counts of a step as phrases: `12 shards`."""
+    if step in ("train", "eval"):
+        names = [name for name in _SHOWN if name in counts]
+    else:
+        names = sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
+    phrases = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in names]
+    if "unused_tokens" in counts:
+        phrases += shares(counts)
+    return phrases
+
+
+def shares(counts: Mapping[str, int]) -> list[str]:
+    """How much of a text is in examples, and how many of its words are [UNK]; `counts` is as in ExampleCounts."""
+    percent = data_warnings.percent
+    return [
+        f"text used {percent(data_warnings.text_used(counts))}",
+        f"unknown words {percent(data_warnings.words_unknown(counts))}",
+    ]
+
+
+def _in_columns(head: str, phrases: list[str]) -> str:
+    """Phrases behind a head, broken between them into lines of 80 columns at most."""
+    joined = ", ".join(phrase.replace(" ", "\0") for phrase in phrases)
+    lines = textwrap.fill(
+        joined,
+        _COLUMNS,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
     )
-
-
-def _command_line(command: str, arguments: Mapping[str, str]) -> str:
-    return shlex.join(["maskmill", command, *(f"--{name}={value}" for name, value in arguments.items())])
-
-
-def _bytes_below(directory: str) -> int:
-    """The bytes of all files below a local directory."""
-    return sum(
-        os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(directory) for name in names
-    )
-
-
-def _size_text(size: int) -> str:
-    """A number of bytes as `12.3 MB`."""
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:,.1f} {unit}"
-    return f"{size} bytes"
+    return lines.replace("\0", " ")

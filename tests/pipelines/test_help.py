@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from pipelines import beam_flags, cli, flags, help, summary
+from pipelines import beam_flags, cli, flags, help, next_step
 from pipelines.stage_options import ExamplesOptions, ExtractOptions
 
 COMMANDS = pytest.mark.parametrize("name", sorted(cli.COMMANDS))
@@ -81,9 +81,9 @@ def test_the_next_step_is_a_command_line_that_is_taken(with_eval: bool) -> None:
     extract = ExtractOptions(input=("a dump.xml",), output="my text")
     examples = ExamplesOptions(input=("t",), output="e", vocab_file="v.txt", packed=True)
     for stages, expected in (({"extract": extract}, "examples"), ({"extract": extract, "examples": examples}, "train")):
-        program, name, *arguments = shlex.split(summary.next_step(stages))
+        program, name, *arguments = shlex.split(next_step.of(stages))
         assert (program, name) == ("maskmill", expected)
         values = flags.parse(arguments, cli.COMMANDS[name].flags).values
         assert values.get("input", ("my text",)) == ("my text",)
         assert values.get("input_file", ("e/part-*.tfrecord.gz",)) == ("e/part-*.tfrecord.gz",)
-    assert summary.next_step({"extract": extract, "train": None}) == ""
+    assert next_step.of({"extract": extract, "train": None}) == ""

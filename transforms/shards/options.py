@@ -1,6 +1,7 @@
 """What decides the documents of a build, their text, and how they become shards."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
@@ -10,6 +11,7 @@ from transforms.inputs.options import ReadOptions
 from transforms.options import nested, option
 
 DEFAULT_SHARD_SIZE_MB = 27.0
+_SMALLEST_SHARD_MB = 2.0**-20  # a byte
 # At the size of the English Wikipedia, 35,000 articles.
 DEFAULT_EVAL_FRACTION = 0.005
 
@@ -107,8 +109,8 @@ class ExtractionOptions:
 
 
 def _check_shard_size(megabytes: float) -> None:
-    if megabytes * (1 << 20) < 1:
-        raise UnusableInputError(f"--shard_size_mb must be positive and one byte at least, not {megabytes}.")
+    if not _SMALLEST_SHARD_MB <= megabytes < math.inf:
+        raise UnusableInputError(f"--shard_size_mb must be positive, a finite number of MB, not {megabytes}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -121,10 +123,14 @@ class SplitOptions:
 
     num_eval_articles: int | None = option(None, help="hold out exactly so many articles (mlperf: 10000 unless given)")
     eval_fraction: float | None = option(
-        None, help="hold out this share of the articles, the same ones at each rebuild"
+        None,
+        help="hold out this share of the articles, the same ones at each rebuild; "
+        f"null: {DEFAULT_EVAL_FRACTION} unless num_eval_articles is given",
     )
     shard_size_mb: float | None = option(
-        None, help="text of a shard in MB of 1024*1024 bytes; null: 27, with mlperf 26.92 of raw input"
+        None,
+        help=f"text of a shard in MB of 1024*1024 bytes; null: {DEFAULT_SHARD_SIZE_MB:g}, with mlperf 26.92 of raw "
+        "input",
     )
     max_documents: int | None = option(None, help="take only the first N documents, for a quick trial")
 
