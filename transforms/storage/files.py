@@ -90,10 +90,19 @@ def match(patterns: str | Sequence[str]) -> list[FileInfo]:
             problem = "matches no file" if any(c in pattern for c in "*?[") else "does not exist"
             raise UnusableInputError(f"{pattern}: this input {problem}; check the path.")
         for file in matches:
-            matched.setdefault(file.path, file)
+            matched.setdefault(_readable_name(file.path), file)
     if not matched:
         raise UnusableInputError("No input was named: give a path, a glob or a comma list of them.")
     return list(matched.values())
+
+
+def _readable_name(path: str) -> str:
+    """The path itself. Raises UnusableInputError where its name is not UTF-8, as manifests have it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise UnusableInputError(f"{path!r}: the name of this input is not UTF-8; rename the file.") from None
+    return path
 
 
 def _match_one(pattern: str) -> list[FileInfo]:
