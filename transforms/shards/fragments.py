@@ -30,6 +30,7 @@ from transforms.shards.document_extractor import (
     RejectedDocument,
     document_extractor,
     extract_or_reject,
+    origin_of,
 )
 from transforms.shards.eval_membership import eval_hash
 from transforms.shards.options import ExtractionOptions
@@ -119,7 +120,7 @@ class _FragmentWriter:
 
 def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
     """Writes the files of a fragment, and returns its completion record."""
-    extractor = document_extractor(options, batch.file, batch.templates, output if batch.templates else "")
+    extractor = document_extractor(options, origin_of(batch.file), batch.templates, output if batch.templates else "")
     partly_expanded_before = extractor.partly_expanded_pages
     counts: collections.Counter[str] = collections.Counter()
     rejected: list[dict[str, Any]] = []
