@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from transforms.errors import UnusableInputError
 from transforms.options import HELP
+from transforms.storage import paths
 
 T = TypeVar("T")
 
@@ -138,7 +139,7 @@ def make(options_class: type[T], values: Mapping[str, Any]) -> T:
         if dataclasses.is_dataclass(hints[field.name]):
             arguments[field.name] = make(hints[field.name], values)
         elif field.name in values:
-            arguments[field.name] = values[field.name]
+            arguments[field.name] = paths.as_written(values[field.name])
     return options_class(**arguments)
 
 
@@ -189,6 +190,8 @@ def from_flags(options_class: type[T], namespace: argparse.Namespace) -> T:
     for name, option in known.items():
         if option.is_required and name not in given:
             raise UnusableInputError(f"--{name} is missing: {option.help}.")
+        if option.is_required and given[name] in ("", ()):
+            raise UnusableInputError(f"--{name} is empty: {option.help}.")
     return make(options_class, given)
 
 
@@ -216,6 +219,8 @@ def from_mapping(options_class: type[T], mapping: Any, *, where: str, **fixed: A
     for name, option in known.items():
         if option.is_required and name not in values:
             raise UnusableInputError(f"{where}.{name} is missing: {option.help}.")
+        if option.is_required and values[name] in ("", ()):
+            raise UnusableInputError(f"{where}.{name} is empty: {option.help}.")
     return make(options_class, values | fixed)
 
 
