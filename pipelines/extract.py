@@ -1,6 +1,7 @@
 """extract: a dump or another corpus → text shards, the eval set and manifest.json."""
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -12,7 +13,7 @@ from pipelines.stage_options import ExtractOptions
 from transforms.errors import UnusableInputError
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
-from transforms.inputs.batches import CutIntoBatches, FindInputs
+from transforms.inputs.batches import CutIntoBatches, FindInputs, find_inputs
 from transforms.inputs.formats import detect_format
 from transforms.inputs.units import plan_units
 from transforms.shards import closing, duplicates, text_shards
@@ -22,7 +23,6 @@ from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, TakeRawFiles
 from transforms.shards.planning import PlanTextShards
 from transforms.shards.text_shards import TextShard
-from transforms.storage import files
 
 
 def has_text(shard: TextShard) -> bool:
@@ -45,7 +45,10 @@ class ExtractStage(Stage[ExtractOptions]):
         """Checks the inputs: that they are there, and that they can be read in this way."""
         extraction = options.decided_extraction
         duplicates.check_installed(extraction.quality)
-        inputs = files.match(options.input)
+        found = find_inputs(options.input, options.input_format)
+        inputs = found.files
+        if found.skipped:
+            print(f"maskmill extract: {found.skipped_text}", file=sys.stderr)
         from_doc_files = detect_format(inputs[0].path, options.input_format) == "wikiextractor"
         if options.compat == "mlperf":
             _ = options.mlperf  # its own checks
@@ -70,7 +73,9 @@ class ExtractStage(Stage[ExtractOptions]):
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the steps of the default mode, or of the reference's chain."""
-        inputs = elements | "FindInputs" >> FindInputs(dump_date=self.options.dump_date)  # list of InputFile
+        inputs = elements | "FindInputs" >> FindInputs(
+            dump_date=self.options.dump_date, input_format=self.options.input_format
+        )  # list of InputFile
         if self.options.compat == "mlperf":
             return self._expand_mlperf(inputs)
         extraction, output = self.options.decided_extraction, self.output
