@@ -1,6 +1,7 @@
 """examples: text shards → TFRecord shards of masked examples, each with its index, and manifest.json."""
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -12,7 +13,7 @@ from pipelines.stage_options import ExamplesOptions, decided_masking
 from transforms.grouping import GroupAll
 from transforms.records import closing, example_shards
 from transforms.records.example_shards import ExamplesSetup, WriteExamples
-from transforms.shards.text_files import describe_text_shard, find_texts
+from transforms.shards.text_files import beside_texts, check_texts, describe_text_shard, find_texts
 from transforms.shards.text_shards import TextShard
 from transforms.storage import files, progress
 from transforms.tokenization.vocabulary import load_vocabulary
@@ -52,6 +53,12 @@ class ExamplesStage(Stage[ExamplesOptions]):
         workload = Workload(input_bytes=0, pieces=None, paths=paths)
         if is_first:
             texts = find_texts(options.input)
+            check_texts(texts)
+            skipped = beside_texts(options.input)
+            if skipped:
+                print(
+                    f"maskmill examples: skipped, for they are no text shards: {', '.join(skipped)}.", file=sys.stderr
+                )
             workload = Workload(
                 input_bytes=_WORK_A_BYTE * sum(text.size for text in texts),
                 pieces=len(texts),

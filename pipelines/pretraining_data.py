@@ -2,6 +2,7 @@
 
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.records.examples import write_examples
+from transforms.shards.text_files import check_texts
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
 
@@ -10,7 +11,9 @@ def run(options: CreatePretrainingDataOptions) -> None:
     """Writes the examples of one group of text files, and an index beside each output that is not packed."""
     masking = decided_masking(options.masking, options.compat)
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
-    inputs = [f.path for f in files.match(options.input_file)]
+    texts = files.match(options.input_file)
+    check_texts(texts)
+    inputs = [text.path for text in texts]
     packed = all(path.endswith(".gz") for path in options.output_file)
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
     files.check_not_inputs([*inputs, options.vocab_file], [*options.output_file, *indexes])

@@ -15,6 +15,7 @@ from input_files import READING, write_file
 from transforms.errors import UnusableInputError
 from transforms.inputs import units
 from transforms.inputs.batches import CutIntoBatches, FindInputs, digest_input, inputs_in_order, plan_batches
+from transforms.inputs.dump_dates import DateEvidence
 from transforms.inputs.units import InputFile, Unit, UnitBatch
 from transforms.storage import files, progress
 
@@ -41,16 +42,23 @@ def test_the_date_is_the_one_named_or_the_dumps_own(tmp_path: Path) -> None:
     info = files.FileInfo(path=path, size=files.size(path))
     assert digest_input((7, info), None) == (
         7,
-        InputFile(path=path, size=info.size, sha256=files.sha256_of(path), date="2020-01-31"),
+        InputFile(path=path, size=info.size, sha256=files.sha256_of(path)),
+        DateEvidence(wiki="https://test.wikipedia.org/wiki", named="2020-01-31"),
     )
     assert digest_input((7, info), "2001-02-03")[1].date == "2001-02-03"
     text = write_file(tmp_path, b"Just text.")
-    assert digest_input((0, files.FileInfo(path=text, size=10)), None)[1].date == ""
+    assert digest_input((0, files.FileInfo(path=text, size=10)), None)[2] is None
 
 
 def test_inputs_are_put_in_order_by_their_numbers(inputs: list[InputFile]) -> None:
-    for shuffled in itertools.permutations(enumerate(inputs)):
+    for shuffled in itertools.permutations((number, file, None) for number, file in enumerate(inputs)):
         assert inputs_in_order(shuffled) == inputs
+
+
+def test_parts_of_a_dump_get_one_date(inputs: list[InputFile]) -> None:
+    evidence = [DateEvidence(wiki="a", newest=f"2010-01-0{day}") for day in (2, 3)]
+    digested = [(1, inputs[1], evidence[1]), (2, inputs[2], None), (0, inputs[0], evidence[0])]
+    assert [file.date for file in inputs_in_order(digested)] == ["2010-01-03", "2010-01-03", ""]
 
 
 def test_a_batch_is_a_unit(inputs: list[InputFile], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def test_a_directory_of_extract_stands_for_its_shards_that_hold_text(tmp_path: P
     paths = [write(tmp_path / name, text) for name, text in shards]
     write(tmp_path / "part-00000-of-00009")  # of an older build
     entries = [{"name": name, "bytes": len(text)} for name, text in shards]
-    (tmp_path / "manifest.json").write_text(json.dumps({"shards": entries}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"stage": "extract", "shards": entries}))
     assert [text.path for text in find_texts([str(tmp_path)])] == paths[:2]
 
 

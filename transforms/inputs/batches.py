@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import apache_beam as beam
 
 from transforms.grouping import GroupAll
+from transforms.inputs.dump_dates import DateEvidence, date_evidence, decide_dates
 from transforms.inputs.formats import lies_beside_dump
-from transforms.inputs.mediawiki import dump_date
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import InputFile, UnitBatch, plan_units
 from transforms.storage import files, progress
@@ -55,24 +55,32 @@ def _numbered_inputs(patterns: Sequence[str], input_format: str) -> Iterator[tup
     return enumerate(find_inputs(patterns, input_format).files)
 
 
-def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile]:
-    """Adds an input's checksum and date to its number in the order of the inputs.
+def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile, DateEvidence | None]:
+    """Adds an input's checksum, and what it says of its date, to its number in the order of the inputs.
 
     Args:
       numbered: the number, and the file.
       date: the ISO date that the user names; None: the dump's own.
 
     Raises:
-      UnusableInputError: the file cannot be read, or is a dump of unknown date.
+      UnusableInputError: the file cannot be read.
     """
     number, file = numbered
-    date = date or dump_date(file.path) or ""
-    return number, InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date)
+    digested = InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date or "")
+    return number, digested, None if date else date_evidence(file.path)
 
 
-def inputs_in_order(numbered: Sequence[tuple[int, InputFile]]) -> list[InputFile]:
-    """The inputs by their numbers."""
-    return [file for _, file in sorted(numbered, key=lambda pair: pair[0])]
+def inputs_in_order(digested: Sequence[tuple[int, InputFile, DateEvidence | None]]) -> list[InputFile]:
+    """The inputs by their numbers, with their dates.
+
+    Raises:
+      UnusableInputError: a dump is of unknown date, or parts of a dump of two dates.
+    """
+    ordered = sorted(digested, key=lambda numbered: numbered[0])
+    dates = decide_dates([(file.path, evidence) for _, file, evidence in ordered])
+    return [
+        dataclasses.replace(file, date=file.date or date) for (_, file, _), date in zip(ordered, dates, strict=True)
+    ]
 
 
 def plan_batches(
@@ -126,10 +134,9 @@ class FindInputs(beam.PTransform):
     def expand(self, patterns: beam.PCollection) -> beam.PCollection:
         return (
             patterns
-            | "Match"
-            >> beam.FlatMap(_numbered_inputs, self.input_format)  # (number, FileInfo)
+            | "Match" >> beam.FlatMap(_numbered_inputs, self.input_format)  # (number, FileInfo)
             | "Spread" >> beam.Reshuffle()
-            | "Digest" >> beam.Map(digest_input, self.dump_date)  # (number, InputFile)
+            | "Digest" >> beam.Map(digest_input, self.dump_date)  # (number, InputFile, DateEvidence)
             | "Together" >> GroupAll()
             | "InOrder" >> beam.Map(inputs_in_order)  # list[InputFile]
         )

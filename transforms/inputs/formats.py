@@ -13,7 +13,6 @@ from transforms.storage import files
 
 _HEAD_BYTES = 64 << 10
 _MAGIC_BYTES = 16
-_PARQUET_MAGIC = b"PAR1"
 # Indexes and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
 _MAY_LIE_BESIDE_DUMP = re.compile(r"\.txt(?:-p\d+p\d+)?(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -47,7 +46,7 @@ def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
     if not packed_head:
         raise UnusableInputError(f"{path}: this input is empty.")
     container = container_of(packed_head)
-    if packed_head.startswith(_PARQUET_MAGIC):
+    if packed_head.startswith(lookalikes.PARQUET_MAGIC):
         found_format: InputFormat = "parquet"
     else:
         head, is_whole = _read_head(path, container)
@@ -82,6 +81,29 @@ def lies_beside_dump(path: str) -> str | None:
     head, is_whole = _read_head(path, container_of(files.read_range(path, 0, _MAGIC_BYTES)))
     lookalike = lookalikes.of_text(_start_of_text(head), path, is_whole=is_whole) if head.strip() else None
     return lookalike.name if lookalike is not None and lookalike.beside_dump else None
+
+
+def no_text_shard(path: str) -> str | None:
+    """What a file is that its user takes for a text shard: "a JSON array", "a bz2 file"; None where it may be one."""
+    head = files.read_range(path, 0, _HEAD_BYTES)
+    container = container_of(head)
+    if container != "plain":
+        return f"a file packed by {container}"
+    lookalike = lookalikes.of_bytes(head)
+    if lookalike is not None:
+        return lookalike.name
+    start = _start_of_text(head)
+    if not start:
+        return None
+    is_whole = len(head) < _HEAD_BYTES
+    if start.startswith(b"<") and b"<mediawiki" in start:
+        return f"a {_NAMES['mediawiki']}"
+    if start.startswith(b"<doc "):
+        return f"a {_NAMES['wikiextractor']}"
+    if start.startswith(b"{") and lookalikes.begins_json_lines(start, is_whole=is_whole):
+        return f"a {_NAMES['jsonl']}"
+    lookalike = lookalikes.of_text(start, path, is_whole=is_whole) or lookalikes.of_json(start)
+    return lookalike.name if lookalike is not None else None
 
 
 def _start_of_text(head: bytes) -> bytes:

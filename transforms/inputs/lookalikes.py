@@ -37,10 +37,12 @@ class Lookalike:
     beside_dump: bool = False
 
 
+PARQUET_MAGIC = b"PAR1"
 _UNPACK = "unpack it first"
 _SIGNATURES: Sequence[tuple[bytes, Lookalike]] = [
     (magic, Lookalike(name=name, advice=advice, is_text=False))
     for magic, name, advice in (
+        (PARQUET_MAGIC, "a Parquet file", "name the text"),
         (b"PK\x03\x04", "a zip archive", _UNPACK),
         (b"PK\x05\x06", "an empty zip archive", "name another file"),
         (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
