@@ -14,6 +14,7 @@ from transforms.errors import UnusableInputError
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
 from transforms.inputs.batches import CutIntoBatches, FindInputs, find_inputs
+from transforms.inputs.dump_dates import refuse_two_dates
 from transforms.inputs.formats import detect_format
 from transforms.inputs.units import plan_units
 from transforms.shards import closing, duplicates, text_shards
@@ -54,6 +55,8 @@ class ExtractStage(Stage[ExtractOptions]):
             _ = options.mlperf  # its own checks
             if options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
                 raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
+        if options.dump_date is None:
+            refuse_two_dates([file.path for file in inputs])
         units = plan_units(inputs, input_format=options.input_format, reading=extraction.reading)
         needs_templates = {
             "drop_stubs": extraction.quality.drop_stubs,

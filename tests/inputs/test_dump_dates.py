@@ -7,7 +7,14 @@ from dump_files import dump, page
 from input_files import write_file
 
 from transforms.errors import UnusableInputError
-from transforms.inputs.dump_dates import DateEvidence, date_evidence, date_in_name, decide_dates, dump_date
+from transforms.inputs.dump_dates import (
+    DateEvidence,
+    date_evidence,
+    date_in_name,
+    decide_dates,
+    dump_date,
+    refuse_two_dates,
+)
 
 WIKI = "https://test.wikipedia.org/wiki"
 
@@ -85,6 +92,13 @@ def test_two_dates_in_the_names_of_a_wikis_files_are_unusable() -> None:
     ):
         decide_dates(parts("2010-02-01", "2010-01-01", kind="named"))
     assert decide_dates(parts("2010-02-01", "2010-01-01", wiki="", kind="named")) == ["2010-02-01", "2010-01-01"]
+
+
+def test_two_dates_are_seen_in_the_names_before_the_files_are_read(tmp_path: Path) -> None:
+    paths = [write_file(tmp_path, dump([]), name) for name in ("x-20100101.xml", "x-20100201.xml", "x.xml")]
+    refuse_two_dates(paths[1:])
+    with pytest.raises(UnusableInputError, match="both are of"):
+        refuse_two_dates(paths)
 
 
 def test_the_evidence_of_a_file(tmp_path: Path) -> None:

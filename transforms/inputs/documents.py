@@ -1,9 +1,10 @@
 """Documents of inputs that are no dump, and what is reported of a page or document that cannot be used."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from transforms.errors import UnusableInputError
 from transforms.inputs.options import ReadOptions
 
 NOT_UTF8 = "it is not valid UTF-8"
@@ -11,6 +12,16 @@ NOT_UTF8 = "it is not valid UTF-8"
 # How much of a rejected document stands for its title.
 _EXCERPT_BYTES = 200
 _EXCERPT_CHARACTERS = 60
+_MOST_COLUMNS = 20  # that a message names
+_JSON_TYPES: Mapping[type, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "whole numbers",
+    float: "numbers",
+    list: "lists",
+    dict: "objects",
+    type(None): "nothing (null)",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,6 +50,47 @@ def rejected(data: bytes, reason: str) -> RejectedPage:
 def too_large(reading: ReadOptions) -> str:
     """The reason why a document of more than `reading.largest_page` bytes is rejected."""
     return f"the document is larger than {reading.largest_page} bytes"
+
+
+def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: ReadOptions) -> None:
+    """Refuses a file none of whose first records can be used, for the same cause.
+
+    Args:
+      records: the first records of the file, or all.
+      path: of the file.
+      reading: names the columns of the text and of the id.
+
+    Raises:
+      UnusableInputError: a column is missing in all of them, or holds in all of them what it may not.
+    """
+    if not records:
+        return
+    for column, allowed, wanted, flag in (
+        (reading.text_column, str, "text", "--text_column"),
+        (reading.id_column, (str, int), "text or whole numbers", "--id_column"),
+    ):
+        if column is None:
+            continue
+        if not any(column in record for record in records):
+            raise UnusableInputError(
+                missing_column(path, column, flag, dict.fromkeys(key for r in records for key in r))
+            )
+        found = [record[column] for record in records if column in record]
+        if not any(isinstance(value, allowed) and not isinstance(value, bool) for value in found):
+            raise UnusableInputError(wrong_column(path, column, flag, wanted, _JSON_TYPES[type(found[0])]))
+
+
+def missing_column(path: str, column: str, flag: str, present: Iterable[str]) -> str:
+    """The sentence for a file without a column."""
+    names = list(present)
+    shown = ", ".join(names[:_MOST_COLUMNS]) + (", …" if len(names) > _MOST_COLUMNS else "")
+    there = f"its columns are {shown}" if names else "it has no columns"
+    return f'{path}: there is no column "{column}"; {there}; name the right one with {flag}.'
+
+
+def wrong_column(path: str, column: str, flag: str, wanted: str, found: str) -> str:
+    """The sentence for a column that holds what it may not."""
+    return f'{path}: the column "{column}" holds {found}, not {wanted}; name the right one with {flag}.'
 
 
 def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOptions) -> Document | RejectedPage:

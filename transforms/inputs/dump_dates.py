@@ -74,11 +74,22 @@ def _newest_revision(path: str, container: str) -> str:
     return newest[:10].decode("ascii")
 
 
+def refuse_two_dates(paths: Sequence[str]) -> None:
+    """Does what `decide_dates` does about names with two dates, before the files are read.
+
+    Raises:
+      UnusableInputError: two files of a wiki have different dates in their names.
+    """
+    named = {path: date for path in paths if (date := date_in_name(path))}
+    if len(set(named.values())) > 1:
+        decide_dates([(p, DateEvidence(wiki=site_base(read_header(p)), named=date)) for p, date in named.items()])
+
+
 def decide_dates(found: Sequence[tuple[str, DateEvidence | None]]) -> list[str]:
     """The ISO date of each input, empty for one that is no dump.
 
-    A file whose name has a date is of that date. The other files of a wiki are of the newest date that their names have,
-    or else of the newest revision among all their first pages.
+    A file whose name has a date is of that date. The other files of a wiki are of the newest date in the names of its
+    files, or else of the newest revision among all their first pages.
 
     Args:
       found: the path of each input, and what it says of its date.

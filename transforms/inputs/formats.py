@@ -13,6 +13,7 @@ from transforms.storage import files
 
 _HEAD_BYTES = 64 << 10
 _MAGIC_BYTES = 16
+_MOST_ZEROS_OF_SHARD = 0.01  # the reference's tokenizer drops zero bytes in a sentence
 # Indexes and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
 _MAY_LIE_BESIDE_DUMP = re.compile(r"\.txt(?:-p\d+p\d+)?(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -89,7 +90,7 @@ def no_text_shard(path: str) -> str | None:
     container = container_of(head)
     if container != "plain":
         return f"a file packed by {container}"
-    lookalike = lookalikes.of_bytes(head)
+    lookalike = lookalikes.of_bytes(head, most_zeros=_MOST_ZEROS_OF_SHARD)
     if lookalike is not None:
         return lookalike.name
     start = _start_of_text(head)

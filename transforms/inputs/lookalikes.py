@@ -107,16 +107,17 @@ _INDEX_NAME = re.compile(r"-multistream-index\d*\.txt(?:-p\d+p\d+)?(?:\.\w+)?$")
 _TABLE_NAME = re.compile(r"\.(?:csv|tsv|tab)(?:\.(?:gz|bz2|xz))?$", re.IGNORECASE)
 
 
-def of_bytes(head: bytes) -> Lookalike | None:
+def of_bytes(head: bytes, *, most_zeros: float = 0.0) -> Lookalike | None:
     """What a file that is no text is, by its first bytes, packed or not; None where they may be text.
 
     Args:
       head: at least 512 bytes, or all that the file has.
+      most_zeros: the share of zero bytes that a text may have.
     """
     for magic, lookalike in _SIGNATURES:
         if head.startswith(magic):
             return lookalike
-    if b"\0" not in head:
+    if head.count(0) <= most_zeros * len(head):
         return None
     if head[_TAR_MARK] == b"ustar":
         return _TAR
@@ -224,6 +225,9 @@ def _is_table(lines: Sequence[bytes], path: str) -> bool:
 
 def _has_columns(rows: Sequence[str], separator: str) -> bool:
     """Whether rows have the same number of columns, more than a sentence would have by chance."""
-    widths = {len(row) for row in list(csv.reader(rows, delimiter=separator))[:-1]}  # the last one may be cut off
-    is_prose = any(f"{separator} " in row and '"' not in row for row in rows)
-    return len(widths) == 1 and widths.pop() > _MOST_COLUMNS_OF_PROSE and not is_prose
+    records = list(csv.reader(rows, delimiter=separator))[:-1]  # the last one may be cut off
+    is_prose = any(field.startswith(" ") for record in records for field in record[1:])
+    widths = {len(record) for record in records}
+    return (
+        len(records) >= _FEWEST_ROWS - 1 and len(widths) == 1 and max(widths) > _MOST_COLUMNS_OF_PROSE and not is_prose
+    )

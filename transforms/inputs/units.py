@@ -83,7 +83,7 @@ def plan_units(
 
     Args:
       input_format: "auto" or the format of all files.
-      reading: names the columns that a Parquet file must have; None: they are not checked.
+      reading: names the columns that JSON lines and Parquet files must have; None: they are not checked.
       unit_bytes: the size of a unit of bz2; a unit of plain bytes has four times as many. None: 4 to 16 MB, depending
         on the file's size. The size changes no page that is read.
 
@@ -109,6 +109,8 @@ def _bounds(
 ) -> list[int]:
     """The byte offsets at which a file is cut: 0, …, its size."""
     packed_bytes = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)
+    if found_format == "jsonl" and reading is not None:
+        json_lines.check_columns(file.path, container, file.size, reading)
     if found_format == "parquet":
         return parquet.unit_bounds(file.path, file.size, reading, packed_bytes)
     if not is_splittable(container):
