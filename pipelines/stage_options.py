@@ -5,6 +5,7 @@ or a kernel, so that `--help` answers at once.
 """
 
 import dataclasses
+import datetime
 from typing import Literal
 
 from transforms.errors import UnusableInputError
@@ -32,6 +33,13 @@ class ExtractOptions:
     split: SplitOptions = nested(SplitOptions)
 
     def __post_init__(self) -> None:
+        if self.dump_date is not None:
+            try:
+                datetime.date.fromisoformat(self.dump_date)
+            except ValueError:
+                raise UnusableInputError(
+                    f"--dump_date is {self.dump_date!r}; it must be a day such as 2026-03-01."
+                ) from None
         mlperf = self.compat == "mlperf"
         if self.extraction.wikitext.expand_templates and (self.extraction.extractor == "wikiextractor" or mlperf):
             raise UnusableInputError("--expand_templates does not go with WikiExtractor's text: it expands none.")

@@ -117,12 +117,14 @@ def of_bytes(head: bytes, *, most_zeros: float = 0.0) -> Lookalike | None:
     for magic, lookalike in _SIGNATURES:
         if head.startswith(magic):
             return lookalike
-    if head.count(0) <= most_zeros * len(head):
+    if b"\0" not in head:
         return None
     if head[_TAR_MARK] == b"ustar":
         return _TAR
     if _is_tfrecord(head):
         return _TFRECORD
+    if head.count(0) <= most_zeros * len(head):
+        return None
     if max(head[::2].count(0), head[1::2].count(0)) > _MOST_ZEROS_OF_UTF8 * len(head):
         return _BARE_UTF16 if min(head[::2].count(0), head[1::2].count(0)) == 0 else _BINARY
     return _BINARY

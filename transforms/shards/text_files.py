@@ -12,7 +12,7 @@ from transforms.storage.paths import is_glob
 _NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
 # What maskmill itself writes beside text shards, or a user into the same directory.
 _BESIDE_SHARDS = re.compile(r"manifest\.json|eval\.md5|rejected\.jsonl|.*\.(?:tfrecord|tfrecord\.gz|idx)")
-_STAGES = ("text", "extract")  # directories below a build's
+_TEXT = "text"  # below a build's directory
 
 
 def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
@@ -72,11 +72,9 @@ def _shards_of_directory(pattern: str) -> list[str] | None:
     elif files.is_local(pattern):
         if files.exists(files.join(pattern, completions.WORK_DIRECTORY)):
             raise UnusableInputError(f"{pattern}: the run into this directory is not finished; run it again first.")
-        for name in _STAGES:
-            if files.exists(files.join(files.join(pattern, name), manifest.MANIFEST)):
-                raise UnusableInputError(
-                    f"{pattern}: this is the directory of a build; name its text, {pattern}/{name}."
-                )
+        text = files.join(pattern, _TEXT)
+        if files.exists(files.join(text, manifest.MANIFEST)):
+            raise UnusableInputError(f"{pattern}: this is the directory of a build; name its text, {text}.")
     return None
 
 
