@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.inputs.documents import Document, RejectedPage, document_of_record, missing_column, wrong_column
+from transforms.inputs.documents import Document, RejectedPage, document_of_record
 from transforms.inputs.options import ReadOptions
 from transforms.storage import files
 
@@ -72,22 +72,13 @@ def _first_line(error: BaseException) -> str:
 
 
 def _check_columns(parquet: Any, path: str, reading: ReadOptions) -> list[str]:
-    """The columns that `reading` names; raises UnusableInputError where one is missing or of a wrong type."""
-    from pyarrow import types
-
-    schema = parquet.schema_arrow
-    columns = [(reading.text_column, "--text_column", "text", ())]
-    if reading.id_column is not None:
-        columns.append((reading.id_column, "--id_column", "text or whole numbers", (types.is_integer,)))
-    for column, flag, wanted, others in columns:
-        if column not in schema.names:
-            raise UnusableInputError(missing_column(path, column, flag, schema.names))
-        kind = schema.field(column).type
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        if not any(test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view, *others)):
-            raise UnusableInputError(wrong_column(path, column, flag, wanted, f"the type {kind}"))
-    return [column for column, *_ in columns]
+    """The columns that `reading` names; raises UnusableInputError where the file lacks one."""
+    present = parquet.schema_arrow.names
+    columns = [column for column in (reading.text_column, reading.id_column) if column is not None]
+    for column in columns:
+        if column not in present:
+            raise UnusableInputError(f'{path}: there is no column "{column}"; its columns are {", ".join(present)}.')
+    return columns
 
 
 def _row_group_starts(metadata: Any) -> list[int]:

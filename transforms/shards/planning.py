@@ -20,25 +20,12 @@ from transforms.shards.byte_ranges import cut_out, ranges_of
 from transforms.shards.counts import sum_counts
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
-from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_rejected, read_tables
+from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_tables
 from transforms.shards.options import DEFAULT_SHARD_SIZE_MB, ExtractionOptions, SplitOptions
 from transforms.shards.text_shards import KIND, ShardKind, shard_name
 from transforms.storage import progress
 
 MEGABYTE = 1 << 20
-# What brings documents back that were left out, by the name of their count.
-_ADVICE = {
-    "other_namespaces": "check --namespaces",
-    "redirects": "they are redirects, which --keep_redirects keeps",
-    "disambiguation_pages": "they are disambiguation pages, which --keep_disambiguation keeps",
-    "other_content_models": "they hold no wikitext; name a dump of articles",
-    "empty": "they hold no sentence; check the input",
-    "too_short": "lower --min_characters",
-    "few_letters": "lower --min_letter_share",
-    "repeated_lines": "raise --max_repeated_share",
-    "list_pages": "raise --max_list_share",
-    "stub_pages": "leave out --drop_stubs",
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -156,8 +143,8 @@ def plan_text_shards(
     table = documents.table
     if not len(table):
         raise UnusableInputError(
-            f"No article is left of {_inputs_text(ordered)} after the filters ({_counts_text(ordered)}); "
-            f"{_advice(ordered, output)}."
+            f"No article is left of {_inputs_text(ordered)} after the filters ({_counts_text(ordered)}); check the "
+            "input and --namespaces."
         )
     is_eval = choose_eval(table["hash"], options)
     if is_eval.all():
@@ -199,18 +186,6 @@ def _plan_kind(
 def _inputs_text(fragments: Sequence[Fragment]) -> str:
     paths = sorted({fragment.batch.file.path for fragment in fragments})
     return paths[0] if len(paths) == 1 else f"{len(paths)} files"
-
-
-def _advice(fragments: Sequence[Fragment], output: str) -> str:
-    """What to do where no document is left: it depends on what left out most of them."""
-    counts = sum_counts(fragment.counts for fragment in fragments)
-    causes = {name: number for name, number in counts.items() if name not in ("read", "documents") and number}
-    cause = max(causes, key=lambda name: causes[name], default="")
-    if cause == "rejected":
-        with_rejected = next(fragment for fragment in fragments if fragment.counts.get("rejected"))
-        first = read_rejected(with_rejected, output)[0]
-        return " ".join(f'the first one, "{first["title"]}", cannot be processed: {first["reason"]}'.split())
-    return _ADVICE.get(cause, "check the input")
 
 
 def _counts_text(fragments: Sequence[Fragment]) -> str:
