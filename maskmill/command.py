@@ -42,9 +42,10 @@ def main() -> int:
     if (sentence := foreign_package()) is not None:
         print(f"maskmill: {sentence}", file=sys.stderr)
         return 2
-    from pipelines.startup import collect_garbage_rarely
+    from pipelines.startup import collect_garbage_rarely, hide_bigquery_warning
 
     collect_garbage_rarely()
+    hide_bigquery_warning()
     from pipelines import cli
 
     return cli.main()
