@@ -31,5 +31,7 @@ def index(patterns: Sequence[str], output: str | None) -> None:
     if output is not None:
         files.check_not_inputs([file.path for file in found], [output])
     for file in found:
+        tfrecord.check_indexable(file.path)
+    for file in found:
         tfrecord.index_tfrecord(file.path, output or f"{file.path}.idx")
         print(output or f"{file.path}.idx")

@@ -93,16 +93,22 @@ def lines(*records: object) -> bytes:
     [
         (
             lines({"body": "a", "id": 1}, {"b": 2}),
-            r'there is no column "text"; its columns are body, id, b; .*text_col',
+            r'there is no column "text"; name one with --text_column; its columns are body, id, b\.',
         ),
-        (lines({"text": 1, "id": 1}), r'the column "text" holds whole numbers, not text; .* --text_column'),
+        (
+            lines({"text": 1, "id": 1}),
+            r'the column "text" holds whole numbers, not text; name another with --text_column',
+        ),
         (lines({"text": ["a"], "id": 1}, {"id": 2}), 'the column "text" holds lists, not text'),
         (lines({"text": {"en": "a"}, "id": 1}), 'the column "text" holds objects, not text'),
         (lines({"text": None, "id": 1}), r'the column "text" holds nothing \(null\), not text'),
-        (lines({"text": "a", "key": 1}), r'there is no column "id"; its columns are text, key; .* with --id_column'),
+        (
+            lines({"text": "a", "key": 1}),
+            r'there is no column "id"; name one with --id_column; .* text, key',
+        ),
         (lines({"text": "a", "id": 1.5}), 'the column "id" holds numbers, not text or whole numbers'),
         (lines({"text": "a", "id": True}), 'the column "id" holds true or false'),
-        (lines({}), 'there is no column "text"; it has no columns'),
+        (lines({}), 'there is no column "text"; .* are none'),
         (b"Just text.\nMore.\n", "none of its first lines is a JSON object .* 'Just text.'.*--input_format text"),
     ],
 )

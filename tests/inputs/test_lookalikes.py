@@ -68,11 +68,11 @@ TEXT_LOOKALIKES = {
     "vocabulary": ("v.txt", VOCAB.read_bytes(), "a WordPiece vocabulary"),
 }
 BINARY_LOOKALIKES = {
-    "zip": ("a.zip", packed_in(make_zip), "a zip archive; unpack it first"),
+    "zip": ("a.zip", packed_in(make_zip), "packed with zip, which is not read; unpack it first"),
     "tar": ("a.tar", TAR, "a tar archive; unpack it first"),
     "tar-xz": ("a.tar.xz", lzma.compress(TAR), "a tar archive; unpack it first"),
-    "7z": ("a.7z", b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive; unpack it first"),
-    "zstd": ("a.zst", b"\x28\xb5\x2f\xfd\x04\0", r"a zstd file; unpack it first \(zstd -d\)"),
+    "7z": ("a.7z", b"7z\xbc\xaf\x27\x1c\0\x04", "packed with 7z, which is not read; unpack it first"),
+    "zstd": ("a.zst", b"\x28\xb5\x2f\xfd\x04\0", "packed with zstd, which is not read; unpack"),
     "pdf": ("a.pdf", b"%PDF-1.7\n%\xe2\xe3\n", r"a PDF; turn it into text first \(pdftotext\)"),
     "utf-16": ("a.txt", "Some text.".encode("utf-16"), r"UTF-16 text; convert it to UTF-8 first \(iconv -f UTF-16"),
     "bare-utf-16": ("a.txt", "Some text.\n".encode("utf-16-le"), "UTF-16 text; convert it"),
@@ -115,7 +115,7 @@ def test_binary_data_is_named_and_never_taken(case: str, tmp_path: Path) -> None
     name, content, says = BINARY_LOOKALIKES[case]
     path = write_file(tmp_path, content, name)
     for input_format in ("auto", "text", "jsonl", "mediawiki"):
-        with pytest.raises(UnusableInputError, match=rf": this looks like {says}"):
+        with pytest.raises(UnusableInputError, match=rf": this .*{says}"):
             detect_format(path, input_format)
 
 

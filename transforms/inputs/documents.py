@@ -1,7 +1,7 @@
 """Documents of inputs that are no dump, and what is reported of a page or document that cannot be used."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.errors import UnusableInputError
@@ -65,32 +65,28 @@ def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: Read
     """
     if not records:
         return
+    present = _shown_columns(records)
     for column, allowed, wanted, flag in (
         (reading.text_column, str, "text", "--text_column"),
         (reading.id_column, (str, int), "text or whole numbers", "--id_column"),
     ):
         if column is None:
             continue
-        if not any(column in record for record in records):
-            raise UnusableInputError(
-                missing_column(path, column, flag, dict.fromkeys(key for r in records for key in r))
-            )
         found = [record[column] for record in records if column in record]
+        if not found:
+            raise UnusableInputError(
+                f'{path}: there is no column "{column}"; name one with {flag}; its columns are {present}.'
+            )
         if not any(isinstance(value, allowed) and not isinstance(value, bool) for value in found):
-            raise UnusableInputError(wrong_column(path, column, flag, wanted, _JSON_TYPES[type(found[0])]))
+            raise UnusableInputError(
+                f'{path}: the column "{column}" holds {_JSON_TYPES[type(found[0])]}, not {wanted}; '
+                f"name another with {flag}; its columns are {present}."
+            )
 
 
-def missing_column(path: str, column: str, flag: str, present: Iterable[str]) -> str:
-    """The sentence for a file without a column."""
-    names = list(present)
-    shown = ", ".join(names[:_MOST_COLUMNS]) + (", …" if len(names) > _MOST_COLUMNS else "")
-    there = f"its columns are {shown}" if names else "it has no columns"
-    return f'{path}: there is no column "{column}"; {there}; name the right one with {flag}.'
-
-
-def wrong_column(path: str, column: str, flag: str, wanted: str, found: str) -> str:
-    """The sentence for a column that holds what it may not."""
-    return f'{path}: the column "{column}" holds {found}, not {wanted}; name the right one with {flag}.'
+def _shown_columns(records: Sequence[Mapping[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    return ", ".join(names[:_MOST_COLUMNS]) + (", …" if len(names) > _MOST_COLUMNS else "") if names else "none"
 
 
 def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOptions) -> Document | RejectedPage:

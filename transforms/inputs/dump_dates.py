@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from transforms.errors import UnusableInputError
-from transforms.inputs.formats import detect, unusable_if_damaged
+from transforms.inputs.formats import detect
 from transforms.inputs.mediawiki import Page, read_header, read_pages, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
@@ -67,7 +67,7 @@ def date_evidence(path: str) -> DateEvidence | None:
 
 def _newest_revision(path: str, container: str) -> str:
     newest = b""
-    with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+    with Source(path, container, 0, files.size(path)) as source:
         for page in itertools.islice(read_pages(source, path, True, ReadOptions()), _DATE_PAGES):
             if isinstance(page, Page) and re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.timestamp):
                 newest = max(newest, page.timestamp)

@@ -1,14 +1,13 @@
 """The format and the container of an input file, recognised by its first bytes and its name."""
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, cast
 
-from transforms.errors import RunFailedError, UnusableInputError
+from transforms.errors import UnusableInputError
 from transforms.inputs import lookalikes
 from transforms.inputs.lookalikes import Lookalike
-from transforms.inputs.sources import Source, container_of
+from transforms.inputs.sources import Source, container_of, packing_not_read
 from transforms.storage import files
 
 _HEAD_BYTES = 64 << 10
@@ -47,10 +46,14 @@ def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
     if not packed_head:
         raise UnusableInputError(f"{path}: this input is empty.")
     container = container_of(packed_head)
+    if packing := packing_not_read(packed_head):
+        raise UnusableInputError(f"{path}: this input is packed with {packing}, which is not read; unpack it first.")
     if packed_head.startswith(lookalikes.PARQUET_MAGIC):
         found_format: InputFormat = "parquet"
     else:
         head, is_whole = _read_head(path, container)
+        if container != "plain" and (inner := container_of(head)) != "plain":
+            raise UnusableInputError(f"{path}: this input is packed twice, {container} around {inner}; unpack it once.")
         if not head.strip():
             raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
         if input_format in ("text", "jsonl"):
@@ -66,7 +69,7 @@ def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
 def _read_head(path: str, container: str) -> tuple[bytes, bool]:
     """The first plain bytes of a file, 64 KiB where it has so many, and whether they are all of it."""
     head = b""
-    with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+    with Source(path, container, 0, files.size(path)) as source:
         while len(head) < _HEAD_BYTES:
             chunk = source.read()
             if not chunk:
@@ -142,12 +145,3 @@ def _format_of(head: bytes, path: str, is_whole: bool) -> InputFormat:
             return "jsonl"
         _refuse(lookalikes.of_json(start), path)
     return "text"
-
-
-@contextlib.contextmanager
-def unusable_if_damaged() -> Iterator[None]:
-    """Turns the error of a damaged file into one of unusable input: the run has not begun yet."""
-    try:
-        yield
-    except RunFailedError as error:
-        raise UnusableInputError(str(error)) from error

@@ -10,7 +10,7 @@ from typing import Any
 
 from transforms.errors import UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage, check_records, document_of_record, rejected, too_large
-from transforms.inputs.formats import BYTE_ORDER_MARK, unusable_if_damaged
+from transforms.inputs.formats import BYTE_ORDER_MARK
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window
@@ -29,7 +29,7 @@ def check_columns(path: str, container: str, size: int, reading: ReadOptions) ->
     Raises:
       UnusableInputError: no line there is a JSON object, or all lack a column or have something else in it.
     """
-    with unusable_if_damaged(), Source(path, container, 0, size) as source:
+    with Source(path, container, 0, size) as source:
         head = source.read()
         is_whole = not source.read()
     lines = head.split(b"\n")
@@ -64,7 +64,7 @@ def read_documents(
       is_first: whether the range is the file's first.
 
     Raises:
-      RunFailedError: the file is damaged or cut off.
+      UnusableInputError: the file is damaged or cut off.
     """
     window = Window(source, b"\n" if is_first else b"")
     at = 0

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from transforms.inputs.sources import packing_not_read
 from transforms.kernels.crc32c import masked_crc32c
 
 _TFRECORD_HEADER = 12  # bytes: a record's length and its checksum
@@ -43,12 +44,8 @@ _SIGNATURES: Sequence[tuple[bytes, Lookalike]] = [
     (magic, Lookalike(name=name, advice=advice, is_text=False))
     for magic, name, advice in (
         (PARQUET_MAGIC, "a Parquet file", "name the text"),
-        (b"PK\x03\x04", "a zip archive", _UNPACK),
         (b"PK\x05\x06", "an empty zip archive", "name another file"),
-        (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
         (b"Rar!\x1a\x07", "a rar archive", _UNPACK),
-        (b"\x28\xb5\x2f\xfd", "a zstd file", f"{_UNPACK} (zstd -d)"),
-        (b"\x04\x22\x4d\x18", "an lz4 file", f"{_UNPACK} (lz4 -d)"),
         (b"\x1f\x9d", "a file packed by compress", f"{_UNPACK} (gzip -d)"),
         (b"LZIP", "an lzip file", f"{_UNPACK} (lzip -d)"),
         (b"%PDF-", "a PDF", "turn it into text first (pdftotext)"),
@@ -117,6 +114,9 @@ def of_bytes(head: bytes, *, most_zeros: float = 0.0) -> Lookalike | None:
     for magic, lookalike in _SIGNATURES:
         if head.startswith(magic):
             return lookalike
+    packing = packing_not_read(head)
+    if packing is not None:
+        return Lookalike(name=f"a file packed with {packing}, which is not read", advice=_UNPACK, is_text=False)
     if b"\0" not in head:
         return None
     if head[_TAR_MARK] == b"ustar":

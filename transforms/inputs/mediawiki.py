@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from transforms.characters.utf8 import is_utf8
-from transforms.errors import RunFailedError, UnusableInputError
+from transforms.errors import UnusableInputError
 from transforms.inputs.documents import NOT_UTF8, RejectedPage
-from transforms.inputs.formats import BYTE_ORDER_MARK, detect, unusable_if_damaged
+from transforms.inputs.formats import BYTE_ORDER_MARK, detect
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
@@ -66,7 +66,7 @@ def check_closed(path: str, container: str, size: int) -> None:
     for back in (*_TAIL_ATTEMPTS, size):
         start = max(0, size - back)
         tail = b""
-        with unusable_if_damaged(), Source(path, container, start, size) as source:
+        with Source(path, container, start, size) as source:
             if source.own == 0:
                 continue
             while chunk := source.read():
@@ -91,7 +91,7 @@ def read_header(path: str) -> bytes:
     if found_format != "mediawiki":
         return b""
     header = b""
-    with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+    with Source(path, container, 0, files.size(path)) as source:
         while len(header) < _LARGEST_HEADER:
             chunk = source.read()
             header += chunk
@@ -119,7 +119,7 @@ def read_pages(source: Source, path: str, is_first: bool, reading: ReadOptions) 
       is_first: whether the range is the file's first.
 
     Raises:
-      RunFailedError: the file is damaged or cut off; the message names the byte.
+      UnusableInputError: the file is damaged or cut off; the message names the byte.
     """
     return _PageReader(source, path, is_first, reading.largest_page).pages()
 
@@ -161,7 +161,7 @@ class _PageReader:
             if not self._slide(keep):
                 # Planning looks at the ends of files that are read in several units.
                 if self._is_first and not is_closed:
-                    raise RunFailedError(_not_closed(self._path))
+                    raise UnusableInputError(_not_closed(self._path))
                 return None
             at = 0
 
@@ -183,7 +183,7 @@ class _PageReader:
             if len(self._window.data) - start > self._largest_page:
                 break
             if not self._slide(start):
-                raise RunFailedError(_not_closed(self._path))
+                raise UnusableInputError(_not_closed(self._path))
             start = 0
             status = kernels.scan_page(self._view, self._words, start, self._marks)
         return status, start

@@ -144,19 +144,67 @@ def size(path: str) -> int:
 def open_input(path: str) -> BinaryIO:
     """Opens a file to read its raw bytes, still packed where they are; the file object can seek.
 
+    Its methods raise RunFailedError where the machine cannot read on.
+
     Raises:
       UnusableInputError: the file cannot be opened.
     """
     try:
         if is_local(path):
-            return open(os.path.expanduser(path), "rb")
-        systems, uncompressed = _beam()
-        with _explained(path):
-            return cast(BinaryIO, systems.open(path, compression_type=uncompressed))
+            raw: Any = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        else:
+            systems, uncompressed = _beam()
+            with _explained(path):
+                raw = systems.open(path, compression_type=uncompressed)
+        return io.BufferedReader(_Input(path, raw))
     except FileNotFoundError:
         raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
     except (PermissionError, IsADirectoryError) as error:
         raise UnusableInputError(f"{path}: this input cannot be read ({error.strerror}).") from None
+
+
+class _Input(io.RawIOBase):
+    """A raw input file that turns an error of the machine into one sentence: a disk that fails, a lost network."""
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        with self._explained():
+            return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readinto(self, buffer: Any, /) -> int:
+        with self._explained():
+            block = self._file.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    def readall(self) -> bytes:
+        with self._explained():
+            return self._file.read()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RunFailedError(
+                f"{self._path}: this input cannot be read on ({error.strerror or error}); run the same command again."
+            ) from error
 
 
 def read_bytes(path: str) -> bytes:
