@@ -9,8 +9,13 @@ from transforms.grouping import GroupAll
 from transforms.inputs.dump_dates import DateEvidence, date_evidence, decide_dates
 from transforms.inputs.formats import lies_beside_dump
 from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import InputFile, UnitBatch, plan_units
+from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, InputFile, Unit, UnitBatch, plan_units
 from transforms.storage import files, progress
+
+# Files of up to a megabyte share batches of up to four; a batch takes a tenth of a second.
+_SMALL_FILE = 1 << 20
+_BYTES_OF_SMALL_FILES = 4 << 20
+_MOST_FILES = 256  # in a batch
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,22 +93,47 @@ def plan_batches(
 ) -> list[UnitBatch]:
     """Cuts the inputs into batches of units, in order.
 
-    Without a limit each unit is a batch. With a limit each file is one, which stops at so many documents.
+    Without a limit each unit is a batch. With a limit each file is one, which stops at so many documents. Small files
+    that follow each other share a batch either way: each batch costs some files in the work directory.
 
     Args:
       input_format: "auto" or the format of all inputs.
-      reading: names the columns of Parquet inputs.
+      reading: names the columns of JSON lines and Parquet inputs.
       limit: the most documents that a file gives; None: all.
 
     Raises:
       UnusableInputError: an input is empty, damaged, cut off, or of the wrong format.
     """
-    batches: list[UnitBatch] = []
+    groups: list[list[tuple[InputFile, tuple[Unit, ...]]]] = []
+    room = 0  # bytes that the last group still takes
     for file in inputs:
         units = plan_units([files.FileInfo(path=file.path, size=file.size)], input_format=input_format, reading=reading)
-        for batch in [tuple(units)] if limit is not None else [(unit,) for unit in units]:
-            batches.append(UnitBatch(number=len(batches), file=file, units=batch, limit=limit))
-    return batches
+        size = _plain_bytes(units[0]) if len(units) == 1 else _SMALL_FILE + 1
+        if size <= _SMALL_FILE:
+            if size > room or len(groups[-1]) >= _MOST_FILES:
+                groups.append([])
+                room = _BYTES_OF_SMALL_FILES
+            groups[-1].append((file, tuple(units)))
+            room -= size
+            continue
+        groups += [[(file, tuple(units))]] if limit is not None else [[(file, (unit,))] for unit in units]
+        room = 0
+    return [
+        UnitBatch(
+            number=number,
+            file=group[0][0],
+            more=tuple(file for file, _ in group[1:]),
+            units=tuple(unit for _, units in group for unit in units),
+            limit=limit,
+        )
+        for number, group in enumerate(groups)
+    ]
+
+
+def _plain_bytes(unit: Unit) -> int:
+    """About how many bytes a unit has once it is unpacked."""
+    is_packed = unit.container != "plain" or unit.format == "parquet"
+    return (unit.end - unit.start) * (PLAIN_BYTES_A_PACKED_BYTE if is_packed else 1)
 
 
 def announce_batches(

@@ -43,7 +43,7 @@ _UNPACK = "unpack it first"
 _SIGNATURES: Sequence[tuple[bytes, Lookalike]] = [
     (magic, Lookalike(name=name, advice=advice, is_text=False))
     for magic, name, advice in (
-        (PARQUET_MAGIC, "a Parquet file", "name the text"),
+        (PARQUET_MAGIC, "a Parquet file", _UNPACK),
         (b"PK\x05\x06", "an empty zip archive", "name another file"),
         (b"Rar!\x1a\x07", "a rar archive", _UNPACK),
         (b"\x1f\x9d", "a file packed by compress", f"{_UNPACK} (gzip -d)"),

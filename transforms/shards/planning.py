@@ -46,7 +46,7 @@ class ShardPlan:
     @property
     def inputs(self) -> dict[str, str]:
         """The input files that the shard draws from, each with its sha256."""
-        return {fragment.batch.file.path: fragment.batch.file.sha256 for fragment, _ in self.pieces}
+        return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
 
 
 def cut_shards(sizes: npt.NDArray[np.int64], shard_bytes: float) -> npt.NDArray[np.int64]:
@@ -184,7 +184,7 @@ def _plan_kind(
 
 
 def _inputs_text(fragments: Sequence[Fragment]) -> str:
-    paths = sorted({fragment.batch.file.path for fragment in fragments})
+    paths = sorted({file.path for fragment in fragments for file in fragment.batch.files})
     return paths[0] if len(paths) == 1 else f"{len(paths)} files"
 
 
