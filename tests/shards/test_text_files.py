@@ -91,6 +91,12 @@ def test_a_directory_that_extract_did_not_make(files: dict[str, str], message: s
         find_texts([f"{tmp_path}/x"])
 
 
+def test_a_file_that_is_still_written_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "part-0.00ff.maskmill-tmp")
+    with pytest.raises(UnusableInputError, match="a run still writes this file; wait until it has ended"):
+        check_texts(find_texts([f"{tmp_path}/*"]))
+
+
 def test_what_is_no_text_shard_is_refused_by_its_content(tmp_path: Path) -> None:
     paths = [write(tmp_path / "part-0"), write(tmp_path / "part-1", ""), write(tmp_path / "part-2", '{"text": "a"}\n')]
     check_texts(find_texts(paths[:2]))

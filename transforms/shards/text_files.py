@@ -87,6 +87,8 @@ def check_texts(texts: Sequence[files.FileInfo]) -> None:
       UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on.
     """
     for text in texts:
+        if text.path.endswith(files.TEMPORARY_SUFFIX):
+            raise UnusableInputError(f"{text.path}: a run still writes this file; wait until it has ended.")
         if text.size and (files.is_local(text.path) or not _NUMBERED.search(files.base_name(text.path))):
             problem = no_text_shard(text.path)
             if problem is not None:
