@@ -1,12 +1,12 @@
 """examples: text shards → TFRecord shards of masked examples, each with its index, and manifest.json."""
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import apache_beam as beam
 
+from pipelines import data_warnings
 from pipelines.runner import ProgressLine, Workload
 from pipelines.stage import Stage
 from pipelines.stage_options import ExamplesOptions, decided_masking
@@ -41,7 +41,10 @@ class ExamplesStage(Stage[ExamplesOptions]):
     def check(cls, options: ExamplesOptions, *, is_first: bool) -> Self:
         """Checks the vocabulary, and the text shards where they are there already."""
         masking = decided_masking(options.masking, options.compat)
-        load_vocabulary(options.vocab_file, masking.duplicate_pieces)
+        vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
+        data_warnings.warn(
+            "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
+        )
         setup = ExamplesSetup(
             vocab_file=options.vocab_file,
             vocab_sha256=files.sha256_of(options.vocab_file),
@@ -56,15 +59,24 @@ class ExamplesStage(Stage[ExamplesOptions]):
             check_texts(texts)
             skipped = beside_texts(options.input)
             if skipped:
-                print(
-                    f"maskmill examples: skipped, for they are no text shards: {', '.join(skipped)}.", file=sys.stderr
-                )
+                skipped_text = f"{', '.join(skipped)}: skipped, because they are no text shards."
+                data_warnings.warn(cls.name, [skipped_text])
             workload = Workload(
                 input_bytes=_WORK_A_BYTE * sum(text.size for text in texts),
                 pieces=len(texts),
                 paths=(*options.input, *paths),
             )
         return cls(options=options, workload=workload, setup=setup)
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """What --compat decides."""
+        masking = self.setup.masking
+        return {
+            "unicode": masking.unicode,
+            "duplicate_pieces": masking.duplicate_pieces,
+            "one_seed": self.setup.one_seed,
+        }
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names. They are listed by a worker: there can be many."""
@@ -84,7 +96,9 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
-        closing.close_examples(elements, self.setup, self.parameters, self.output)
+        closing.close_examples(
+            elements, self.setup, parameters=self.parameters, decided=self.decided, output=self.output
+        )
 
     def progress(self) -> list[ProgressLine]:
         """Example shards."""

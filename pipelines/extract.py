@@ -1,12 +1,13 @@
 """extract: a dump or another corpus → text shards, the eval set and manifest.json."""
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import apache_beam as beam
 
+from pipelines import data_warnings
+from pipelines.options import parameters
 from pipelines.runner import ProgressLine, Workload
 from pipelines.stage import Stage
 from pipelines.stage_options import ExtractOptions
@@ -48,8 +49,6 @@ class ExtractStage(Stage[ExtractOptions]):
         duplicates.check_installed(extraction.quality)
         found = find_inputs(options.input, options.input_format)
         inputs = found.files
-        if found.skipped:
-            print(f"maskmill extract: {found.skipped_text}", file=sys.stderr)
         from_doc_files = detect_format(inputs[0].path, options.input_format) == "wikiextractor"
         if options.compat == "mlperf":
             _ = options.mlperf  # its own checks
@@ -68,7 +67,15 @@ class ExtractStage(Stage[ExtractOptions]):
         workload = Workload(
             input_bytes=sum(file.size for file in inputs), pieces=None, paths=(*options.input, options.output)
         )
+        if found.skipped:
+            data_warnings.warn(cls.name, [found.skipped_text])
         return cls(options=options, workload=workload, from_doc_files=from_doc_files)
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """The extractor, the share or number of the eval set, the size of the shards."""
+        given = self.parameters
+        return {name: value for name, value in parameters(self.options.decided).items() if value != given[name]}
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The patterns of the inputs."""
@@ -120,7 +127,12 @@ class ExtractStage(Stage[ExtractOptions]):
     def close(self, elements: Sequence[Any]) -> None:
         """Writes eval.md5 and the manifest, and sweeps."""
         closing.close_text_shards(
-            elements, self.options.decided_extraction, self.options.split.max_documents, self.parameters, self.output
+            elements,
+            self.options.decided_extraction,
+            self.options.split.max_documents,
+            parameters=self.parameters,
+            decided=self.decided,
+            output=self.output,
         )
 
     def progress(self) -> list[ProgressLine]:

@@ -224,8 +224,8 @@ SHARDS = [
             "text/a.tfrecord.idx": b"0 1\n",
         },
         code=0,
-        says="skipped, for they are no text shards: text/a.tfrecord, text/a.tfrecord.idx, text/eval.md5, "
-        "text/manifest.json, text/rejected.jsonl.",
+        says="text/a.tfrecord, text/a.tfrecord.idx, text/eval.md5, text/manifest.json, text/rejected.jsonl: skipped, "
+        "because they are no text shards",
         leaves=("out",),
     ),
     Mistake(
