@@ -345,7 +345,7 @@ PATHS = [
     ),
     Mistake(name="empty-output", command=f"extract --input=dump.xml --output= {HELD_OUT}", says="--output is empty"),
     Mistake(
-        name="empty-vocabulary-name",
+        name="vocabulary-without-a-name",
         command="examples --input=part-00000-of-00001 --output=out --vocab_file=",
         says="--vocab_file is empty: WordPiece vocabulary",
     ),

@@ -217,11 +217,10 @@ def _no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputErro
             "--input_format."
         )
     became = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items() if number)
-    rejected = next(
-        (document for f in fragments if f.counts.get("rejected") for document in read_rejected(f, output)), None
-    )
-    if rejected is not None:
-        became += f", the first one because {' '.join(rejected['reason'].split())}"
+    with_rejected = next((fragment for fragment in fragments if fragment.counts.get("rejected")), None)
+    if with_rejected is not None:
+        reason = read_rejected(with_rejected, output)[0]["reason"]
+        became += f"; the first was rejected because {' '.join(reason.split())}"
     check = ["the input", *(option for name, option in _OPTIONS_OF_COUNTS.items() if counts.get(name))]
     return UnusableInputError(
         f"No article is left of {_inputs_text(fragments)} after the filters ({became}); check {' and '.join(check)}."
