@@ -36,9 +36,6 @@ def foreign_package() -> str | None:
 
 def main() -> int:
     """Runs the command line of this process and returns its exit code."""
-    if sys.argv[1:] == ["--version"]:
-        print(f"maskmill {__version__}")
-        return 0
     if (sentence := foreign_package()) is not None:
         print(f"maskmill: {sentence}", file=sys.stderr)
         return 2
@@ -48,4 +45,4 @@ def main() -> int:
     hide_bigquery_warning()
     from pipelines import cli
 
-    return cli.main()
+    return cli.main(version=__version__)

@@ -35,9 +35,6 @@ from transforms.storage import files
 FLINK = "FlinkRunner"
 DATAFLOW = "DataflowRunner"
 
-# Flags of the Flink runner that only its Java part knows; each takes a value.
-JAVA_FLAGS = ("number_of_execution_retries", "execution_retry_delay", "environment_expiration_millis")
-
 _EMBEDDED = ("[local]", "[auto]")
 
 # How long Python workers wait for another step of their job. It must be less than the cluster's delay before a restart:

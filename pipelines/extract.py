@@ -2,23 +2,18 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines import data_warnings
 from pipelines.options import parameters
-from pipelines.runner import ProgressLine, Workload
+from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import ExtractOptions
-from transforms.errors import UnusableInputError
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
-from transforms.inputs.batches import CutIntoBatches, FindInputs, find_inputs
-from transforms.inputs.dump_dates import refuse_two_dates
-from transforms.inputs.formats import detect_format
-from transforms.inputs.units import plan_units
-from transforms.shards import closing, duplicates, text_shards
+from transforms.inputs.batches import CutIntoBatches, FindInputs
+from transforms.shards import closing, text_shards
 from transforms.shards import fragments as fragment_step
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
@@ -41,35 +36,6 @@ class ExtractStage(Stage[ExtractOptions]):
 
     name: ClassVar[str] = "extract"
     from_doc_files: bool
-
-    @classmethod
-    def check(cls, options: ExtractOptions, *, is_first: bool) -> Self:
-        """Checks the inputs: that they are there, and that they can be read in this way."""
-        extraction = options.decided_extraction
-        duplicates.check_installed(extraction.quality)
-        found = find_inputs(options.input, options.input_format)
-        inputs = found.files
-        from_doc_files = detect_format(inputs[0].path, options.input_format) == "wikiextractor"
-        if options.compat == "mlperf":
-            _ = options.mlperf  # its own checks
-            if options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
-                raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
-        if options.dump_date is None:
-            refuse_two_dates([file.path for file in inputs])
-        units = plan_units(inputs, input_format=options.input_format, reading=extraction.reading)
-        needs_templates = {
-            "drop_stubs": extraction.quality.drop_stubs,
-            "expand_templates": extraction.wikitext.expand_templates,
-        }
-        for name, is_on in needs_templates.items():
-            if is_on and any(unit.format != "mediawiki" for unit in units):
-                raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
-        workload = Workload(
-            input_bytes=sum(file.size for file in inputs), pieces=None, paths=(*options.input, options.output)
-        )
-        if found.skipped:
-            data_warnings.warn(cls.name, [found.skipped_text])
-        return cls(options=options, workload=workload, from_doc_files=from_doc_files)
 
     @property
     def decided(self) -> dict[str, Any]:

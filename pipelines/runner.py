@@ -21,49 +21,24 @@ from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
     StandardOptions,
-    _BeamArgumentParser,
 )
 
 from pipelines import environments
+from pipelines.beam_flags import LOCAL_RUNNERS
+from pipelines.checks import Workload
 from pipelines.local_runner import WORKER_LOG, local_runner, local_workers
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files, progress
 
-LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
-
 # Below this much input a second process costs more (2 s to start) than it saves.
 _WORTH_PROCESSES = 24 << 20
-
-
-def beam_flags() -> dict[str, bool]:
-    """Beam's own flags, each with whether it takes a value."""
-    parser = _BeamArgumentParser(add_help=False)
-    for options_class in PipelineOptions.__subclasses__():
-        options_class._add_argparse_args(parser)
-    known = {s[2:]: a.nargs != 0 for a in parser._actions for s in a.option_strings if s.startswith("--")}
-    return known | dict.fromkeys(environments.JAVA_FLAGS, True)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Workload:
-    """How much there is to do, and where.
-
-    Attributes:
-      input_bytes: how much there is to read; small jobs stay in this process.
-      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
-      paths: every input and output: not every runner's workers see this machine's files.
-    """
-
-    input_bytes: int
-    pieces: int | None
-    paths: tuple[str, ...]
 
 
 def pipeline_options(beam_arguments: Sequence[str], workload: Workload) -> PipelineOptions:
     """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
     Args:
-      beam_arguments: flags that `options.parse` left for Beam.
+      beam_arguments: flags of Beam, as `flags.parse` gives them.
       workload: how much there is to do.
 
     Raises:
@@ -109,7 +84,8 @@ def run(
         went wrong is a RunFailedError with the cause attached.
     """
     # Beam logs every attempt at a step that fails; the user gets one sentence instead (`_one_sentence`).
-    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    if logging.getLogger("apache_beam").level == logging.NOTSET:
+        logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     watched = Progress(lines) if lines and all(files.is_local(line.output) for line in lines) else None
     with (
         tempfile.TemporaryDirectory(prefix="maskmill-") as logs,

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import apache_beam as beam
 
-from pipelines import environments, runner
+from pipelines import beam_flags, environments, runner
+from pipelines.checks import Checked, Workload
 from pipelines.options import parameters
-from pipelines.runner import ProgressLine, Workload
+from pipelines.runner import ProgressLine
 from transforms.grouping import GroupAll
 from transforms.storage import manifest
 
@@ -20,13 +21,14 @@ Options = TypeVar("Options")
 class Stage(abc.ABC, Generic[Options]):
     """A stage with checked options, ready to run. It is pickled with the graph.
 
-    A run goes through these in order: `check` for every stage, `claim` for every stage, `source` of the first,
-    `expand` of each on what the one before it gave, `close` of each on the workers.
+    A run goes through these in order: the checks of every stage, which pipelines/stages.py names and which need no
+    Beam, `claim` for every stage, `source` of the first, `expand` of each on what the one before it gave, `close` of
+    each on the workers. What the checks found are further fields of a stage.
 
     Attributes:
       name: as in pipelines/stages.py; the manifest bears it.
       options: the stage's options; `options.output` is its directory.
-      workload: how much the stage has to do, as far as `check` can tell.
+      workload: how much the stage has to do, as far as the checks can tell.
     """
 
     name: ClassVar[str]
@@ -34,17 +36,9 @@ class Stage(abc.ABC, Generic[Options]):
     workload: Workload
 
     @classmethod
-    @abc.abstractmethod
-    def check(cls, options: Options, *, is_first: bool) -> Self:
-        """Looks at everything that can be looked at before any work: inputs, vocabularies, extras that are needed.
-
-        Args:
-          options: the stage's options.
-          is_first: whether the stage reads its own input; otherwise the stage before it makes that.
-
-        Raises:
-          UnusableInputError: with these options or inputs it cannot run.
-        """
+    def of(cls, checked: Checked) -> Self:
+        """The stage of what its checks found."""
+        return cls(options=checked.options, workload=checked.workload, **checked.found)
 
     @property
     def output(self) -> str:
@@ -130,7 +124,9 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
     """
     paths = tuple(dict.fromkeys(path for stage in stages for path in stage.workload.paths))
     workload = dataclasses.replace(stages[0].workload, paths=paths)
-    beam_options = runner.pipeline_options(beam_arguments, workload)
+    with beam_flags.one_sentence():
+        beam_options = runner.pipeline_options(beam_arguments, workload)
+        beam_options.get_all_options()  # Beam reads most flags only when they are asked for
     if not environments.is_dry_run(beam_options):
         for stage in stages:
             stage.claim()

@@ -7,7 +7,8 @@ reference counts each part as a step.
 """
 
 import dataclasses
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.options import option
@@ -20,6 +21,16 @@ class TrainOptions:
     Raises:
       UnusableInputError: options are out of range or do not go together.
     """
+
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "bert_config_file": "the model",
+        "max_seq_length": "batches and steps",
+        "optimizer": "the optimizer",
+        "save_checkpoints_steps": "checkpoints, evaluation and logs",
+        "backend": "devices and hosts",
+        "num_labels": "classification",
+        "launcher": "launchers",
+    }
 
     output_dir: str = option(help="directory of the checkpoints and logs; a run in it is resumed")
     input_file: tuple[str, ...] = option(

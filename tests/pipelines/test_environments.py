@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.transforms.environments import python_sdk_dependencies
 
 from pipelines import environments, runner
-from pipelines.runner import Workload
+from pipelines.checks import Workload
 from transforms.errors import UnusableInputError
 
 
@@ -140,8 +140,3 @@ def test_a_process_on_dataflow_works_on_one_shard_at_a_time() -> None:
 def test_a_job_that_is_only_described_is_recognised(flag: str, only_describes: bool) -> None:
     made = options("--runner=DataflowRunner", "--sdk_container_image=image", flag)
     assert environments.only_describes(made) is only_describes
-
-
-def test_beam_knows_the_flags_for_java() -> None:
-    known = runner.beam_flags()
-    assert all(known[name] for name in environments.JAVA_FLAGS)

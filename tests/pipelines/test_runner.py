@@ -15,7 +15,8 @@ import pytest
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
 from pipelines import runner
-from pipelines.runner import Progress, ProgressLine, Workload
+from pipelines.checks import Workload
+from pipelines.runner import Progress, ProgressLine
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import completions, progress
 
@@ -100,11 +101,6 @@ def test_any_other_error_is_a_sentence_that_names_the_file_of_the_whole_story(fl
 
 def test_a_run_that_ends_returns_true() -> None:
     assert run(abs, IN_MEMORY) is True
-
-
-def test_beams_flags_with_values_are_told_from_its_switches() -> None:
-    known = runner.beam_flags()
-    assert (known["runner"], known["streaming"]) == (True, False)
 
 
 # ---- progress

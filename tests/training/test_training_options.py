@@ -1,11 +1,11 @@
 """Options that do not go together, and their flags."""
 
-import argparse
 import subprocess
 import sys
 
 import pytest
 
+from pipelines import flags
 from pipelines import options as option_tools
 from training import launchers
 from training.options import TrainOptions
@@ -54,7 +54,5 @@ sys.exit(f"imported: {{heavy}}" if heavy else 0)
 
 def test_flags_give_the_same_options_again():
     given = TrainOptions(**GIVEN, shuffle=False, learning_rate=0.00288293, start_warmup_step=-76, preset="base")
-    parser = argparse.ArgumentParser()
-    option_tools.add_flags(parser, TrainOptions)
-    namespace, _ = option_tools.parse(parser, launchers.flags(given))
-    assert option_tools.from_flags(TrainOptions, namespace) == given
+    line = flags.parse(launchers.flags(given), option_tools.options_of(TrainOptions))
+    assert option_tools.from_flags(TrainOptions, line.values) == given

@@ -24,13 +24,27 @@ def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> No
     """Claims an output directory for a stage with these parameters, unless an earlier run has.
 
     Raises:
+      UnusableInputError: as `check_output`.
+    """
+    check_output(output, stage, parameters)
+    claim = _claim_path(output)
+    if not files.exists(claim):
+        files.make_directory(output)
+        wanted = completions.canonical_json({"stage": stage, "parameters": dict(parameters)}, indent=1)
+        files.write_bytes(claim, wanted.encode())
+
+
+def check_output(output: str, stage: str, parameters: Mapping[str, Any]) -> None:
+    """Looks whether an output directory can be claimed for a stage with these parameters; changes nothing.
+
+    Raises:
       UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
         parameters.
     """
     if files.is_local(output) and os.path.isdir(output) and not os.access(output, os.W_OK | os.X_OK):
         raise UnusableInputError(f"{output}: this directory is not writable.")
     wanted = json.loads(completions.canonical_json({"stage": stage, "parameters": dict(parameters)}))
-    claim = files.join(files.join(output, completions.WORK_DIRECTORY), _PARAMETERS)
+    claim = _claim_path(output)
     if not files.exists(claim):
         other_files = [f for f in files.list_directory(output) if not f.endswith(files.TEMPORARY_SUFFIX)]
         if other_files:
@@ -38,8 +52,7 @@ def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> No
                 f"{output}: this directory holds other files ({files.base_name(other_files[0])}, …); "
                 "name an empty or a new one."
             )
-        files.make_directory(output)
-        files.write_bytes(claim, completions.canonical_json(wanted, indent=1).encode())
+        return
     claimed = json.loads(files.read_bytes(claim))
     if claimed.get("stage") != stage:
         raise UnusableInputError(f"{output}: this directory belongs to {claimed.get('stage')!r}; name another one.")
@@ -50,6 +63,10 @@ def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> No
                 f"{output}: this directory was made with other parameters ({name}={before.get(name)!r}, now "
                 f"{now.get(name)!r}); name another directory or delete this one."
             )
+
+
+def _claim_path(output: str) -> str:
+    return files.join(files.join(output, completions.WORK_DIRECTORY), _PARAMETERS)
 
 
 def versions() -> dict[str, Any]:
