@@ -5,7 +5,6 @@ import dataclasses
 from pipelines import data_warnings, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.records.examples import write_examples
-from transforms.shards.text_files import check_texts
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
 
@@ -18,9 +17,7 @@ def run(options: CreatePretrainingDataOptions) -> None:
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     lower = masking.do_lower_case
     data_warnings.warn(_NAME, data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=lower))
-    texts = files.match(options.input_file)
-    check_texts(texts)
-    inputs = [text.path for text in texts]
+    inputs = [f.path for f in files.match(options.input_file)]
     packed = all(path.endswith(".gz") for path in options.output_file)
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
     files.check_not_inputs([*inputs, options.vocab_file], [*options.output_file, *indexes])

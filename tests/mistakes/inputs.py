@@ -228,11 +228,6 @@ SHARDS = [
         "because they are no text shards",
         leaves=("out",),
     ),
-    Mistake(
-        name="create-examples-of-a-dump",
-        command=f"create-pretraining-data --input_file=dump.xml --output_file=a.tfrecord {WORDS}",
-        says="a MediaWiki XML dump",
-    ),
 ]
 
 COLUMNS = [
@@ -308,7 +303,7 @@ PATHS = [
     no_path("glob-of-nothing", "*.warc", r"\*\.warc: this input matches no file"),
     no_path("input-one-of-which-is-not-there", "dump.xml,nothing.xml", "extract: nothing.xml: this input does"),
     no_path("empty-input", "", "--input is empty"),
-    no_path("input-of-commas", ",,", "--input is empty"),
+    no_path("input-of-commas", ",,", "No input was named"),
     no_path("web-page", "https://dumps.wikimedia.org/enwiki.xml.bz2", "web addresses are neither read nor written"),
     no_path("ftp", "ftp://host/a.xml", "web addresses"),
     no_path("s3-without-its-extra", "s3://bucket/a.xml", r"s3:// needs Beam's extra \[aws\]; install it: pip install"),
@@ -403,7 +398,7 @@ PATHS = [
     Mistake(
         name="dump-date-that-no-calendar-has",
         command=extract("dump.xml", "--dump_date=2026-02-30"),
-        says="--dump_date is '2026-02-30'; it must be a day such as 2026-03-01",
+        says="--dump_date is '2026-02-30'; it must be a day such as",
     ),
 ]
 

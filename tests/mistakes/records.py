@@ -151,9 +151,9 @@ INDEX = [
 PICK_EVAL = [
     *commands_on(PICK, DAMAGED),
     *commands_on(PICK, DAMAGED_PACKED),
-    Mistake(name="pick-no-record", command=f"{_PICK_GOOD}x --num_examples_to_pick=0", says="0.*must be 1 or more"),
+    Mistake(name="pick-no-record", command=f"{_PICK_GOOD}x --num_examples_to_pick=0", says="must be 1 or more, not 0"),
     Mistake(
-        name="pick-less-than-none", command=f"{_PICK_GOOD}x --num_examples_to_pick=-5", says="-5.*must be 1 or more"
+        name="pick-less-than-none", command=f"{_PICK_GOOD}x --num_examples_to_pick=-5", says="must be 1 or more, not -5"
     ),
     Mistake(
         name="pick-more-records-than-there-are",
