@@ -57,7 +57,7 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
       UnusableInputError: extract cannot run with these options or inputs.
     """
     extraction = options.decided_extraction
-    inputs = files.match(options.input)
+    files.match(options.input)  # that they are there, before more is imported
     manifest.check_output(options.output, "extract", parameters(options), option_defaults(ExtractOptions))
     if extraction.quality.near_duplicate_threshold is not None:
         from transforms.shards.signatures import import_datasketch
@@ -65,14 +65,20 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
         import_datasketch()
     if options.compat == "mlperf":
         _ = options.mlperf  # its own checks
+    from transforms.inputs.dump_dates import refuse_two_dates
+    from transforms.inputs.finding import find_inputs
     from transforms.inputs.formats import detect_format
     from transforms.inputs.units import plan_units
     from transforms.sentences.punkt import SentenceSplitter
 
     SentenceSplitter(extraction.language)
+    found = find_inputs(options.input, options.input_format)
+    inputs = found.files
     from_doc_files = detect_format(inputs[0].path, options.input_format) == "wikiextractor"
     if options.compat == "mlperf" and options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
         raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
+    if options.dump_date is None:
+        refuse_two_dates([file.path for file in inputs])
     units = plan_units(inputs, input_format=options.input_format, reading=extraction.reading)
     needs_templates = {
         "drop_stubs": extraction.quality.drop_stubs,
@@ -84,6 +90,8 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
     workload = Workload(
         input_bytes=sum(file.size for file in inputs), pieces=None, paths=(*options.input, options.output)
     )
+    if found.skipped:
+        data_warnings.warn("extract", [found.skipped_text])
     return Checked(options=options, workload=workload, found={"from_doc_files": from_doc_files})
 
 
@@ -93,10 +101,12 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
-    from transforms.shards.text_files import find_texts
+    from transforms.shards.text_files import beside_texts, check_texts, find_texts
     from transforms.tokenization.vocabulary import load_vocabulary
 
     texts = find_texts(options.input) if is_first else []
+    check_texts(texts)
+    skipped = beside_texts(options.input) if is_first else []
     masking = decided_masking(options.masking, options.compat)
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     content = {"vocab_file_sha256": vocabulary.sha256}
@@ -106,6 +116,8 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     data_warnings.warn(
         "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
     )
+    if skipped:
+        data_warnings.warn("examples", [f"{', '.join(skipped)}: skipped, because they are no text shards."])
     read = options.input if is_first else ()
     workload = Workload(
         input_bytes=_WORK_A_BYTE * sum(text.size for text in texts),

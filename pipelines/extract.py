@@ -65,7 +65,9 @@ class ExtractStage(Stage[ExtractOptions]):
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the steps of the default mode, or of the reference's chain."""
-        inputs = elements | "FindInputs" >> FindInputs(dump_date=self.options.dump_date)  # list of InputFile
+        inputs = elements | "FindInputs" >> FindInputs(
+            dump_date=self.options.dump_date, input_format=self.options.input_format
+        )  # list of InputFile
         if self.options.compat == "mlperf":
             return self._expand_mlperf(inputs)
         extraction, output = self.options.decided_extraction, self.output

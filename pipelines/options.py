@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from transforms.errors import UnusableInputError
 from transforms.options import GROUPS, HELP
+from transforms.storage import paths
 
 T = TypeVar("T")
 
@@ -215,7 +216,7 @@ def make(options_class: type[T], values: Mapping[str, Any]) -> T:
         if dataclasses.is_dataclass(hints[field.name]):
             arguments[field.name] = make(hints[field.name], values)
         elif field.name in values:
-            arguments[field.name] = values[field.name]
+            arguments[field.name] = paths.as_written(values[field.name])
     return options_class(**arguments)
 
 

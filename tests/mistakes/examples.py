@@ -121,7 +121,7 @@ TEXTS = [
     text("empty", b"", "there is no sentence in this text"),
     text("of-blank-lines", b"\n \n\n\t\n", "there is no sentence in this text"),
     text("in-latin-1", "Das Äpfelchen.\nEin Café.\n".encode("latin-1"), "line 1: this text is not UTF-8"),
-    text("in-utf-16", "One sentence.\nAnother.\n".encode("utf-16"), "line 1: this text is not UTF-8"),
+    text("in-utf-16", "One sentence.\nAnother.\n".encode("utf-16"), "UTF-16 text"),
     text("with-a-bad-byte-in-line-3", b"One.\nTwo.\nThr\xffee.\n", r"line 3: .* \(byte 0xFF after 3 bytes"),
     Mistake(
         name="text-missing", command=f"examples --input=no.txt --output=out {MASK}", says="no.txt.* does not exist"

@@ -7,6 +7,7 @@ import pytest
 
 from pipelines import flags, options
 from pipelines.beam_flags import BeamFlag
+from pipelines.stage_options import ExtractOptions
 from pipelines.stages import STAGES, StageEntry
 from transforms.errors import UnusableInputError
 from transforms.options import check_choices, nested, option
@@ -209,3 +210,9 @@ def test_no_two_options_of_a_stage_share_a_name(entry: StageEntry) -> None:
         )
 
     assert count(entry.options) == len(options.options_of(entry.options))
+
+
+def test_a_tilde_is_the_home_directory_for_outputs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    chosen = options.make(ExtractOptions, {"input": ("~/a.xml", "b.xml"), "output": "~/out"})
+    assert (chosen.input, chosen.output) == (("/home/me/a.xml", "b.xml"), "/home/me/out")

@@ -22,11 +22,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.storage import paths
 
 TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
 _DELETERS = 16  # threads
 _ATTEMPT_BYTES = 8
+_MOST_PIECES = 8  # into which commas may have cut a name
 _HTTP_NOT_FOUND = 404
 _HTTP_DENIED = {401, 403}
 
@@ -72,48 +74,55 @@ def match(patterns: str | Sequence[str]) -> list[FileInfo]:
     """Returns the files that globs match, each file once: in the order of the globs, sorted within a glob.
 
     Args:
-      patterns: globs, as a list or separated by commas.
+      patterns: globs, as a list or separated by commas. A name with a comma in it may come in pieces, as options take
+        them apart, if no file has the name of its first piece.
 
     Raises:
-      UnusableInputError: a glob matches no file, or there is no glob.
+      UnusableInputError: a glob matches no file, or what cannot be read; or there is no glob.
     """
     if isinstance(patterns, str):
         patterns = patterns.split(",")
-    matched: dict[str, FileInfo] = {}
-    for pattern in (p.strip() for p in patterns):
-        if not pattern:
-            continue
-        matches = _match_one(pattern)
-        if not matches:
-            if is_local(pattern) and os.path.isdir(os.path.expanduser(pattern)):
-                raise UnusableInputError(f"{pattern}: this input is a directory; name its files, as in {pattern}/*.")
-            problem = "matches no file" if any(c in pattern for c in "*?[") else "does not exist"
-            raise UnusableInputError(f"{pattern}: this input {problem}; check the path.")
-        for file in matches:
-            matched.setdefault(_readable_name(file.path), file)
-    if not matched:
+    pieces = [pattern.strip() for pattern in patterns if pattern.strip()]
+    if not pieces:
         raise UnusableInputError("No input was named: give a path, a glob or a comma list of them.")
+    matched: dict[str, FileInfo] = {}
+    at = 0
+    while at < len(pieces):
+        found, taken = _match_first(pieces[at : at + _MOST_PIECES])
+        if not found:
+            raise UnusableInputError(paths.explain_missing(pieces[at]))
+        for file in found:
+            matched.setdefault(file.path, file)
+        at += taken
     return list(matched.values())
 
 
-def _readable_name(path: str) -> str:
-    """The path itself. Raises UnusableInputError where its name is not UTF-8, as manifests have it."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise UnusableInputError(f"{path!r}: the name of this input is not UTF-8; rename the file.") from None
-    return path
+def _match_first(pieces: Sequence[str]) -> tuple[list[FileInfo], int]:
+    """The files that the first piece names, or that a name with commas does, whose pieces come first; and how many."""
+    found = _match_one(pieces[0])
+    if found or not is_local(pieces[0]):
+        return found, 1
+    for count in range(2, len(pieces) + 1):
+        for comma in (",", ", "):
+            if found := _match_one(comma.join(pieces[:count])):
+                return found, count
+    return [], 1
 
 
 def _match_one(pattern: str) -> list[FileInfo]:
     if is_local(pattern):
-        pattern = os.path.expanduser(pattern)
-        paths = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
-        return [FileInfo(path=p, size=os.path.getsize(p)) for p in paths if os.path.isfile(p)]
+        return _match_local(os.path.expanduser(pattern))
     systems, _ = _beam()
     with _explained(pattern):
         metadata = systems.match([pattern])[0].metadata_list
     return sorted(FileInfo(path=m.path, size=m.size_in_bytes) for m in metadata if not m.path.endswith("/"))
+
+
+def _match_local(pattern: str) -> list[FileInfo]:
+    by_glob = paths.is_glob(pattern) and not os.path.lexists(pattern)
+    names = sorted(glob.glob(pattern, recursive=True)) if by_glob else [pattern]
+    sizes = [(name, paths.regular_file_size(name, by_glob=by_glob)) for name in names]
+    return [FileInfo(path=name, size=size) for name, size in sizes if size is not None]
 
 
 def exists(path: str) -> bool:
@@ -527,7 +536,8 @@ def write_bytes(path: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turns the errors of a remote file system into sentences."""
+    """Turns the errors of a remote file system into sentences, and refuses paths that none of them takes."""
+    paths.check_scheme(path)
     try:
         yield
     except (UnusableInputError, RunFailedError, FileNotFoundError):
