@@ -117,7 +117,12 @@ def _trainer(session: "Session", batches: "TrainingInput") -> "Trainer":
     options = session.options
     plan = loop.Run(
         directory=options.output_dir,
-        settings=settings.resume_settings(options, session.config, training_input.fingerprint(batches.blocks)),
+        settings=settings.resume_settings(
+            options,
+            session.config,
+            training_input.fingerprint(batches.blocks),
+            device_count=session.devices.count,
+        ),
         num_train_steps=options.num_train_steps,
         parts=options.steps_per_update,
         save_steps=options.save_checkpoints_steps,

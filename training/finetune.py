@@ -12,7 +12,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,14 +62,6 @@ class ClassificationTask:
 
     def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
         return {"classification_loss": ops.sum(cross_entropy(batch["label_ids"], outputs["logits"]))}
-
-    def check(self, batch: Mapping[str, np.ndarray]) -> None:
-        inputs.check_ids(batch, self.built.config.vocab_size)
-        worst = int(batch["label_ids"].max())
-        if worst >= self.num_labels or batch["label_ids"].min() < 0:
-            raise UnusableInputError(
-                f"The examples have label {worst}, but --num_labels is {self.num_labels}, and labels count from 0."
-            )
 
     def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
         features = {name: batch[name] for name in ("label_ids", "query_ids", "example_weights") if name in batch}
@@ -144,6 +136,7 @@ def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
         features["query_ids"] = Feature(1, scalar=True)
     inputs.check_features(paths, features)
     inputs.check_sequence_length(paths[0], length, config)
+    features = inputs.with_ranges(features, config, num_labels=options.num_labels)
     return Examples(training=training, evaluation=evaluation, features=features)
 
 

@@ -16,6 +16,7 @@ from training import (
     model,
     optimizers,
     schedule,
+    settings,
     steps,
     storage,
     tasks,
@@ -117,8 +118,7 @@ class Session:
     @functools.cached_property
     def _next_sentence(self) -> bool:
         """Whether the model has a next-sentence head."""
-        given = self.options.next_sentence_prediction
-        return self.config.model_type == "bert" if given is None else given
+        return settings.predicts_next_sentence(self.options, self.config)
 
 
 def _model_config(options: TrainOptions) -> ModelConfig:

@@ -32,6 +32,7 @@ def flags(tmp_path, small_examples):
         "bert_config_file": write_config(tmp_path / "bert_config.json"),
         "train_batch_size": 8,
         "num_train_steps": 4,
+        "num_warmup_steps": 1,
         "save_checkpoints_steps": 2,
         "max_eval_steps": 1,
         "log_steps": 1,
