@@ -87,6 +87,9 @@ def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> int:
     chosen = build_options.read_build(namespace.config)
     training = chosen.stages.get("train")
     if training is not None:
+        from training import preflight
+
+        preflight.check(training, has_input=False)
         _check_training()
     from pipelines import build
 
@@ -111,17 +114,21 @@ def _check_training() -> None:
 
 def _train(namespace: argparse.Namespace, _: list[str]) -> int:
     chosen = options.from_flags(TrainOptions, namespace)
+    from training import command, preflight
+
+    preflight.check(chosen)
     if chosen.launcher is None:
         _check_training()
-    from training import command
 
     return command.run(chosen)
 
 
 def _convert_checkpoint(namespace: argparse.Namespace, _: list[str]) -> int:
     chosen = options.from_flags(ConvertOptions, namespace)
+    from training import command, preflight
+
+    preflight.check_conversion(chosen)
     _check_training()
-    from training import command
 
     return command.convert_checkpoint(chosen)
 

@@ -1,12 +1,14 @@
 """`maskmill train` and `convert-checkpoint`, from options to a run. Only functions import TensorFlow, Keras and JAX."""
 
+import contextlib
 import os
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from training import settings
 from training.options import ConvertOptions, TrainOptions
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files
 
 if TYPE_CHECKING:
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
 _WATCH_SECONDS = 2.0
 # The exit code of a process that a signal ended is this plus the signal's number, as in a shell.
 _SIGNAL_EXIT = 128
+# What JAX's errors for a lack of memory contain, and how much of them is shown.
+_OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
+_REASON_LENGTH = 200
+_LESS_MEMORY_TO_TRAIN = (
+    "raise --steps_per_update, which gives the same result, lower --eval_batch_size, give --dtype bfloat16, or lower "
+    "--train_batch_size or the size of the model"
+)
+_LESS_MEMORY_TO_EVALUATE = "lower --eval_batch_size, or give --dtype bfloat16"
 # TF_CPP_MIN_LOG_LEVEL for nothing but fatal errors.
 _FATAL_ONLY = "3"
 _STDERR = 2
@@ -41,14 +51,15 @@ def run(options: TrainOptions) -> int:
     from training.loop import Stopped
     from training.session import Session
 
-    session = Session(options)
-    session.check_batches()
-    if options.eval_only:
-        return _watch(session) if options.watch else _evaluate_once(session)
-    try:
-        _train(session)
-    except Stopped as stopped:
-        return _SIGNAL_EXIT + stopped.number
+    with _out_of_memory_explained(_LESS_MEMORY_TO_EVALUATE if options.eval_only else _LESS_MEMORY_TO_TRAIN):
+        session = Session(options)
+        session.check_batches()
+        if options.eval_only:
+            return _watch(session) if options.watch else _evaluate_once(session)
+        try:
+            _train(session)
+        except Stopped as stopped:
+            return _SIGNAL_EXIT + stopped.number
     return 0
 
 
@@ -62,7 +73,27 @@ def convert_checkpoint(options: ConvertOptions) -> int:
     _import_quietly()
     from training import convert
 
-    return convert.run(options)
+    with _out_of_memory_explained("use a machine with more memory"):
+        return convert.run(options)
+
+
+@contextlib.contextmanager
+def _out_of_memory_explained(advice: str) -> Iterator[None]:
+    """Turns the backends' errors for a lack of memory into one sentence, which ends with advice.
+
+    Raises:
+      RunFailedError: a device or the machine has not enough memory.
+    """
+    try:
+        yield
+    except Exception as error:
+        # JAX and TensorFlow have classes of their own for this, which both name the status of their runtime.
+        text = str(error)
+        out_of_memory = _OUT_OF_MEMORY in text or type(error).__name__ == "ResourceExhaustedError"
+        if not out_of_memory and not isinstance(error, MemoryError):
+            raise
+        lines = text.strip().splitlines() or ["out of memory"]
+        raise RunFailedError(f"The memory does not suffice ({lines[0][:_REASON_LENGTH]}); {advice}.") from error
 
 
 def _import_quietly() -> None:

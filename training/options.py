@@ -69,7 +69,7 @@ class TrainOptions:
     vocab_file: str | None = option(None, help="vocabulary: sets a preset's vocabulary size, and tokenizes TSV")
     next_sentence_prediction: bool | None = option(None, help="train the next-sentence head (default: True for BERT)")
     init_checkpoint: str | None = deciding(
-        None, help="initial weights: TF1 or TF2 checkpoint, Hugging Face directory or safetensors file"
+        None, help="initial weights: TF1 or TF2 checkpoint, Hugging Face directory, safetensors or PyTorch file"
     )
 
     max_seq_length: int | None = option(None, help="sequence length; except for TSV it must be the data's, the default")
@@ -309,10 +309,27 @@ class ConvertOptions:
     """
 
     input: str = option(
-        help="TF1 or TF2 checkpoint, Hugging Face directory or safetensors file, or maskmill's checkpoint"
+        help="TF1 or TF2 checkpoint, Hugging Face directory, safetensors or PyTorch file, or maskmill's checkpoint"
     )
     output: str = option(
         help="prefix of the TF1 or TF2 checkpoint, directory of the Hugging Face model, or .safetensors file"
     )
     format: Literal["tf1", "tf2", "huggingface", "maskmill"] = option(help="format to write")
     bert_config_file: str | None = option(None, help="the model's configuration, if there is none beside the input")
+    vocab_file: str | None = option(
+        None, help="huggingface: the vocabulary for the tokenizer's files (default: vocab.txt beside the input)"
+    )
+    do_lower_case: bool | None = option(
+        None, help="huggingface: the tokenizer lower-cases (default: as beside the input, or if no token has a capital)"
+    )
+    labels: tuple[str, ...] = option((), help="huggingface: the names of a classifier's labels, in their order")
+
+    def __post_init__(self) -> None:
+        _check_not_empty(self)
+        if self.format == "maskmill" and not self.output.endswith(".safetensors"):
+            raise UnusableInputError(f"--output {self.output}: for --format maskmill, name a file *.safetensors.")
+        for name in ("vocab_file", "do_lower_case", "labels"):
+            if getattr(self, name) not in (None, ()) and self.format != "huggingface":
+                raise UnusableInputError(f"--{name} goes with --format huggingface; leave it out.")
+        if len(set(self.labels)) < len(self.labels):
+            raise UnusableInputError(f"--labels {','.join(self.labels)}: a name comes twice; give each label its own.")

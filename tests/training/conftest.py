@@ -27,6 +27,8 @@ LIGHT = {
     "test_training_evaluate.py",
     "test_training_launchers.py",
     "test_training_options.py",
+    "test_training_preflight.py",
+    "test_training_pytorch_files.py",
     "test_training_settings.py",
 }
 # If a private name of Keras is gone, its test says so before other tests fail because of it.
