@@ -123,6 +123,20 @@ def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     return {n: a if a.dtype.kind in "iub" else a.astype(np.float32, copy=False) for n, a in arrays.items()}, metadata
 
 
+def read_metadata(path: str) -> dict[str, str]:
+    """The metadata of any safetensors file.
+
+    Raises:
+      UnusableInputError: as `read_safetensors`.
+    """
+    with storage.local_copy(path) as copy, explained(path):
+        try:
+            with safetensors.safe_open(copy, "np") as file:
+                return file.metadata() or {}
+        except safetensors.SafetensorError as error:
+            raise UnusableInputError(f"{path}: this is no safetensors file, or it is damaged ({error}).") from None
+
+
 @contextlib.contextmanager
 def explained(path: str) -> Iterator[None]:
     """Turns the errors of opening and reading a local checkpoint into sentences.
@@ -149,17 +163,29 @@ def read(path: str) -> Checkpoint:
     arrays, metadata = read_safetensors(path)
     if metadata.get("format") != TRAINING_FORMAT:
         raise UnusableInputError(f"{path}: this is no checkpoint of a maskmill run.")
-    try:
-        step, run = int(metadata["step"]), json.loads(metadata["run"])
-        run_task = run["task"]
-    except (KeyError, TypeError, ValueError, RecursionError):
-        raise UnusableInputError(
-            f"{path}: the settings in this checkpoint are damaged; delete it, and the run goes on from the one before."
-        ) from None
-    if run_task == "pretrain":
+    run = read_settings(path, metadata)
+    if run.get("task") == "pretrain":
         # Older checkpoints do not say it, but they have the head or not.
         run.setdefault(NEXT_SENTENCE, NEXT_SENTENCE_WEIGHT in arrays)
-    return Checkpoint(step=step, run=run, arrays=arrays)
+    return Checkpoint(step=int(metadata["step"]), run=run, arrays=arrays)
+
+
+def read_settings(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of a run in the metadata of one of its checkpoints.
+
+    Raises:
+      UnusableInputError: the metadata is damaged.
+    """
+    try:
+        run = json.loads(metadata["run"])
+        is_whole = metadata["step"].isdecimal() and isinstance(run, dict) and isinstance(run["model"], dict)
+    except (KeyError, ValueError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise UnusableInputError(
+            f"{path}: the settings in this checkpoint are damaged; delete it, and the run goes on from the one before."
+        )
+    return dict(run)
 
 
 def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

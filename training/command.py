@@ -115,7 +115,7 @@ def _train(session: "Session") -> None:
     Raises:
       Stopped: a signal ended the run; its state is saved.
     """
-    from training import training_input
+    from training import tokenizer_files, training_input
 
     options, examples = session.options, session.examples
     blocks = training_input.find_blocks(examples.training)
@@ -130,6 +130,8 @@ def _train(session: "Session") -> None:
         hosts=session.devices.process_count,
     )
     trainer = _trainer(session, batches)
+    if session.devices.is_first and options.vocab_file is not None:
+        tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir)
     if not trainer.resume():
         _load_initial(session)
         trainer.steps.load()

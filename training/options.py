@@ -38,6 +38,10 @@ def _classifies(options: "TrainOptions") -> bool:
     return options.task == "classify"
 
 
+def _reads_tsv(options: "TrainOptions") -> bool:
+    return _classifies(options) and any(path.endswith(".tsv") for path in options.input_file)
+
+
 def _uses_lamb(options: "TrainOptions") -> bool:
     return options.optimizer == "lamb"
 
@@ -137,12 +141,12 @@ class TrainOptions:
     process_id: int | None = option(None, help="several hosts: the number of this process, from 0")
 
     num_labels: int = deciding(2, help="classify: number of labels", when=_classifies)
-    do_lower_case: bool = deciding(True, help="classify from TSV: lower-case the text", when=_classifies)
+    do_lower_case: bool = deciding(True, help="classify from TSV: lower-case the text", when=_reads_tsv)
     max_query_length: int | None = deciding(
-        None, help="classify: tokens of the first text at most, with [CLS] and [SEP]", when=_classifies
+        None, help="classify: tokens of the first text at most, with [CLS] and [SEP]", when=_reads_tsv
     )
     max_document_length: int | None = deciding(
-        None, help="classify: tokens of the second text at most, with [SEP]", when=_classifies
+        None, help="classify: tokens of the second text at most, with [SEP]", when=_reads_tsv
     )
 
     launcher: Literal["local", "vertex", "gke", "slurm"] | None = option(

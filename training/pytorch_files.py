@@ -45,11 +45,11 @@ class _Refused(Exception):
 
 
 class _Storage(NamedTuple):
-    """A run of `count` numbers of a storage's kind, under its key in the file. A pickle cannot change it."""
+    """A run of `length` numbers of a storage's kind, under its key in the file. A pickle cannot change it."""
 
     kind: str
     key: str
-    count: int
+    length: int
 
 
 class _Tensor(NamedTuple):
@@ -68,6 +68,8 @@ class _Marker:
     """What a name in a pickle stands for. A pickle may call it, and can neither change nor fill it."""
 
     __slots__ = ("_call", "name")
+    name: str
+    _call: Callable[..., Any] | None
 
     def __init__(self, name: str, call: Callable[..., Any] | None = None) -> None:
         object.__setattr__(self, "name", name)
@@ -178,7 +180,7 @@ def read(path: str, *, name: str | None = None) -> dict[str, np.ndarray]:
                 f"{name}: this PyTorch file holds {refused}, which weights do not need; nothing in it was run. Save "
                 "the model as safetensors, or ask whoever made the file."
             ) from None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is told in the sentence
             # Damage may show itself as nearly any exception: in the archive, the pickle, a key or a size.
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise UnusableInputError(
@@ -220,8 +222,8 @@ def _read_legacy(file: BinaryIO) -> tuple[dict[str, _Tensor], Callable[[_Storage
     for key in _Unpickler(file).load():
         count = int.from_bytes(file.read(8), "little" if order == "<" else "big")
         storage = unpickler.storages[key]
-        if storage.count != count:
-            raise ValueError(f"storage {key} has {count} numbers instead of {storage.count}")
+        if storage.length != count:
+            raise ValueError(f"storage {key} has {count} numbers instead of {storage.length}")
         contents[key] = _numbers(file.read(count * _item_size(storage)), storage, order)
     return tensors, lambda storage: contents[storage.key]
 
@@ -246,7 +248,7 @@ def _item_size(storage: _Storage) -> int:
 
 def _numbers(content: bytes, storage: _Storage, order: str) -> np.ndarray:
     """The numbers of a storage ([count]) from its bytes; bfloat16 becomes float32."""
-    if len(content) != storage.count * _item_size(storage):
+    if len(content) != storage.length * _item_size(storage):
         raise ValueError(f"storage {storage.key} has {len(content)} bytes")
     dtype = _DTYPES[storage.kind]
     if dtype != _BFLOAT16:

@@ -108,9 +108,7 @@ def test_a_tensor_stays_within_its_storage(tmp_path, shape, strides, offset):
 
 
 def test_a_compressed_archive_is_refused(tmp_path):
-    pytorch_writer.write_zip(
-        tmp_path / "x.bin", *pytorch_writer.state_dict(ARRAYS), compression=zipfile.ZIP_DEFLATED
-    )
+    pytorch_writer.write_zip(tmp_path / "x.bin", *pytorch_writer.state_dict(ARRAYS), compression=zipfile.ZIP_DEFLATED)
     with pytest.raises(UnusableInputError, match="archive/data/0 is compressed"):
         pytorch_files.read(str(tmp_path / "x.bin"))
 

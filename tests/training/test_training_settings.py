@@ -68,7 +68,14 @@ def test_the_model_and_the_data_matter():
 def test_mlperfs_names_of_the_settings():
     features = {"input_ids": SimpleNamespace(length=512), "masked_lm_positions": SimpleNamespace(length=76)}
     named = settings.mlperf_settings(
-        options(optimizer="lamb", train_batch_size=8192, num_train_steps=600, num_warmup_steps=0, lamb_beta_2=0.88, log_epsilon=-6),
+        options(
+            optimizer="lamb",
+            train_batch_size=8192,
+            num_train_steps=600,
+            num_warmup_steps=0,
+            lamb_beta_2=0.88,
+            log_epsilon=-6,
+        ),
         features,
     )
     assert named["global_batch_size"] == 8192
