@@ -292,8 +292,8 @@ def _cells(path: str, number: int, line: bytes) -> list[str]:
         return line.decode().rstrip("\r\n").split("\t")
     except UnicodeDecodeError as error:
         raise UnusableInputError(
-            f"{path}, line {number}: this TSV file is not UTF-8 (byte 0x{line[error.start]:02x}); convert it, for example "
-            "with iconv -f latin1 -t utf-8."
+            f"{path}, line {number}: this TSV file is not UTF-8 (byte 0x{line[error.start]:02x}); convert it, for "
+            "example with iconv -f latin1 -t utf-8."
         ) from None
 
 

@@ -52,7 +52,7 @@ def theirs(kind, directory, inputs, tmp_path):
 def test_the_exported_bert_gives_the_same_logits(config, examples_path, tmp_path):
     built = pretraining_model(config)
     built.load(convert.read(str(CHECKPOINT), config), where="gold")
-    hugging_face.write_directory(str(tmp_path / "model"), built.values(), config)
+    hugging_face.write_directory(str(tmp_path / "model"), built.values(), config, tokenizer={})
     batch = batch_of(examples_path, 0, 8)
     ours = built.model({name: batch[name] for name in built.model.input})
     inputs = {
@@ -69,7 +69,7 @@ def test_the_exported_bert_gives_the_same_logits(config, examples_path, tmp_path
 def test_the_exported_roberta_gives_the_same_logits(tmp_path):
     roberta = small_config(model_type="roberta", hidden_act="gelu_erf", layer_norm_eps=1e-5, type_vocab_size=1)
     built = pretraining_model(roberta, next_sentence=False, seed=3)
-    hugging_face.write_directory(str(tmp_path / "model"), built.values(), roberta)
+    hugging_face.write_directory(str(tmp_path / "model"), built.values(), roberta, tokenizer={})
     batch = random_batch(8)
     # Hugging Face counts RoBERTa's positions from the tokens that are not 1, its padding: no other token may be 1.
     ids = np.where(batch["input_mask"], np.maximum(batch["input_ids"], 3), 1)
