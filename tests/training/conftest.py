@@ -10,6 +10,8 @@ import pytest
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
+# tests/test_mistakes.py takes it from the conftest that is loaded, which is this one for the tests here.
+ROOT = HERE.parents[1]
 GOLD = DATA / "training"
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
