@@ -139,7 +139,8 @@ def find_files(patterns: str) -> list[str]:
         try:
             matches = sorted(tf.io.gfile.glob(os.path.expanduser(pattern)))
         except tf.errors.OpError as error:
-            raise UnusableInputError(f"{pattern}: these examples cannot be listed ({error.message}).") from None
+            reason = " ".join(str(error.message).split())
+            raise UnusableInputError(f"{pattern}: these examples cannot be listed ({reason}).") from None
         matches = [p for p in matches if not p.endswith(_OTHER_SUFFIXES) and not tf.io.gfile.isdir(p)]
         if not matches:
             raise UnusableInputError(f"{pattern}: no examples match; check the path.")

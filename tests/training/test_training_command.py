@@ -114,7 +114,7 @@ def test_unusable_input_is_one_sentence(flags, small_examples, tmp_path, capfd):
         ({"eval_file": str(tmp_path / "empty.tfrecord")}, "empty.tfrecord: the evaluation set has no example"),
         (
             {"bert_config_file": write_config(tmp_path / "few.json", vocab_size=500)},
-            "but the model's vocabulary has only 500 tokens",
+            "the model's vocabulary has only 500 tokens",
         ),
         (
             {
