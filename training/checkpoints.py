@@ -112,7 +112,8 @@ def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     Raises:
       UnusableInputError: the file is missing, cannot be read, is damaged, or is no safetensors file.
     """
-    with storage.local_copy(path) as copy, explained(path):
+    # safe_open says of any file that it cannot open that it does not exist; Python's open tells the true cause.
+    with storage.local_copy(path) as copy, explained(path), open(copy, "rb"):
         try:
             with safetensors.safe_open(copy, "np") as file:
                 metadata = file.metadata() or {}
@@ -129,7 +130,7 @@ def read_metadata(path: str) -> dict[str, str]:
     Raises:
       UnusableInputError: as `read_safetensors`.
     """
-    with storage.local_copy(path) as copy, explained(path):
+    with storage.local_copy(path) as copy, explained(path), open(copy, "rb"):
         try:
             with safetensors.safe_open(copy, "np") as file:
                 return file.metadata() or {}

@@ -130,11 +130,11 @@ def _find(path: str) -> str:
     """
     preflight.check_checkpoint(path)
     path = os.path.expanduser(path.rstrip("/"))
-    if tf.io.gfile.isdir(path):
-        return _find_in(path)
     prefix = _TENSORFLOW_FILE.sub("", path)
     if storage.exists(f"{prefix}.index"):
         return prefix
+    if tf.io.gfile.isdir(path):
+        return _find_in(path)
     if not storage.exists(path):
         raise UnusableInputError(
             f"{path}: there is no such checkpoint; name a TensorFlow checkpoint's prefix, a file or a directory."
