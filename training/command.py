@@ -48,9 +48,12 @@ def run(options: TrainOptions) -> int:
 
     devices.select_backend(options.backend)
     _import_quietly()
+    from training import storage
     from training.loop import Stopped
     from training.session import Session
 
+    # An object store that cannot be reached is found out before the model is built.
+    storage.exists(options.output_dir)
     with _out_of_memory_explained(_LESS_MEMORY_TO_EVALUATE if options.eval_only else _LESS_MEMORY_TO_TRAIN):
         session = Session(options)
         session.check_batches()
