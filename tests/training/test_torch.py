@@ -127,7 +127,7 @@ import sys
 import numpy as np, torch
 source, target, today = sys.argv[1:]
 weights = {name: torch.tensor(value) for name, value in np.load(source).items()}
-weights["half"] = weights["a"].half()
+weights["halved"] = weights["a"].half()
 weights["rounded"] = weights["a"].bfloat16()
 weights["turned"] = weights["a"].T
 weights["part"] = weights["a"][1:]
@@ -148,7 +148,7 @@ def test_pytorchs_own_files_are_read(tmp_path, today):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     read = pytorch_files.read(target)
-    expected = {"a": array, "ids": np.arange(5), "half": array, "rounded": array, "turned": array.T, "part": array[1:]}
+    expected = {"a": array, "ids": np.arange(5), "halved": array, "rounded": array, "turned": array.T, "part": array[1:]}
     assert set(read) == set(expected)
     for name, value in expected.items():
         np.testing.assert_array_equal(read[name], value)
