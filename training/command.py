@@ -119,6 +119,7 @@ def _train(session: "Session") -> None:
       Stopped: a signal ended the run; its state is saved.
     """
     from training import tokenizer_files, training_input
+    from training.logs import say
 
     options, examples = session.options, session.examples
     blocks = training_input.find_blocks(examples.training)
@@ -135,14 +136,17 @@ def _train(session: "Session") -> None:
     trainer = _trainer(session, batches)
     if session.devices.is_first and options.vocab_file is not None:
         tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir)
-    if not trainer.resume():
+    resumed = trainer.resume()
+    if trainer.is_finished():
+        say(f"{options.output_dir}: this run was finished at step {trainer.step}; nothing is left to do")
+        return
+    if not resumed:
         _load_initial(session)
         trainer.steps.load()
     start = {"examples": blocks.total, "device": session.devices.kind, "options": settings.given_options(options)}
     trainer.log.event("start", trainer.step, start)
-    for key, value in settings.mlperf_settings(options, examples.features).items():
-        session.mlperf.event(key, value)
-    session.mlperf.end("init_stop")
+    if options.mlperf_log:
+        session.log_mlperf_settings()
     trainer.train()
 
 

@@ -1,24 +1,39 @@
 """Starting the training elsewhere: `maskmill train --launcher NAME` runs the command that does, or prints it.
 
-Each launcher has a file in deploy/training/ with the settings of its place, which the user edits. This module puts the
-training's flags into it.
+Each launcher has a file in training/data/launchers/ with the settings of its place. Who needs other settings edits a
+copy and names it with --launcher_file. This module puts the training's flags into it.
 """
 
 import dataclasses
+import hashlib
 import json
 import shlex
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from training.options import TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 
+FOLDER = Path(__file__).resolve().parent / "data" / "launchers"
 _FILES = {"local": "local.sh", "slurm": "slurm.sh", "vertex": "vertex.yaml", "gke": "gke.yaml"}
 _LAUNCHER_OPTIONS = ("launcher", "launcher_file", "dry_run")
 # A comment of this form in a launcher's file, `#launch NAME=VALUE`, sets an option of the command that submits it.
 _SETTING = "#launch "
+_VERTEX_SETTINGS = {"REGION": "us-central1", "DISPLAY_NAME": "maskmill-train"}
+# Where flags and the job's name belong in a launcher's file.
+_ARGUMENTS, _NAME = "$ARGUMENTS", "$NAME"
+
+# These launchers start the training on machines that have none of this machine's files.
+_REMOTE = ("vertex", "gke")
+_PATHS = ("output_dir", "input_file", "eval_file", "bert_config_file", "vocab_file", "init_checkpoint", "checkpoint")
+_BUCKET = "gs://"
+# Vertex AI mounts all buckets here.
+_VERTEX_BUCKETS = "/gcs/"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,66 +64,166 @@ def plan(options: TrainOptions) -> Launch:
     """The command of a launcher.
 
     Raises:
-      UnusableInputError: the launcher's file is missing, or has no place for the flags.
+      UnusableInputError: the launcher's file is missing or cannot be used, or options do not go with the launcher.
     """
+    _check(options)
     path = _file(options)
-    arguments = flags(options)
+    text, arguments = _read(path), flags(options)
     if options.launcher == "local":
         return Launch(("bash", str(path), *arguments))
     if options.launcher == "slurm":
         return Launch(("sbatch", str(path), *arguments))
     if options.launcher == "gke":
         several_hosts = [] if options.coordinator is not None else ["--coordinator=auto"]
-        return Launch(("kubectl", "apply", "--filename", "-"), _filled(path, [*arguments, *several_hosts]))
-    settings = _settings(path)
+        content = _filled(path, text, [*arguments, *several_hosts])
+        return Launch(("kubectl", "apply", "--filename", "-"), content)
+    content = _filled(path, text, arguments)
+    _check_one_machine(path, yaml.safe_load(content))
+    settings = _VERTEX_SETTINGS | _settings(path, text)
     command = (
         *("gcloud", "ai", "custom-jobs", "create"),
-        f"--region={settings.get('REGION', 'us-central1')}",
-        f"--display-name={settings.get('DISPLAY_NAME', 'maskmill-train')}",
+        f"--region={settings['REGION']}",
+        f"--display-name={settings['DISPLAY_NAME']}",
         "--config=/dev/stdin",
     )
-    return Launch(command, _filled(path, arguments))
+    return Launch(command, content)
 
 
-def _filled(path: Path, arguments: list[str]) -> str:
-    """A launcher's YAML file with the flags in the place of $ARGUMENTS; comments stay as they are."""
-    text = path.read_text(encoding="utf-8")
-    if "$ARGUMENTS" not in text:
-        raise UnusableInputError(f"{path}: this file has no $ARGUMENTS; write it where the training's flags belong.")
+def _check(options: TrainOptions) -> None:
+    """Checks that the options go with their launcher.
+
+    Raises:
+      UnusableInputError: they do not.
+    """
+    launcher = options.launcher
+    if launcher == "local":
+        return
+    if options.backend != "jax":
+        raise UnusableInputError(f"--launcher {launcher} starts trainings on JAX; leave --backend out.")
+    for name in ("process_id", "num_processes"):
+        if getattr(options, name) is not None:
+            raise UnusableInputError(f"--{name}: --launcher {launcher} numbers its processes itself; leave it out.")
+    if launcher == "vertex" and options.coordinator is not None:
+        raise UnusableInputError(
+            "--coordinator: --launcher vertex starts one machine; leave it out, or use slurm or gke for several."
+        )
+    if launcher in _REMOTE:
+        _check_paths(options)
+
+
+def _check_paths(options: TrainOptions) -> None:
+    """Checks that the machines of a service can read and write the paths in the options.
+
+    Raises:
+      UnusableInputError: a path is one of this machine. A launcher's file of the user's own may mount others.
+    """
+    buckets = [_BUCKET, *([_VERTEX_BUCKETS] if options.launcher == "vertex" else [])]
+    reachable = tuple(buckets) if options.launcher_file is None else (*buckets, "/")
+    for name in _PATHS:
+        value = getattr(options, name)
+        for path in value if isinstance(value, tuple) else [value]:
+            if path is not None and not path.startswith(reachable):
+                raise UnusableInputError(
+                    f"--{name} {path}: the machines of --launcher {options.launcher} do not have this path; name one "
+                    "in a bucket (gs://…)."
+                )
+
+
+def _check_one_machine(path: Path, job: Any) -> None:
+    """Checks that a Vertex AI job has one machine: JAX cannot find several there.
+
+    Raises:
+      UnusableInputError: it has none or several, or the file describes no job.
+    """
+    pools = job.get("workerPoolSpecs") if isinstance(job, dict) else None
+    if not isinstance(pools, list) or not all(isinstance(pool, dict) for pool in pools):
+        raise UnusableInputError(f"{path}: this file has no list workerPoolSpecs; begin with the file of --dry_run.")
+    if [pool.get("replicaCount", 1) for pool in pools] != [1]:
+        raise UnusableInputError(
+            f"{path}: --launcher vertex takes one machine, a single pool with the replicaCount 1; use slurm or gke for "
+            "several."
+        )
+
+
+def _read(path: Path) -> str:
+    """The content of a launcher's file.
+
+    Raises:
+      UnusableInputError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UnusableInputError(f"{path}: this launcher's file cannot be read ({reason}).") from None
+
+
+def _filled(path: Path, text: str, arguments: list[str]) -> str:
+    """A launcher's YAML file with the flags and the job's name in their places; comments stay as they are.
+
+    The name ends with a digest of the file and the flags, so that other flags are another job.
+
+    Raises:
+      UnusableInputError: there is no place for the flags, or the file is not YAML.
+    """
     # A list in JSON is one in YAML too.
-    listed = json.dumps(arguments)
+    listed = json.dumps(arguments, ensure_ascii=False)
+    name = f"maskmill-train-{hashlib.sha256((text + listed).encode()).hexdigest()[:8]}"
     lines = text.splitlines(keepends=True)
-    return "".join(x if x.lstrip().startswith("#") else x.replace("$ARGUMENTS", listed) for x in lines)
+    places = [not line.lstrip().startswith("#") for line in lines]
+    if not any(_ARGUMENTS in line for line, place in zip(lines, places, strict=True) if place):
+        raise UnusableInputError(f"{path}: this file has no $ARGUMENTS; write it where the training's flags belong.")
+    filled = "".join(
+        line.replace(_NAME, name).replace(_ARGUMENTS, listed) if place else line
+        for line, place in zip(lines, places, strict=True)
+    )
+    try:
+        yaml.safe_load(filled)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f" in line {mark.line + 1}"
+        raise UnusableInputError(f"{path}: this launcher's file is no YAML{where}; correct it.") from None
+    return filled
 
 
-def _settings(path: Path) -> dict[str, str]:
-    """The values of a launcher's file's lines `#launch NAME=VALUE`, by name."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    pairs = (x.removeprefix(_SETTING).strip().partition("=") for x in lines if x.startswith(_SETTING))
-    return {name: value for name, _, value in pairs}
+def _settings(path: Path, text: str) -> dict[str, str]:
+    """The values of a launcher's file's lines `#launch NAME=VALUE`, by name.
+
+    Raises:
+      UnusableInputError: a name is unknown.
+    """
+    pairs = (x.removeprefix(_SETTING).strip().partition("=") for x in text.splitlines() if x.startswith(_SETTING))
+    settings = {name.strip(): value.strip() for name, _, value in pairs}
+    for name in settings:
+        if name not in _VERTEX_SETTINGS:
+            known = " and ".join(_VERTEX_SETTINGS)
+            raise UnusableInputError(f"{path}: #launch knows {known}, not {name!r}; correct the line.")
+    return settings
 
 
 def _file(options: TrainOptions) -> Path:
-    name = _FILES[str(options.launcher)]
-    if options.launcher_file is not None:
-        path = Path(options.launcher_file)
-        if not path.is_file():
-            raise UnusableInputError(f"--launcher_file {path}: this file does not exist; check the path.")
-        return path
-    for root in (Path.cwd(), Path(__file__).resolve().parent.parent):
-        if (path := root / "deploy" / "training" / name).is_file():
-            return path
-    raise UnusableInputError(
-        f"deploy/training/{name}: there is no such file below the current directory; give the launcher's file with "
-        "--launcher_file."
-    )
+    """The launcher's file: the user's or the one that comes with maskmill.
+
+    Raises:
+      UnusableInputError: the user's does not exist.
+    """
+    if options.launcher_file is None:
+        return FOLDER / _FILES[str(options.launcher)]
+    if not options.launcher_file:
+        raise UnusableInputError("--launcher_file is empty; give a value, or leave the option out.")
+    path = Path(options.launcher_file)
+    if not path.is_file():
+        reason = "this is no file" if path.exists() else "this file does not exist"
+        raise UnusableInputError(f"--launcher_file {path}: {reason}; check the path.")
+    return path
 
 
 def launch(options: TrainOptions) -> int:
     """Prints a launcher's command (with `dry_run`) or runs it. Returns the exit code, 0.
 
     Raises:
-      UnusableInputError: the launcher's file or the program that submits it is missing.
+      UnusableInputError: the launcher's file or the program that submits it is missing or cannot be used, or options
+        do not go with the launcher.
       RunFailedError: the program failed.
     """
     planned = plan(options)
@@ -117,7 +232,12 @@ def launch(options: TrainOptions) -> int:
         return 0
     program = planned.command[0]
     if shutil.which(program) is None:
-        raise UnusableInputError(f"--launcher {options.launcher} needs {program}, which is not installed here.")
+        raise UnusableInputError(
+            f"--launcher {options.launcher} needs {program}, which is not installed here; install it, or see the "
+            "command with --dry_run."
+        )
+    if options.launcher == "local" and options.launcher_file is None and shutil.which("maskmill") is None:
+        raise UnusableInputError("--launcher local finds no maskmill on the path; activate its environment first.")
     with tempfile.TemporaryFile("w+", encoding="utf-8") as content:
         content.write(planned.content or "")
         content.seek(0)

@@ -10,10 +10,12 @@ from typing import Any
 import tensorflow as tf
 
 from training import storage
+from transforms.errors import UnusableInputError
 from transforms.storage import files
 
 # An object store writes a file anew to append to it, so a remote log is flushed seldom.
 _REMOTE_FLUSH_SECONDS = 60.0
+_MLPERF_MARK = ":::MLLOG "
 
 
 class RunLog:
@@ -37,17 +39,19 @@ class RunLog:
         self._clock = clock
         self._lines: list[str] = []
         self._flushed = clock()
-        self._board = _Board(files.join(directory, f"tensorboard/{name}"), clock) if writes and tensorboard else None
+        # It is made at the first event, because a run that is finished already adds no file.
+        self._board_directory = files.join(directory, f"tensorboard/{name}") if tensorboard else None
+        self._board: _Board | None = None
 
     def resume(self, step: int) -> None:
-        """Deletes the lines of later steps, which a run does again after its last checkpoint."""
+        """Deletes the lines of later steps, which a run does again after its last checkpoint.
+
+        Raises:
+          UnusableInputError: a line is damaged.
+        """
         if not self._writes or not storage.exists(self.path):
             return
-        kept = []
-        for line in storage.read_bytes(self.path).decode().splitlines(keepends=True):
-            # A line without a newline at its end was cut off when the process was killed.
-            if line.endswith("\n") and json.loads(line)["step"] <= step:
-                kept.append(line)
+        kept = [line for line, fields in _whole_lines(self.path) if fields["step"] <= step]
         storage.write_bytes(self.path, "".join(kept).encode())
 
     def event(self, event: str, step: int, values: Mapping[str, Any]) -> None:
@@ -56,7 +60,8 @@ class RunLog:
             return
         line = {"event": event, "step": step, "time": round(self._clock(), 3), **values}
         self._lines.append(json.dumps(line) + "\n")
-        if self._board is not None:
+        if self._board_directory is not None:
+            self._board = self._board or _Board(self._board_directory, self._clock)
             numbers = {n: v for n, v in values.items() if isinstance(v, int | float) and not isinstance(v, bool)}
             self._board.add(step, {f"{event}/{name}": value for name, value in numbers.items()})
         if files.is_local(self.path) or self._clock() - self._flushed > _REMOTE_FLUSH_SECONDS:
@@ -106,12 +111,60 @@ def say(text: str) -> None:
 
 
 class MlperfLog:
-    """MLPerf's log lines, `:::MLLOG {…}` (mlcommons/logging), on standard output and in a file, if `enabled`."""
+    """MLPerf's log lines, `:::MLLOG {…}` (mlcommons/logging), on standard output and in a file, if `enabled`.
+
+    The file is the log of one run, also of one that was stopped and resumed: MLPerf's rules allow most lines only once.
+    So lines are held back until `begin` knows whether the run wrote them when it was first started.
+    """
 
     def __init__(self, path: str, *, enabled: bool, clock: Callable[[], float] = time.time) -> None:
         self._path = path
         self._enabled = enabled
         self._clock = clock
+        self._held_back: list[str] = []
+        self._has_begun = False
+        self._in_block = False
+
+    def begin(self, progress: Mapping[str, int], *, resumed: bool) -> None:
+        """Starts the log of a run, or continues that of a run that is `resumed`.
+
+        What a resumed run logged after its checkpoint is deleted, because the run does it again. `progress` is that of
+        the checkpoint (metadata of every line from `run_start` on, with `samples_count`).
+
+        Raises:
+          UnusableInputError: a line is damaged.
+        """
+        if not self._enabled:
+            return
+        self._has_begun = True
+        held_back, self._held_back = self._held_back, []
+        earlier = self._lines_up_to(progress["samples_count"]) if resumed else []
+        keys = [fields["key"] for _, fields in earlier]
+        continues = "run_start" in keys
+        kept = [line for line, _ in earlier] if continues else held_back
+        storage.write_bytes(self._path, "".join(kept).encode())
+        if continues:
+            self._in_block = keys.count("block_start") > keys.count("block_stop")
+            return
+        _print("".join(held_back))
+        self.start("run_start", **progress)
+
+    def block_start(self, progress: Mapping[str, int], *, samples: int) -> None:
+        """The start of the training of `samples` examples up to an evaluation, unless such a block goes on already.
+
+        An epoch is an example, as in all of BERT's log.
+        """
+        if not self._in_block:
+            self._in_block = True
+            self.start("block_start", first_epoch_num=progress["samples_count"], epoch_count=samples, **progress)
+            self.start("epoch_start", **progress)
+
+    def block_stop(self, progress: Mapping[str, int]) -> None:
+        """The end of the block, if there is one."""
+        if self._in_block:
+            self._in_block = False
+            self.end("epoch_stop", **progress)
+            self.end("block_stop", first_epoch_num=progress["samples_count"], **progress)
 
     def start(self, key: str, value: Any = None, **metadata: Any) -> None:
         """The start of an interval."""
@@ -129,7 +182,7 @@ class MlperfLog:
         if not self._enabled:
             return
         caller = sys._getframe(2)
-        line = {
+        fields = {
             "namespace": "",
             "time_ms": int(self._clock() * 1000),
             "event_type": kind,
@@ -137,10 +190,49 @@ class MlperfLog:
             "value": value,
             "metadata": {"file": os.path.basename(caller.f_code.co_filename), "lineno": caller.f_lineno, **metadata},
         }
-        text = f":::MLLOG {json.dumps(line)}\n"
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        if files.is_local(self._path):
-            files.make_directory(files.parent(self._path))
+        line = f"{_MLPERF_MARK}{json.dumps(fields)}\n"
+        if not self._has_begun:
+            self._held_back.append(line)
+            return
+        _print(line)
         with tf.io.gfile.GFile(self._path, "a") as file:
-            file.write(text)
+            file.write(line)
+
+    def _lines_up_to(self, samples: int) -> list[tuple[str, dict[str, Any]]]:
+        """The lines of the file up to a number of examples, without the end of the run, with their fields."""
+        if not storage.exists(self._path):
+            return []
+        lines = _whole_lines(self._path, names=("key", "metadata"))
+        # Lines from before the run's start have no number of examples.
+        earlier = [(x, f) for x, f in lines if f["metadata"].get("samples_count", 0) <= samples]
+        return [(line, fields) for line, fields in earlier if fields["key"] != "run_stop"]
+
+
+def _whole_lines(path: str, names: tuple[str, ...] = ("step",)) -> list[tuple[str, dict[str, Any]]]:
+    """The lines of a log with their fields, of which each has those of these names.
+
+    A line without a newline at its end was cut off when the process was killed; it is left out.
+
+    Raises:
+      UnusableInputError: a line is damaged.
+    """
+    lines = []
+    for number, line in enumerate(storage.read_bytes(path).splitlines(keepends=True), 1):
+        if not line.endswith(b"\n"):
+            continue
+        try:
+            text = line.decode()
+            fields = json.loads(text.removeprefix(_MLPERF_MARK))
+            damaged = not all(name in fields for name in names)
+        except (ValueError, TypeError):
+            damaged = True
+        if damaged:
+            raise UnusableInputError(f"{path}: line {number} of this log is damaged; move the file away to go on.")
+        lines.append((text, fields))
+    return lines
+
+
+def _print(text: str) -> None:
+    """Prints lines of MLPerf's log on standard output."""
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -18,7 +18,7 @@ from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
 from training.steps import Steps
 from training.training_input import TrainingInput
-from transforms.errors import RunFailedError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files
 
 # Written when an evaluation reaches the target, by the training or by a process beside it. It ends the training.
@@ -99,6 +99,12 @@ class Trainer:
         """The model's weights."""
         return self.steps.task.built.weights
 
+    def is_finished(self) -> bool:
+        """Whether an earlier command finished the run that was resumed, so that there is nothing left to do."""
+        if self._saved_step < 0 or not storage.exists(files.join(self.run.directory, FINISHED_FILE)):
+            return False
+        return self.step >= self.run.num_train_steps or self._target_file_says_reached()
+
     def resume(self) -> bool:
         """Loads the newest checkpoint in the run's directory. Returns whether there was one.
 
@@ -140,9 +146,9 @@ class Trainer:
         self.steps.store()
         if self.steps.devices.is_first:
             checkpoint = self._checkpoint()
-            self.mlperf.start("checkpoint_start", step_num=self.step)
+            self.mlperf.start("checkpoint_start", **self._progress())
             path = checkpoints.write(self.run.directory, checkpoint, keep=self.run.keep)
-            self.mlperf.end("checkpoint_stop", step_num=self.step)
+            self.mlperf.end("checkpoint_stop", **self._progress())
             self.log.event("checkpoint", self.step, {"path": path})
         self._saved_step = self.step
 
@@ -151,6 +157,7 @@ class Trainer:
 
         Raises:
           Stopped: a signal ended the run; its state is saved.
+          UnusableInputError: the file that tells whether the target is reached, or MLPerf's log, is damaged.
           RunFailedError: the loss is not finite; the last good checkpoint is kept.
         """
         run = self.run
@@ -158,13 +165,14 @@ class Trainer:
         reached = self._target_file_says_reached()
         if self.steps.devices.is_first:
             storage.delete(files.join(run.directory, FINISHED_FILE))
-        self.mlperf.start("run_start")
+        self.mlperf.begin(self._progress(), resumed=self._saved_step >= 0)
         if self.step == 0 and not reached:
             metrics, reached = self._evaluate()
         batches = self.input(self.step)
         with _signals() as received:
             self._restart_clock()
             while self.step < run.num_train_steps and not reached:
+                self.mlperf.block_start(self._progress(), samples=self._samples_to_evaluation())
                 self._train_step(next(batches))
                 evaluates, saves = self._evaluation_is_due(), self.step % run.save_steps == 0
                 # The checkpoint comes last: a run that is killed before it repeats this step's evaluation.
@@ -194,6 +202,16 @@ class Trainer:
     def _evaluation_is_due(self) -> bool:
         last = self.step == self.run.num_train_steps
         return last or evaluate.is_due(self.step, self.input.batch, self.run.eval_interval)
+
+    def _progress(self) -> dict[str, int]:
+        """How far the run is, under the names of MLPerf's rules. BERT's epochs are examples."""
+        samples = self.step * self.input.batch
+        return {"samples_count": samples, "epoch_num": samples, "step_num": self.step}
+
+    def _samples_to_evaluation(self) -> int:
+        """The examples from here to the next evaluation or the end of the run."""
+        samples, interval = self.step * self.input.batch, self.run.eval_interval
+        return min(interval - samples % interval, self.run.num_train_steps * self.input.batch - samples)
 
     def _stop(self, signal_number: int) -> NoReturn:
         """Saves the state and ends the run."""
@@ -234,6 +252,8 @@ class Trainer:
         """Ends the run because a loss is not finite."""
         self.log.event("failed", step, {"reason": f"{name} is {value}"})
         self.log.flush()
+        self.mlperf.block_stop(self._progress())
+        self.mlperf.end("run_stop", status="aborted", **self._progress())
         paths = checkpoints.list_checkpoints(self.run.directory)
         state = f"the last good checkpoint is {paths[-1]}" if paths else "there is no checkpoint yet"
         raise RunFailedError(
@@ -267,15 +287,16 @@ class Trainer:
         if self.evaluation is None:
             return {}, False
         samples = self.step * self.input.batch
-        self.mlperf.start("eval_start", epoch_num=samples)
+        self.mlperf.block_stop(self._progress())
+        self.mlperf.start("eval_start", **self._progress())
         metrics = evaluate.evaluate(self.steps, self.evaluation)
-        self.mlperf.end("eval_stop", epoch_num=samples)
+        self.mlperf.end("eval_stop", **self._progress())
         expected = self.run.expected_initial if self.step == 0 else None
         expectation = {} if expected is None else {"expected_masked_lm_accuracy": expected}
         self.log.event("eval", self.step, {"samples": samples, **metrics, **expectation})
         value = metrics.get(self.run.target_metric)
         if value is not None:
-            self.mlperf.event("eval_accuracy", value, epoch_num=samples)
+            self.mlperf.event("eval_accuracy", value, **self._progress())
         if self.steps.devices.is_first:
             say(f"evaluation at step {self.step}: {evaluate.describe(metrics, expected)}")
         reached = self.run.target is not None and value is not None and value >= self.run.target
@@ -297,14 +318,21 @@ class Trainer:
         path = files.join(self.run.directory, TARGET_FILE)
         if self.run.target is None or not storage.exists(path):
             return False
-        # The file may be that of an earlier command with a lower target.
-        return bool(json.loads(storage.read_bytes(path))[self.run.target_metric] >= self.run.target)
+        try:
+            reached = json.loads(storage.read_bytes(path))[self.run.target_metric]
+            # The file may be that of an earlier command with a lower target.
+            return bool(reached >= self.run.target)
+        except (ValueError, KeyError, TypeError):
+            raise UnusableInputError(
+                f"{path}: this file is damaged; delete it, and the training goes on to its own evaluations."
+            ) from None
 
     def _finish(self, reached: bool, metrics: Mapping[str, float]) -> None:
         """Logs the end of the run, and writes the file that tells a watching process."""
         run, samples = self.run, self.step * self.input.batch
         status = "success" if reached or run.target is None else "aborted"
-        self.mlperf.end("run_stop", samples_count=samples, status=status)
+        self.mlperf.block_stop(self._progress())
+        self.mlperf.end("run_stop", status=status, **self._progress())
         self.log.event("end", self.step, {"samples": samples, "target_reached": reached, **metrics})
         self.log.flush()
         if not self.steps.devices.is_first:

@@ -125,6 +125,14 @@ class TrainOptions:
     log_steps: int = option(10, help="steps between lines of the log")
     tensorboard: bool = option(True, help="write TensorBoard's event files below output_dir")
     mlperf_log: bool = option(False, help="print MLPerf's :::MLLOG lines, and write them to output_dir/mlperf.log")
+    submission_org: str = option("unspecified", help="MLPerf's log: who submits the result")
+    submission_platform: str | None = option(None, help="MLPerf's log: name of the system (default: its devices)")
+    submission_division: Literal["closed", "open"] | None = option(
+        None, help="MLPerf's log: division (default: closed with LAMB, which its rules ask for; else open)"
+    )
+    submission_status: Literal["cloud", "onprem", "preview", "research"] = option(
+        "research", help="MLPerf's log: availability of the system"
+    )
 
     backend: Literal["jax", "tensorflow"] = option("jax", help="library that computes")
     num_devices: int | None = option(None, help="devices of this host (default: all; on a CPU 1, and more are virtual)")
@@ -152,7 +160,9 @@ class TrainOptions:
     launcher: Literal["local", "vertex", "gke", "slurm"] | None = option(
         None, help="where to start the training, instead of in this process"
     )
-    launcher_file: str | None = option(None, help="the launcher's file (default: deploy/training/LAUNCHER.*)")
+    launcher_file: str | None = option(
+        None, help="the launcher's file, a copy of the one that --dry_run names or shows"
+    )
     dry_run: bool = option(False, help="with --launcher: print the command instead of running it")
 
     def __post_init__(self) -> None:
@@ -166,6 +176,7 @@ class TrainOptions:
         if self.target_masked_lm_accuracy is not None:
             self._check_target()
         self._check_hosts()
+        self._check_mlperf()
 
     def _check_ranges(self) -> None:
         """Holds each number against the range that it may have."""
@@ -256,6 +267,23 @@ class TrainOptions:
             raise UnusableInputError(
                 f"--process_id is {self.process_id}: of {self.num_processes} processes the last is "
                 f"{self.num_processes - 1}."
+            )
+
+    def _check_mlperf(self) -> None:
+        """Checks that MLPerf's log can pass MLPerf's checker.
+
+        Raises:
+          UnusableInputError: it cannot.
+        """
+        if not self.mlperf_log:
+            return
+        if self.task != "pretrain" or self.eval_only:
+            raise UnusableInputError("--mlperf_log goes with pre-training: leave it out here.")
+        if not self.eval_file:
+            raise UnusableInputError("--mlperf_log needs --eval_file: MLPerf's log must have the accuracy.")
+        if self.submission_division == "closed" and self.optimizer != "lamb":
+            raise UnusableInputError(
+                "--submission_division closed needs --optimizer lamb, as MLPerf's rules ask; use it, or give open."
             )
 
 

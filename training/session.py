@@ -21,6 +21,7 @@ from training import (
     steps,
     storage,
     tasks,
+    training_input,
 )
 from training.config import ModelConfig, from_json
 from training.inputs import Arrays, Examples
@@ -54,7 +55,7 @@ class Session:
             )
         )
         self.config = _model_config(options)
-        enabled = options.mlperf_log and self.devices.is_first and not options.eval_only
+        enabled = options.mlperf_log and self.devices.is_first
         self.mlperf = MlperfLog(files.join(options.output_dir, "mlperf.log"), enabled=enabled)
         self.mlperf.start("init_start")
 
@@ -110,6 +111,23 @@ class Session:
             host=self.devices.process_index,
             hosts=self.devices.process_count,
         )
+
+    def log_mlperf_settings(self) -> None:
+        """Ends the preparation of a run in MLPerf's log: its settings, and that no example is in memory any more.
+
+        Raises:
+          UnusableInputError: an evaluation file is damaged.
+        """
+        options, examples = self.options, self.examples
+        eval_samples = training_input.find_blocks(examples.evaluation).total
+        if options.max_eval_steps is not None:
+            eval_samples = min(eval_samples, options.max_eval_steps * options.eval_batch_size)
+        platform = f"{self.devices.count}x {self.devices.kind}"
+        named = settings.mlperf_settings(options, examples.features, eval_samples=eval_samples, platform=platform)
+        for key, value in named.items():
+            self.mlperf.event(key, value)
+        self.mlperf.event("cache_clear", storage.drop_cached([*examples.training, *examples.evaluation]))
+        self.mlperf.end("init_stop")
 
     def _strategy_scope(self) -> contextlib.AbstractContextManager[Any]:
         """The scope in which TensorFlow's variables must be made; on JAX there is none."""

@@ -42,30 +42,43 @@ def resume_settings(
     return settings
 
 
-def mlperf_settings(options: TrainOptions, features: "Mapping[str, Feature]") -> dict[str, Any]:
-    """The settings of a run under the names of MLPerf's log, in the order in which they are logged."""
+def mlperf_settings(
+    options: TrainOptions, features: "Mapping[str, Feature]", *, eval_samples: int, platform: str
+) -> dict[str, Any]:
+    """The settings of a run under the names of MLPerf's log, in the order in which they are logged.
+
+    `eval_samples` is the number of examples of an evaluation, `platform` what computes if the options do not name it.
+    """
+    division = options.submission_division or ("closed" if options.optimizer == "lamb" else "open")
     settings: dict[str, Any] = {
         "submission_benchmark": "bert",
+        "submission_org": options.submission_org,
+        "submission_division": division,
+        "submission_status": options.submission_status,
+        "submission_platform": options.submission_platform or platform,
         "global_batch_size": options.train_batch_size,
         "max_sequence_length": features["input_ids"].length,
         "opt_name": options.optimizer,
         "opt_base_learning_rate": options.learning_rate,
+        # The rules want the warm-up under both names.
         "opt_learning_rate_warmup_steps": options.num_warmup_steps,
+        "num_warmup_steps": options.num_warmup_steps,
         "start_warmup_step": options.start_warmup_step,
         "opt_learning_rate_training_steps": options.num_train_steps,
         "gradient_accumulation_steps": options.steps_per_update,
         "train_samples": options.num_train_steps * options.train_batch_size,
+        "eval_samples": eval_samples,
         "seed": options.seed,
     }
     if "masked_lm_positions" in features:
         settings["max_predictions_per_seq"] = features["masked_lm_positions"].length
     if options.optimizer == "lamb":
         settings |= {
-            "opt_weight_decay": options.lamb_weight_decay_rate,
+            "opt_lamb_weight_decay_rate": options.lamb_weight_decay_rate,
             "opt_lamb_beta_1": options.lamb_beta_1,
             "opt_lamb_beta_2": options.lamb_beta_2,
             "opt_lamb_learning_rate_decay_poly_power": options.poly_power,
-            "opt_epsilon": 10.0**options.log_epsilon,
+            "opt_lamb_epsilon": 10.0**options.log_epsilon,
         }
     return settings
 

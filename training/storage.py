@@ -7,7 +7,7 @@ examples are read through TensorFlow anyway, and it can append to a log.
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import tensorflow as tf
 
@@ -65,6 +65,19 @@ def local_copy(path: str) -> Iterator[str]:
         except tf.errors.OpError as error:
             raise UnusableInputError(f"{path}: this file cannot be read ({error.message}).") from None
         yield copy
+
+
+def drop_cached(paths: Iterable[str]) -> bool:
+    """Makes the operating system forget what it holds of files in memory. Returns whether this system can do that.
+
+    Of remote files it holds nothing.
+    """
+    if not hasattr(os, "posix_fadvise"):
+        return False
+    for path in filter(files.is_local, paths):
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return True
 
 
 def exists(path: str) -> bool:

@@ -148,7 +148,14 @@ def test_pytorchs_own_files_are_read(tmp_path, today):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     read = pytorch_files.read(target)
-    expected = {"a": array, "ids": np.arange(5), "halved": array, "rounded": array, "turned": array.T, "part": array[1:]}
+    expected = {
+        "a": array,
+        "ids": np.arange(5),
+        "halved": array,
+        "rounded": array,
+        "turned": array.T,
+        "part": array[1:],
+    }
     assert set(read) == set(expected)
     for name, value in expected.items():
         np.testing.assert_array_equal(read[name], value)

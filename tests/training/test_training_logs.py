@@ -7,6 +7,7 @@ import tensorflow as tf
 from training_helpers import BACKEND
 
 from training.logs import MlperfLog, RunLog
+from transforms.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 
@@ -81,27 +82,94 @@ def test_a_remote_log_is_written_once_a_minute(tmp_path):
     assert [line["step"] for line in lines(f"{directory}/log.jsonl")] == [1, 2, 3]
 
 
+def events(text):
+    return [json.loads(line.removeprefix(":::MLLOG ")) for line in text.splitlines()]
+
+
+def progress(samples):
+    return {"samples_count": samples, "epoch_num": samples, "step_num": samples // 32}
+
+
 def test_mlperfs_lines_go_to_the_terminal_and_to_a_file(tmp_path, capsys):
-    log = MlperfLog(str(tmp_path / "run" / "mlperf.log"), enabled=True, clock=Clock())
-    log.start("eval_start", epoch_num=96)
-    log.event("eval_accuracy", 0.5, epoch_num=96)
-    log.end("eval_stop", epoch_num=96)
+    path, clock = tmp_path / "run" / "mlperf.log", Clock()
+    log = MlperfLog(str(path), enabled=True, clock=clock)
+    log.start("init_start")
+    # Until it is known whether a run is resumed, nothing is written.
+    assert not path.exists()
+    assert capsys.readouterr().out == ""
+    clock.now += 1
+    log.begin(progress(0), resumed=False)
+    log.start("eval_start", **progress(0))
+    log.event("eval_accuracy", 0.5, **progress(0))
     printed = capsys.readouterr().out
-    assert (tmp_path / "run" / "mlperf.log").read_text() == printed
-    events = [json.loads(line.removeprefix(":::MLLOG ")) for line in printed.splitlines()]
-    assert [(e["event_type"], e["key"], e["value"]) for e in events] == [
-        ("INTERVAL_START", "eval_start", None),
-        ("POINT_IN_TIME", "eval_accuracy", 0.5),
-        ("INTERVAL_END", "eval_stop", None),
+    assert path.read_text() == printed
+    assert [(e["event_type"], e["key"], e["value"], e["time_ms"]) for e in events(printed)] == [
+        ("INTERVAL_START", "init_start", None, 1_000_000),
+        ("INTERVAL_START", "run_start", None, 1_001_000),
+        ("INTERVAL_START", "eval_start", None, 1_001_000),
+        ("POINT_IN_TIME", "eval_accuracy", 0.5, 1_001_000),
     ]
-    assert {e["time_ms"] for e in events} == {1_000_000}
     # The metadata says where the line was logged.
-    assert {e["metadata"]["file"] for e in events} == {"test_training_logs.py"}
-    assert events[1]["metadata"]["epoch_num"] == 96
-    assert events[0]["metadata"]["lineno"] + 1 == events[1]["metadata"]["lineno"]
+    *_, start, accuracy = (e["metadata"] for e in events(printed))
+    assert start["file"] == accuracy["file"] == "test_training_logs.py"
+    assert start["lineno"] + 1 == accuracy["lineno"]
+    assert accuracy["epoch_num"] == 0
+
+
+def test_mlperfs_log_of_a_resumed_run_goes_on_after_the_checkpoint(tmp_path):
+    path = tmp_path / "mlperf.log"
+    log = MlperfLog(str(path), enabled=True, clock=Clock())
+    log.start("init_start")
+    log.begin(progress(0), resumed=False)
+    log.block_start(progress(0), samples=64)
+    log.block_start(progress(32), samples=32)
+    log.block_stop(progress(64))
+    log.block_stop(progress(64))
+    log.end("run_stop", status="aborted", **progress(64))
+    path.write_text(path.read_text() + ':::MLLOG {"names')
+
+    # The block was not over at the checkpoint.
+    log = MlperfLog(str(path), enabled=True, clock=Clock())
+    log.start("init_start")
+    log.begin(progress(32), resumed=True)
+    log.block_start(progress(32), samples=32)
+    log.block_stop(progress(64))
+    block = ["block_start", "epoch_start", "epoch_stop", "block_stop"]
+    assert [e["key"] for e in events(path.read_text())] == ["init_start", "run_start", *block]
+
+    # At this checkpoint it was.
+    log = MlperfLog(str(path), enabled=True, clock=Clock())
+    log.begin(progress(64), resumed=True)
+    log.block_start(progress(64), samples=32)
+    assert [e["key"] for e in events(path.read_text())] == ["init_start", "run_start", *block, *block[:2]]
+
+
+def test_a_resumed_run_that_had_no_log_gets_one_from_there_on(tmp_path):
+    path = tmp_path / "mlperf.log"
+    log = MlperfLog(str(path), enabled=True, clock=Clock())
+    log.start("init_start")
+    log.begin(progress(64), resumed=True)
+    assert [e["key"] for e in events(path.read_text())] == ["init_start", "run_start"]
+    assert events(path.read_text())[1]["metadata"]["samples_count"] == 64
+
+
+@pytest.mark.parametrize("line", ["noise", '{"event": "train"}', "5", "\x80"])
+def test_a_damaged_line_is_named(tmp_path, line):
+    path = tmp_path / "log.jsonl"
+    RunLog(str(tmp_path), "log", tensorboard=False).event("train", 1, {})
+    path.write_bytes(path.read_bytes() + line.encode("latin-1") + b"\n")
+    with pytest.raises(UnusableInputError, match=r"log.jsonl: line 2 of this log is damaged"):
+        RunLog(str(tmp_path), "log").resume(1)
+
+
+def test_a_log_without_an_event_is_no_file(tmp_path):
+    RunLog(str(tmp_path), "log").flush()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_log_that_is_not_enabled_says_nothing(tmp_path, capsys):
-    MlperfLog(str(tmp_path / "mlperf.log"), enabled=False).event("seed", 1)
+    log = MlperfLog(str(tmp_path / "mlperf.log"), enabled=False)
+    log.event("seed", 1)
+    log.begin(progress(0), resumed=False)
     assert capsys.readouterr().out == ""
     assert list(tmp_path.iterdir()) == []

@@ -121,11 +121,13 @@ def test_killed_and_told_to_end_the_run_goes_on_bit_equal(settings, undisturbed)
     assert not [n for n in names if n.endswith(files.TEMPORARY_SUFFIX)]
 
 
-def test_a_finished_run_does_nothing_more(settings):
+def test_a_finished_run_does_nothing_more(settings, capfd):
     train(settings)
-    before = {p.name: p.read_bytes() for p in Path(settings["output_dir"]).glob("step-*")}
+    directory = Path(settings["output_dir"])
+    before = {p: p.read_bytes() for p in directory.rglob("*") if p.is_file()}
     assert train(settings) == 0
-    assert {p.name: p.read_bytes() for p in Path(settings["output_dir"]).glob("step-*")} == before
+    assert {p: p.read_bytes() for p in directory.rglob("*") if p.is_file()} == before
+    assert "this run was finished at step 8; nothing is left to do" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("change", [{"learning_rate": 0.02}, {"train_batch_size": 16}, {"seed": 3}])
@@ -188,6 +190,15 @@ def test_a_target_file_ends_the_training(settings):
     assert train(settings, target_masked_lm_accuracy=0.99) == 0
     assert [x["target_reached"] for x in lines(directory, "end")] == [True, False]
     assert lines(directory, "end")[1]["step"] == 8
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"step": 3}', '{"step": 0, "masked_lm_accuracy": "high"}'])
+def test_a_damaged_target_file_is_one_sentence(settings, content):
+    directory = Path(settings["output_dir"])
+    directory.mkdir()
+    (directory / loop.TARGET_FILE).write_text(content)
+    with pytest.raises(UnusableInputError, match=r"target_reached.json: this file is damaged; delete it"):
+        train(settings, target_masked_lm_accuracy=0.9)
 
 
 def test_any_past_checkpoint_is_evaluated(settings, small_examples):

@@ -112,14 +112,25 @@ def test_mlperfs_names_of_the_settings():
             log_epsilon=-6,
         ),
         features,
+        eval_samples=10_000,
+        platform="8x TPU v5",
     )
     assert named["global_batch_size"] == 8192
     assert named["train_samples"] == 600 * 8192
     assert named["max_sequence_length"] == 512
     assert named["max_predictions_per_seq"] == 76
     assert named["opt_lamb_beta_2"] == 0.88
-    assert named["opt_epsilon"] == pytest.approx(1e-6)
-    adamw = settings.mlperf_settings(options(), {"input_ids": SimpleNamespace(length=128)})
+    assert named["opt_lamb_epsilon"] == pytest.approx(1e-6)
+    assert named["eval_samples"] == 10_000
+    assert named["opt_learning_rate_warmup_steps"] == named["num_warmup_steps"]
+    assert (named["submission_division"], named["submission_platform"]) == ("closed", "8x TPU v5")
+    adamw = settings.mlperf_settings(
+        options(submission_platform="mine"),
+        {"input_ids": SimpleNamespace(length=128)},
+        eval_samples=1,
+        platform="1x cpu",
+    )
+    assert (adamw["submission_division"], adamw["submission_platform"]) == ("open", "mine")
     assert adamw["opt_name"] == "adamw"
     assert not [name for name in adamw if "lamb" in name or name == "max_predictions_per_seq"]
 

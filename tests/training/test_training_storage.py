@@ -91,3 +91,10 @@ def test_a_store_that_refuses_a_file_is_one_sentence(monkeypatch):
     monkeypatch.setattr(tf.io.gfile, "GFile", refuse)
     with pytest.raises(RunFailedError, match=r"ram://bucket/file: this file cannot be written \(no access\)"):
         storage.write_bytes("ram://bucket/file", b"x")
+
+
+def test_local_files_are_dropped_from_memory_and_remote_ones_are_not_looked_at(tmp_path):
+    path = tmp_path / "examples"
+    path.write_bytes(b"x" * 100_000)
+    assert storage.drop_cached([str(path), "gs://no-such-bucket/examples"])
+    assert path.read_bytes() == b"x" * 100_000

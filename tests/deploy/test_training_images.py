@@ -1,0 +1,93 @@
+"""The steps of the training's images, run in an empty folder: what they copy suffices to install maskmill."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import skips
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "deploy" / "training"
+DOCKERFILES = ["Dockerfile.gpu", "Dockerfile.tpu"]
+
+
+def instructions(name: str) -> Iterator[tuple[str, str]]:
+    """The instructions of a Dockerfile, each with its arguments on one line."""
+    text = re.sub(r"^#.*\n", "", (FOLDER / name).read_text(), flags=re.MULTILINE)
+    for line in text.replace("\\\n", " ").splitlines():
+        if line.strip():
+            instruction, _, arguments = line.partition(" ")
+            yield instruction, arguments.strip()
+
+
+def copies(name: str) -> list[tuple[list[str], str]]:
+    """(sources, target) of each COPY."""
+    found = [shlex.split(arguments) for instruction, arguments in instructions(name) if instruction == "COPY"]
+    return [(sources, target) for *sources, target in found]
+
+
+def tracked(name: str) -> list[str]:
+    """The tracked files of a name, which is a file's or a folder's: what a clean clone has."""
+    listed = subprocess.run(["git", "ls-files", "--", name], cwd=ROOT, capture_output=True, text=True, check=True)
+    return listed.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_an_image_copies_every_package(name: str) -> None:
+    copied = {source for sources, _ in copies(name) for source in sources}
+    assert {path.parent.name for path in ROOT.glob("*/__init__.py")} <= copied
+    assert all(tracked(source) for source in copied), copied
+
+
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_an_image_installs_jax_as_it_is_locked(name: str) -> None:
+    installs = " ".join(arguments for instruction, arguments in instructions(name) if instruction == "RUN")
+    assert "--requirement requirements-training.lock" in installs
+    # The constraint keeps the accelerator's wheels at the locked version of JAX.
+    assert re.search(r'--constraint requirements-training.lock "jax\[\S+\]"', installs)
+    assert re.search(r"^jax==", (ROOT / "requirements-training.lock").read_text(), re.MULTILINE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_what_an_image_copies_installs_and_starts(name: str, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    for sources, target in copies(name):
+        for source in sources:
+            for file in tracked(source):
+                # COPY puts a file below the target's name, and a folder's content at it.
+                inside = Path(target) / (Path(file).name if source == file else Path(file).relative_to(source))
+                (work / inside).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / file, work / inside)
+    # The locked packages are those of this environment; the last step, which installs maskmill, runs as it is written.
+    venv.create(tmp_path / "venv", with_pip=True)
+    *_, (_, last_run) = ((i, arguments) for i, arguments in instructions(name) if i == "RUN")
+    pip, *install = shlex.split(last_run)
+    assert pip == "pip"
+    python = tmp_path / "venv" / "bin" / "python"
+    installed = subprocess.run([python, "-m", "pip", *install], cwd=work, capture_output=True, text=True, check=False)
+    if installed.returncode:
+        skips.skip_if_unreachable(installed.stderr)
+    assert installed.returncode == 0, installed.stderr
+    *_, (_, entry) = ((i, arguments) for i, arguments in instructions(name) if i == "ENTRYPOINT")
+    assert entry == '["maskmill", "train"]'
+    packages = next(p for p in sys.path if p.endswith("site-packages"))
+    flags = ["--launcher=local", "--dry_run", "--output_dir=run", "--input_file=x"]
+    (own,) = (tmp_path / "venv" / "lib").glob("*/site-packages")
+    run = subprocess.run(
+        [tmp_path / "venv" / "bin" / "maskmill", "train", *flags],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{own}:{packages}", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == f"bash {own}/training/data/launchers/local.sh --output_dir=run --input_file=x\n"
