@@ -4,6 +4,7 @@ The batches of a training run are in training/training_input.py.
 """
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
 from training.config import ModelConfig
 from training.options import TrainOptions
@@ -167,7 +169,7 @@ def example_lengths(path: str) -> dict[str, int]:
         raise UnusableInputError(f"{path}: this file does not exist.") from None
     except Exception as error:
         # A wrong file fails at its checksum, in gzip or in the message, each with another exception.
-        if isinstance(error, tf.errors.OpError) or type(error).__name__ == "DecodeError":
+        if isinstance(error, tf.errors.OpError | DecodeError):
             raise UnusableInputError(f"{path}: this is no TFRecord of examples.") from None
         raise
     return {}
@@ -318,18 +320,19 @@ def _fail(paths: Sequence[str], features: Mapping[str, Feature], names: Sequence
       UnusableInputError: always; with the sentence `otherwise` if there is no such record among the first million.
     """
     searched = 0
-    for path, name in zip(paths, names, strict=True):
-        number = 0
-        for batch in _records_of([path]).batch(_SEARCHED_TOGETHER).as_numpy_iterator():
-            if _problem_of_batch(batch, features):
-                for record in batch:
-                    number += 1
-                    if problem := _problem(record, features):
-                        raise UnusableInputError(f"{name}, record {number}: {problem}")
-            number += len(batch)
-            searched += len(batch)
-            if searched >= _SEARCHED_RECORDS:
-                raise UnusableInputError(otherwise)
+    # A damaged record that comes first ends the search.
+    with contextlib.suppress(tf.errors.OpError):
+        for path, name in zip(paths, names, strict=True):
+            number = 0
+            for batch in _records_of([path]).batch(_SEARCHED_TOGETHER).as_numpy_iterator():
+                if _problem_of_batch(batch, features):
+                    for place, record in enumerate(batch, number + 1):
+                        if problem := _problem(record, features):
+                            raise UnusableInputError(f"{name}, record {place}: {problem}")
+                number += len(batch)
+                searched += len(batch)
+                if searched >= _SEARCHED_RECORDS:
+                    raise UnusableInputError(otherwise)
     raise UnusableInputError(otherwise)
 
 
@@ -344,7 +347,10 @@ def _problem_of_batch(records: np.ndarray, features: Mapping[str, Feature]) -> b
 
 def _problem(record: bytes, features: Mapping[str, Feature]) -> str | None:
     """What is wrong with a serialised example, as a sentence without the place; None if nothing is."""
-    stored = tf.train.Example.FromString(record).features.feature
+    try:
+        stored = tf.train.Example.FromString(record).features.feature
+    except DecodeError:
+        return "this is no example (tf.train.Example)."
     for name, feature in features.items():
         kind = "float_list" if feature.is_float else "int64_list"
         if name not in stored:

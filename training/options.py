@@ -121,6 +121,7 @@ class TrainOptions:
     )
     eval_only: bool = option(False, help="evaluate the newest checkpoint, or --checkpoint, instead of training")
     watch: bool = option(False, help="with --eval_only: evaluate each new checkpoint until the training ends")
+    watched: bool = option(False, help="another process evaluates, with --watch, and ends this one at the target")
     checkpoint: str | None = option(None, help="with --eval_only: the checkpoint to evaluate, of any kind")
     log_steps: int = option(10, help="steps between lines of the log")
     tensorboard: bool = option(True, help="write TensorBoard's event files below output_dir")
@@ -226,6 +227,10 @@ class TrainOptions:
             raise UnusableInputError("--watch goes with --eval_only: it evaluates the checkpoints of another process.")
         if self.watch and self.checkpoint is not None:
             raise UnusableInputError("--watch evaluates every new checkpoint; leave --checkpoint out.")
+        if self.watched and (self.eval_only or self.target_masked_lm_accuracy is None):
+            raise UnusableInputError(
+                "--watched goes with a training and its --target_masked_lm_accuracy; leave it out."
+            )
         if self.checkpoint is not None and not self.eval_only:
             raise UnusableInputError("--checkpoint goes with --eval_only; --init_checkpoint gives initial weights.")
         if self.eval_only and not self.eval_file:
@@ -248,9 +253,10 @@ class TrainOptions:
     def _check_target(self) -> None:
         if self.task != "pretrain":
             raise UnusableInputError("--target_masked_lm_accuracy goes with --task pretrain; leave it out.")
-        if not self.eval_file:
+        if not self.eval_file and not self.watched:
             raise UnusableInputError(
-                "--target_masked_lm_accuracy needs --eval_file: without evaluations no target is ever reached."
+                "--target_masked_lm_accuracy needs --eval_file, because without evaluations no target is reached; give "
+                "it, or --watched if a process with --watch evaluates."
             )
 
     def _check_hosts(self) -> None:

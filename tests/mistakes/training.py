@@ -64,6 +64,9 @@ _OPTIONS = [
     ),
     _option("target-without-eval", "--target_masked_lm_accuracy 0.7", "--target_masked_lm_accuracy needs --eval_file"),
     _option("expected-percent", "--expected_initial_masked_lm_accuracy 34", "is 34.0: it must be from 0 to 1"),
+    _option(
+        "watched-without-target", "--watched", "--watched goes with a training and its --target_masked_lm_accuracy"
+    ),
     _option("target-of-classifier", "--task classify --target_masked_lm_accuracy 0.7", "goes with --task pretrain"),
     _option("batch-zero", "--train_batch_size 0", "--train_batch_size is 0: it must be at least 1"),
     _option("eval-batch-zero", "--eval_batch_size 0", "--eval_batch_size is 0: it must be at least 1"),

@@ -273,6 +273,27 @@ def test_a_missing_feature_of_a_later_record_is_named(tmp_path):
         list(inputs.evaluation_batches([path], FEATURES, batch=2))
 
 
+def test_a_record_that_is_no_example_is_named(tmp_path):
+    path = write(tmp_path / "part", range(3))
+    with tf.io.TFRecordWriter(str(tmp_path / "text")) as writer:
+        writer.write(b"Anarchism is a political philosophy.")
+    (tmp_path / "both").write_bytes((tmp_path / "part").read_bytes() + (tmp_path / "text").read_bytes())
+    assert path
+    with pytest.raises(UnusableInputError, match=r"both, record 4: this is no example \(tf\.train\.Example\)"):
+        list(inputs.evaluation_batches([str(tmp_path / "both")], FEATURES, batch=2))
+
+
+def test_a_damaged_record_before_the_bad_one_ends_the_search(tmp_path):
+    damaged = write_pretraining(tmp_path / "damaged", {}, {})
+    content = bytearray((tmp_path / "damaged").read_bytes())
+    content[-10] ^= 1
+    (tmp_path / "damaged").write_bytes(content)
+    bad = write_pretraining(tmp_path / "bad", {"input_mask": [1, 2, 0, 0]})
+    batches = tf.data.TFRecordDataset(bad).batch(1).map(lambda r: inputs.parse(r, model_features()))
+    with pytest.raises(UnusableInputError, match="damaged or one of the 1 files after it: input_mask is 2"):
+        list(inputs.checked(batches, [damaged, bad], model_features()))
+
+
 def test_a_bad_record_among_very_many_is_refused_without_its_number(tmp_path, monkeypatch):
     monkeypatch.setattr(inputs, "_SEARCHED_RECORDS", 4)
     monkeypatch.setattr(inputs, "_SEARCHED_TOGETHER", 2)

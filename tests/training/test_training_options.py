@@ -52,6 +52,11 @@ GIVEN = {"output_dir": "run", "input_file": ("part-*",)}
         ({"target_masked_lm_accuracy": float("nan"), "eval_file": ("x",)}, "accuracy is nan: it must be from 0 to 1"),
         ({"target_masked_lm_accuracy": 72.0, "eval_file": ("x",)}, "accuracy is 72.0: it must be from 0 to 1"),
         ({"target_masked_lm_accuracy": 0.7}, "--target_masked_lm_accuracy needs --eval_file"),
+        ({"watched": True}, "--watched goes with a training and its --target_masked_lm_accuracy"),
+        (
+            {"watched": True, "eval_only": True, "eval_file": ("x",), "target_masked_lm_accuracy": 0.7},
+            "--watched goes with a training",
+        ),
         ({"max_seq_length": 8, "max_predictions_per_seq": 9}, "--max_predictions_per_seq 9 exceeds --max_seq_length 8"),
         (
             {"task": "classify", "max_seq_length": 16, "max_query_length": 9, "max_document_length": 8},
