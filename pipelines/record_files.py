@@ -28,8 +28,10 @@ def index(patterns: Sequence[str], output: str | None) -> None:
     found = files.match(patterns)
     if output is not None and len(found) > 1:
         raise UnusableInputError(f"--output names one index, and there are {len(found)} files; leave it out.")
-    if output is not None:
-        files.check_not_inputs([file.path for file in found], [output])
+    indexes = [f"{file.path}.idx" if output is None else output for file in found]
+    files.check_not_inputs([file.path for file in found], indexes)
     for file in found:
-        tfrecord.index_tfrecord(file.path, output or f"{file.path}.idx")
-        print(output or f"{file.path}.idx")
+        tfrecord.check_indexable(file.path)
+    for file, written in zip(found, indexes, strict=True):
+        tfrecord.index_tfrecord(file.path, written)
+        print(written)

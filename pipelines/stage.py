@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import apache_beam as beam
 
 from pipelines import environments, runner
-from pipelines.options import parameters
+from pipelines.options import option_defaults, parameters
 from pipelines.runner import ProgressLine, Workload
 from transforms.grouping import GroupAll
-from transforms.storage import manifest
+from transforms.storage import manifest, outcomes
 
 Options = TypeVar("Options")
 
@@ -58,6 +58,11 @@ class Stage(abc.ABC, Generic[Options]):
         return parameters(self.options)
 
     @property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters of options that are left out: a directory whose claim lacks an option was made with these."""
+        return option_defaults(type(self.options))
+
+    @property
     def decided(self) -> dict[str, Any]:
         """The values that were decided for options that were left open, by name, for the manifest."""
         return {}
@@ -67,13 +72,13 @@ class Stage(abc.ABC, Generic[Options]):
         """The stage's label in the runner's graph."""
         return self.name.capitalize()
 
-    def claim(self) -> None:
-        """Claims the output directory for these options.
+    def claim(self) -> manifest.Claim:
+        """Checks that the output directory can be claimed for these options; the claim returned is yet to be written.
 
         Raises:
           UnusableInputError: it belongs to something else, or cannot be written.
         """
-        manifest.prepare_output(self.output, self.name, self.parameters)
+        return manifest.check_output(self.output, self.name, self.parameters, self.defaults)
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """What the stage reads where it is the first."""
@@ -131,9 +136,13 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
     paths = tuple(dict.fromkeys(path for stage in stages for path in stage.workload.paths))
     workload = dataclasses.replace(stages[0].workload, paths=paths)
     beam_options = runner.pipeline_options(beam_arguments, workload)
+    before: dict[str, outcomes.Before] = {}
     if not environments.is_dry_run(beam_options):
-        for stage in stages:
-            stage.claim()
+        before = {stage.output: outcomes.look(stage.output) for stage in stages}
+        # Where one directory is refused, none is claimed.
+        claims = [stage.claim() for stage in stages]
+        for claim in claims:
+            claim.write()
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         elements = stages[0].source(pipeline)
@@ -142,4 +151,6 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
 
     if not runner.run(build_graph, beam_options, [line for stage in stages for line in stage.progress()]):
         return {}
+    for output, found in before.items():
+        outcomes.conclude(output, found)
     return {stage.name: manifest.read_manifest(stage.output) for stage in stages}

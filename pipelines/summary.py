@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines import data_warnings
+from pipelines import data_warnings, outcome_summary
 
 _COLUMNS = 80
 
@@ -32,6 +32,7 @@ def report(output: str, manifest: Mapping[str, Any]) -> None:
         print(_in_columns(f"  {step:<{width}} ", _described(step, manifest["counts"][step])))
     if manifest["stage"] == "eval":
         print(_picked_text(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"]), end="")
+    outcome_summary.report(output)
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
         print(f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason.")

@@ -12,6 +12,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 
+from transforms.errors import RunFailedError
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates, TemplateLibrary, bind_library, collect_templates
 from transforms.inputs.options import ReadOptions
@@ -106,7 +107,7 @@ def test_what_a_library_lacks(batches: list[UnitBatch], tmp_path: Path) -> None:
     assert templates.find(WIKI, b"First") == b"the first"
     assert templates.find("https://other.wikipedia.org/wiki", b"First") is None
     assert templates.find(WIKI, b"Number 19") is None
-    with pytest.raises(FileNotFoundError, match=r"template-library/0123\.json: this completion record is missing"):
+    with pytest.raises(RunFailedError, match=r"template-library/0123\.json: this working file was deleted or damaged"):
         TemplateLibrary(str(tmp_path), "0123")
 
 

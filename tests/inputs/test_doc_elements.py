@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from input_files import CUTTABLE, document, read_units, write_file
 
-from transforms.errors import RunFailedError
+from transforms.errors import UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
 
@@ -66,7 +66,7 @@ def test_bad_doc_elements(tmp_path: Path) -> None:
             document("b", "B", "2"),
         ]
     path = write_file(tmp_path, (doc(1, "A", "a") + doc(2, "B", "b")[:-8]).encode())
-    with pytest.raises(RunFailedError, match=r"x\.txt: the file is cut off: its last <doc> is not closed"):
+    with pytest.raises(UnusableInputError, match=r"x\.txt: the file is cut off: its last <doc> is not closed"):
         read_units(path)
     path = write_file(tmp_path, (doc(1, "A", "a") + doc(2, "B", "b " * 1_500_000) + doc(3, "C", "c")).encode())
     _, large, last = read_units(path, reading=ReadOptions(largest_page=1 << 20))

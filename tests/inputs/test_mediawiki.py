@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from input_files import READING, SMALL, read_units, write_file
 
-from transforms.errors import RunFailedError, UnusableInputError
+from transforms.errors import UnusableInputError
 from transforms.inputs.documents import RejectedPage
 from transforms.inputs.formats import detect_format
 from transforms.inputs.mediawiki import Page, dump_date, read_header, site_base
@@ -277,7 +277,7 @@ def test_noise_never_crashes_and_never_depends_on_the_cuts(
             unit = Unit(path=path, start=start, end=end, format="mediawiki", container="plain")
             try:
                 found += read_unit(unit, READING)
-            except RunFailedError as error:
+            except UnusableInputError as error:
                 found.append(str(error))
                 break
         outcomes.append(found)

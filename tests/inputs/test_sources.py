@@ -12,7 +12,7 @@ import pytest
 from dump_files import CONTAINERS, dump, page
 from input_files import READING, SMALL, read_units, write_file
 
-from transforms.errors import RunFailedError
+from transforms.errors import UnusableInputError
 from transforms.inputs.sources import Source, container_of, is_splittable
 from transforms.inputs.units import Unit, read_unit
 
@@ -29,17 +29,17 @@ from transforms.inputs.units import Unit, read_unit
         (lzma.compress(SMALL)[:-60] + b"\0" * 60, "the xz data is damaged"),
     ],
 )
-def test_what_is_wrong_behind_the_head_of_gz_and_xz_fails_the_run(content: bytes, message: str, tmp_path: Path) -> None:
+def test_what_is_wrong_behind_the_head_of_gz_and_xz_is_unusable(content: bytes, message: str, tmp_path: Path) -> None:
     path = write_file(tmp_path, content)
     unit = Unit(
         path=path, start=0, end=len(content), format="mediawiki", container="gz" if content[:1] == b"\x1f" else "xz"
     )
-    with pytest.raises(RunFailedError, match=message) as caught:
+    with pytest.raises(UnusableInputError, match=message) as caught:
         list(read_unit(unit, READING))
     assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_one_damaged_block_fails_the_run(tmp_path: Path) -> None:
+def test_one_damaged_block_is_unusable(tmp_path: Path) -> None:
     xml = dump([page(k, f"Page {k}", "some text " * 20) for k in range(1, 60)])
     packed = bytearray(CONTAINERS["many streams"](xml))
     middle = len(packed) // 2
@@ -50,7 +50,7 @@ def test_one_damaged_block_fails_the_run(tmp_path: Path) -> None:
     for start, end in itertools.pairwise(bounds):
         try:
             list(read_unit(Unit(path=path, start=start, end=end, format="mediawiki", container="bz2"), READING))
-        except RunFailedError as error:
+        except UnusableInputError as error:
             failed.append((start, end, str(error)))
     assert failed
     start, end, message = failed[0]
@@ -137,7 +137,7 @@ def test_an_xz_file_may_not_take_more_memory_than_a_limit(tmp_path: Path) -> Non
     header[8:12] = zlib.crc32(bytes(header[:8])).to_bytes(4, "little")
     path = write_file(tmp_path, packed[:12] + bytes(header) + packed[24:])
     with (
-        pytest.raises(RunFailedError, match=r"the xz data is damaged .*[Mm]emory"),
+        pytest.raises(UnusableInputError, match=r"the xz data is damaged .*[Mm]emory"),
         Source(path, "xz", 0, Path(path).stat().st_size) as source,
     ):
         source.read()

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shard_builds import ONE_UNIT, PLAIN, article, make_fragments, shuffled, write_dump
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.shards import duplicates
 from transforms.shards.duplicates import EXACT, NEAR, STAYS, duplicate_counts, find_duplicates
 from transforms.shards.fragments import in_order, read_ranges
@@ -155,7 +155,7 @@ def test_a_build_decides_once(dump: Path, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_counts_of_a_decision_that_was_not_made_are_an_error(dump: Path, tmp_path: Path) -> None:
     fragments = make_fragments(dump, tmp_path, DECIDING)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(RunFailedError):
         duplicate_counts(fragments, DECIDING, str(tmp_path))
 
 

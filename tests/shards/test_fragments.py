@@ -21,6 +21,7 @@ from shard_builds import (
     write_dump,
 )
 
+from transforms.errors import RunFailedError
 from transforms.inputs.units import UnitBatch
 from transforms.shards import fragments as fragment_step
 from transforms.shards.eval_membership import eval_hash
@@ -187,7 +188,7 @@ def test_the_key_is_of_all_that_the_text_depends_on(dump: Path) -> None:
 
 def test_a_record_that_is_missing_is_an_error(dump: Path, tmp_path: Path) -> None:
     (fragment,) = make_fragments(dump, tmp_path, unit_bytes=ONE_UNIT)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(RunFailedError):
         read_rejected(dataclasses.replace(fragment, key="other"), str(tmp_path))
 
 

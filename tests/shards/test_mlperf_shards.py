@@ -21,7 +21,7 @@ from shard_builds import (
     write_wiki_files,
 )
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inputs.units import InputFile
 from transforms.shards import mlperf_shards
 from transforms.shards.fragments import read_ranges
@@ -173,7 +173,7 @@ def test_a_lost_record_does_not_shorten_eval_md5(small_files: list[InputFile], t
     cleaned = clean(raw_files_of_inputs(small_files), tmp_path, SMALL)
     record = completions.work_path(str(tmp_path), mlperf_shards.KIND, f"{cleaned[0].key}.json")
     Path(record).unlink()
-    with pytest.raises(FileNotFoundError, match="this completion record is missing"):
+    with pytest.raises(RunFailedError, match="this working file was deleted or damaged"):
         gather(cleaned, tmp_path, SMALL)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from transforms.errors import RunFailedError
 from transforms.shards.text_shards import ShardKind, TextShard, article_md5, shard_name, write_eval_md5, write_once
 from transforms.storage import completions
 
@@ -52,7 +53,7 @@ def test_eval_md5_lists_the_eval_shards_in_order(tmp_path: Path) -> None:
 def test_eval_md5_is_not_written_where_a_record_is_missing(tmp_path: Path) -> None:
     lost = shard("eval", 0, tmp_path, ["b"])
     next((tmp_path / ".maskmill" / "text").iterdir()).unlink()
-    with pytest.raises(FileNotFoundError, match=r"eval0\.json"):
+    with pytest.raises(RunFailedError, match=r"eval0\.json"):
         write_eval_md5([lost], str(tmp_path))
     assert not (tmp_path / "eval.md5").exists()
 

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError
 from transforms.storage import completions, files
+from transforms.storage.completions import PieceFiles
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +33,8 @@ def write_piece(folder: Path, content: bytes) -> dict[str, Any]:
     return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def files_of(record: dict[str, Any]) -> list[tuple[str, int, str]]:
-    return [("piece", record["size"], record["sha256"])]
+def files_of(record: dict[str, Any]) -> PieceFiles:
+    return PieceFiles(written=[("piece", record["size"], record["sha256"])])
 
 
 def test_fingerprints_depend_on_every_part() -> None:
@@ -65,7 +66,7 @@ def test_a_record_is_found_under_its_key(tmp_path: Path) -> None:
     assert completions.load(output, "text", "k") is None
     completions.store(output, "text", "k", {"size": 3})
     assert completions.load(output, "text", "k") == {"size": 3}
-    assert (tmp_path / ".maskmill" / "text" / "k.json").read_text() == '{\n "size": 3\n}'
+    assert json.loads((tmp_path / ".maskmill" / "text" / "k.json").read_text())["record"] == {"size": 3}
 
 
 def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -74,7 +75,8 @@ def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
     found = completions.read_table(str(tmp_path), "text", "k")
     assert found.dtype == table.dtype
     assert found.tolist() == table.tolist()
-    with pytest.raises(UnusableInputError, match="does not exist"):
+    assert np.load(tmp_path / ".maskmill" / "text" / "k.npy").tolist() == table.tolist()
+    with pytest.raises(RunFailedError, match=r"other\.npy: this working file was deleted or damaged"):
         completions.read_table(str(tmp_path), "text", "other")
 
 
@@ -149,3 +151,71 @@ def test_a_process_makes_one_piece_at_a_time_whatever_threads_it_has(tmp_path: P
         made = [threads.submit(completions.once, str(tmp_path), "text", f"k{n}", make) for n in range(8)]
     assert [m.result() for m in made] == [{}] * 8
     assert most == 1
+
+
+def test_a_piece_is_made_again_while_one_of_its_files_does_not_fit(tmp_path: Path) -> None:
+    output = str(tmp_path)
+    cache = completions.work_name("text", "k.text")
+    made: list[int] = []
+
+    def make() -> dict[str, Any]:
+        made.append(1)
+        completions.write_table(output, "text", "k", np.arange(3))
+        files.write_bytes(files.join(output, cache), b"abc")
+        return write_piece(tmp_path, b"piece") | {"cache": hashlib.sha256(b"abc").hexdigest()}
+
+    def once() -> dict[str, Any]:
+        return completions.once(
+            output,
+            "text",
+            "k",
+            make,
+            lambda record: PieceFiles(
+                written=[("piece", record["size"], record["sha256"])],
+                cached=[(cache, 3, record["cache"])],
+                has_table=True,
+            ),
+            name="the piece",
+        )
+
+    def reasons() -> list[str]:
+        notes = [completions.finished(output, completions.REMADE, key) for key in completions.keys(output, "remade")]
+        files.delete(files.list_directory(str(tmp_path / ".maskmill" / "remade")))
+        assert all((note["kind"], note["key"], note["name"]) == ("text", "k", "the piece") for note in notes)
+        return [note["reason"] for note in notes]
+
+    work = tmp_path / ".maskmill" / "text"
+    first = once()
+    assert (once(), len(made), reasons()) == (first, 1, [])
+    (work / "k.text").unlink()  # a cache may be gone
+    assert (once(), len(made), reasons()) == (first, 1, [])
+    for number, (path, content, reason) in enumerate(
+        [
+            (work / "k.json", b"", "its record was damaged"),
+            (work / "k.npy", None, "its table was gone"),
+            (work / "k.npy", b"\x93NUMPY", "its table was damaged"),
+            (work / "k.text", b"abd", "the content of k.text had changed"),
+            (tmp_path / "piece", b"Piece", "the content of piece had changed"),
+            (tmp_path / "piece", None, "piece was gone"),
+        ],
+        start=2,
+    ):
+        if content is None:
+            path.unlink()
+        else:
+            path.write_bytes(content)
+        assert (once(), len(made), reasons()) == (first, number, [reason])
+
+
+def test_a_record_or_table_is_of_its_kind_and_key(tmp_path: Path) -> None:
+    output, work = str(tmp_path), tmp_path / ".maskmill"
+    for kind in ("text", "clean"):
+        for key in ("k", "l"):
+            completions.store(output, kind, key, {"size": 3})
+            completions.write_table(output, kind, key, np.arange(3))
+    for name in ("text/l", "clean/k"):
+        for suffix in (".json", ".npy"):
+            (work / f"text/k{suffix}").write_bytes((work / f"{name}{suffix}").read_bytes())
+        assert completions.load(output, "text", "k") is None
+        with pytest.raises(RunFailedError, match=r"k\.npy: .* run the same command again"):
+            completions.read_table(output, "text", "k")

@@ -66,6 +66,26 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a file that cannot be read")
+def test_a_disk_that_fails_is_one_sentence() -> None:
+    path = "/proc/self/mem"  # nothing is mapped at its beginning
+    sentence = rf"{path}: this input cannot be read on \(Input/output error\); run the same command again\."
+    for read in (files.read_bytes, files.sha256_of, lambda path: files.read_range(path, 0, 9)):
+        with pytest.raises(RunFailedError, match=sentence):
+            read(path)
+
+
+def test_an_input_is_read_like_any_file(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(bytes(range(256)) * 100)
+    with files.open_input(str(tmp_path / "x")) as file:
+        assert file.read(3) == bytes([0, 1, 2])
+        assert file.seek(-3, os.SEEK_END) == file.tell() == 25597
+        assert file.read() == bytes([253, 254, 255])
+        assert file.seek(10) == 10
+        assert len(file.read()) == 25590
+    assert file.closed
+
+
 def test_a_sweep_takes_only_what_nobody_writes(tmp_path: Path) -> None:
     killed = (
         "import os, sys; from transforms.storage import files\n"

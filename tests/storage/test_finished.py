@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from transforms.errors import RunFailedError
 from transforms.storage import completions
 
 
@@ -13,5 +14,5 @@ def test_a_record_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_missing_record_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"\.maskmill/text/key\.json: this completion record is missing"):
+    with pytest.raises(RunFailedError, match=r"text/key\.json: this working file was deleted or damaged while"):
         completions.finished(str(tmp_path), "text", "key")

@@ -1,5 +1,6 @@
 """Output directories: claims, manifests, sweeps."""
 
+import json
 import os
 import platform
 from pathlib import Path
@@ -97,3 +98,135 @@ def test_a_manifest_takes_dataclasses(tmp_path: Path) -> None:
     )
     assert written["shards"] == [{"path": "part-0", "size": 7}]
     assert written["counts"] == {"train": {"documents": 2}}
+
+
+CLAIM = {"seed": 1, "language": "english"}
+DEFAULTS = {"seed": 12345, "language": "english"}
+
+
+def claim_path(output: str) -> Path:
+    return Path(completions.work_path(output, "", "parameters.json"))
+
+
+@pytest.mark.parametrize("default", [None, False, True, 0, 0.5, "keep", (1, 2), ()])
+def test_an_option_that_is_new_counts_as_its_default(default: object, tmp_path: Path) -> None:
+    output = str(tmp_path)
+    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
+    defaults = DEFAULTS | {"newer": default}
+    with pytest.raises(UnusableInputError, match=r"other parameters \(newer=.*, now 'other'\)"):
+        manifest.prepare_output(output, "extract", CLAIM | {"newer": "other"}, defaults)
+    manifest.prepare_output(output, "extract", CLAIM | {"newer": default}, defaults)
+    # From now on the directory is one of this option, whatever its default becomes.
+    with pytest.raises(UnusableInputError, match=r"other parameters \(newer=.*, now 'other'\)"):
+        manifest.prepare_output(output, "extract", CLAIM | {"newer": "other"}, DEFAULTS | {"newer": "other"})
+
+
+def test_an_option_that_is_new_and_required_refuses_older_directories(tmp_path: Path) -> None:
+    manifest.prepare_output(str(tmp_path), "extract", CLAIM, DEFAULTS)
+    with pytest.raises(UnusableInputError, match=r"other parameters \(newer=None, now 'x'\)"):
+        manifest.prepare_output(str(tmp_path), "extract", CLAIM | {"newer": "x"}, DEFAULTS)
+
+
+@pytest.mark.parametrize("value", [None, False, "keep"])
+def test_an_option_that_is_gone_must_have_been_at_its_default(value: object, tmp_path: Path) -> None:
+    output = str(tmp_path)
+    older = DEFAULTS | {"older": "keep"}
+    manifest.prepare_output(output, "extract", CLAIM | {"older": value}, older)
+    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
+    manifest.prepare_output(output, "extract", CLAIM | {"older": "keep"}, older)
+
+
+def test_an_option_that_is_gone_and_was_in_use_refuses(tmp_path: Path) -> None:
+    manifest.prepare_output(str(tmp_path), "extract", CLAIM | {"older": "drop"}, DEFAULTS | {"older": "keep"})
+    with pytest.raises(UnusableInputError, match=r"other parameters \(older='drop', now 'keep'\)"):
+        manifest.prepare_output(str(tmp_path), "extract", CLAIM, DEFAULTS)
+
+
+def test_the_claim_of_an_older_version_is_read_and_sealed(tmp_path: Path) -> None:
+    output = str(tmp_path)
+    older = completions.canonical_json({"stage": "extract", "parameters": CLAIM}, indent=1)
+    files.write_bytes(str(claim_path(output)), older.encode())
+    with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
+        manifest.prepare_output(output, "extract", {"seed": 2}, DEFAULTS)
+    assert claim_path(output).read_text() == older
+    manifest.prepare_output(output, "extract", CLAIM | {"newer": False}, DEFAULTS | {"newer": False})
+    assert json.loads(claim_path(output).read_bytes())["record"]["parameters"] == CLAIM | {"newer": False}
+    assert completions.keys(output, completions.REMADE) == []
+
+
+def test_what_an_option_names_counts_by_its_content(tmp_path: Path) -> None:
+    output = str(tmp_path)
+
+    def claim(vocab_file: str, checksum: str) -> None:
+        parameters = CLAIM | {"vocab_file": vocab_file, "vocab_file_sha256": checksum}
+        manifest.prepare_output(output, "examples", parameters, DEFAULTS | {"vocab_file_sha256": checksum})
+
+    manifest.prepare_output(output, "examples", CLAIM | {"vocab_file": "a"}, DEFAULTS)  # by an older version
+    with pytest.raises(UnusableInputError, match=r"vocab_file='a', now 'b'"):
+        manifest.prepare_output(output, "examples", CLAIM | {"vocab_file": "b"}, DEFAULTS)
+    claim("a", "12")
+    claim("b", "12")
+    with pytest.raises(UnusableInputError, match=r"the data behind vocab_file \(b\) has changed since this directory"):
+        claim("b", "34")
+
+
+DAMAGED_CLAIMS = [b"", b"{", b"[]", b"{}", b'{"stage": "extract"}', b'{"stage": "extract", "parameters": {}}', b"\xff"]
+
+
+@pytest.mark.parametrize("content", [*DAMAGED_CLAIMS, None], ids=str)
+def test_a_damaged_claim_is_made_from_the_manifest(content: bytes | None, tmp_path: Path) -> None:
+    output = str(tmp_path)
+    older = CLAIM | {"unicode": "15.1.0"}  # manifests of older versions had more in them than options
+    manifest.write_manifest(output, stage="extract", parameters=older, inputs=[], shards=[], counts={})
+    if content is not None:
+        files.write_bytes(str(claim_path(output)), content)
+    with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
+        manifest.prepare_output(output, "extract", CLAIM | {"seed": 2}, DEFAULTS)
+    assert not Path(completions.work_path(output, completions.REMADE, "")).exists()
+    if content is not None:
+        with pytest.raises(UnusableInputError, match="belongs to 'extract'"):
+            manifest.prepare_output(output, "examples", CLAIM, DEFAULTS)
+    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
+    (note,) = completions.keys(output, completions.REMADE)
+    what = "it was gone" if content is None else "it was damaged"
+    record = completions.finished(output, completions.REMADE, note)
+    assert (record["name"], record["reason"]) == (
+        ".maskmill/parameters.json", f"{what} and was made from manifest.json"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("content", DAMAGED_CLAIMS, ids=str)
+def test_a_damaged_claim_without_manifest_is_made_anew(content: bytes, tmp_path: Path) -> None:
+    output = str(tmp_path)
+    files.write_bytes(str(claim_path(output)), content)
+    (tmp_path / "part-00000-of-00001").write_text("x")
+    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
+    assert len(completions.keys(output, completions.REMADE)) == 1
+    with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
+        manifest.prepare_output(output, "extract", CLAIM | {"seed": 2}, DEFAULTS)
+
+
+def test_a_claim_that_was_copied_from_another_stage_is_made_again(tmp_path: Path) -> None:
+    text, examples = str(tmp_path / "text"), str(tmp_path / "examples")
+    manifest.prepare_output(text, "extract", CLAIM, DEFAULTS)
+    manifest.prepare_output(examples, "examples", CLAIM, DEFAULTS)
+    manifest.write_manifest(text, stage="extract", parameters=CLAIM, inputs=[], shards=[], counts={})
+    claim_path(text).write_bytes(claim_path(examples).read_bytes())
+    manifest.prepare_output(text, "extract", CLAIM, DEFAULTS)
+    assert len(completions.keys(text, completions.REMADE)) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[]", b"null", b'{"name": "an app"}', b"\xff", b"[" * 100_000,
+        b'{"stage": "extract", "parameters": {}, "counts": {}, "inputs": [], "shards": [{"name": "part"}]}',
+        b'{"stage": "extract", "parameters": {}, "counts": {}, "inputs": ["a"], "shards": []}',
+    ],
+    ids=[str(number) for number in range(9)],
+)  # fmt: skip
+def test_what_is_no_manifest_is_one_sentence(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(UnusableInputError, match="this is no manifest of maskmill, or it is damaged; run the command"):
+        manifest.read_manifest(str(tmp_path))
+    assert manifest.find_manifest(str(tmp_path)) is None

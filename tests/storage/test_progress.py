@@ -30,3 +30,10 @@ def test_records_count_from_the_time_at_which_the_run_began(tmp_path: Path) -> N
     assert [progress.finished_since(output, "text", began) for began in (0, 6000, 6002, 8000)] == [3, 2, 1, 0]
     completions.renew(output, "text", "a")
     assert progress.finished_since(output, "text", 8000) == 1
+
+
+def test_a_damaged_announcement_is_none(tmp_path: Path) -> None:
+    progress.announce(str(tmp_path), "extract", pieces=7, size=1)
+    (path,) = (tmp_path / ".maskmill" / "plan").iterdir()
+    path.write_bytes(path.read_bytes().replace(b"7", b"8"))
+    assert progress.announced(str(tmp_path), "extract") is None

@@ -53,12 +53,14 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Pi
     """
     ranges = [(u.format, u.start, u.end) for u in batch.units]
     key = completions.fingerprint(PIECES, completions.FORMAT_VERSIONS["templates"], batch.file.sha256, ranges, reading)
+    text = completions.work_name(PIECES, f"{key}.text")
     completions.once(
         output,
         PIECES,
         key,
         lambda: _write_piece(batch, reading, output, key),
-        lambda record: [(f"{completions.WORK_DIRECTORY}/{PIECES}/{key}.text", record["size"], record["sha256"])],
+        lambda record: completions.PieceFiles(written=[(text, record["size"], record["sha256"])], has_table=True),
+        name=f"templates of unit {batch.number} ({files.base_name(batch.file.path)})",
     )
     return Piece(batch=batch, key=key)
 
@@ -90,7 +92,14 @@ def bind_library(pieces: Iterable[Piece], output: str) -> list[UnitBatch]:
     ordered = sorted(pieces, key=lambda p: p.batch.number)
     keys = [p.key for p in ordered]
     library = completions.fingerprint(LIBRARY, completions.FORMAT_VERSIONS["templates"], keys)
-    completions.once(output, LIBRARY, library, lambda: _write_library(keys, output, library))
+    completions.once(
+        output,
+        LIBRARY,
+        library,
+        lambda: _write_library(keys, output, library),
+        lambda record: completions.PieceFiles(has_table=True),
+        name="the index of templates",
+    )
     return [dataclasses.replace(p.batch, templates=library) for p in ordered]
 
 
@@ -112,7 +121,7 @@ def _write_library(pieces: list[str], output: str, library: str) -> dict[str, An
 def read_library(output: str, library: str) -> dict[str, Any]:
     """The record of a library: `templates`, the number of its definitions, and `pieces`, their keys in order.
 
-    Raises FileNotFoundError if there is no such library.
+    Raises RunFailedError if there is no such library.
     """
     return completions.finished(output, LIBRARY, library)
 

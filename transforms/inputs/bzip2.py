@@ -3,6 +3,9 @@
 A block belongs to the byte range in which its mark starts. Wherever a file is cut into ranges, exactly one reader
 decodes each block, and no block is missed unnoticed: a reader checks the bits behind each of its blocks, which must be
 the mark of another block (which the next range's reader finds) or the end of a stream.
+
+Each block is compared with its checksum. A stream has one more, of its blocks' checksums: a reader compares it where it
+has read the stream from its head to its end. A stream that ranges cut is read by several readers and is not compared.
 """
 
 from collections.abc import Callable
@@ -10,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from transforms.errors import RunFailedError
+from transforms.errors import UnusableInputError
 from transforms.inputs.kernels import bzip2 as kernels
 
 # A block of ordinary text takes about 300 kB, the largest possible one 2.3 MB.
@@ -20,6 +23,8 @@ _MARK_BITS = 48
 _END_OF_STREAM_BITS = _MARK_BITS + 32  # the end mark and the stream's checksum; padding to a whole byte follows
 _HEAD_BYTES = 4  # "BZh" and a digit
 _MARK_BYTES = _MARK_BITS // 8
+_CHECKSUM_BITS = 32
+_LEVEL_BYTES = 100_000  # of a block, for each level of compression
 _EMPTY_STREAM_BYTES = _HEAD_BYTES + _END_OF_STREAM_BITS // 8
 # End mark, checksum, padding, "BZh9" and the next mark.
 _BETWEEN_BLOCKS = _END_OF_STREAM_BITS // 8 + 1 + _HEAD_BYTES + _MARK_BYTES
@@ -48,7 +53,7 @@ class Bzip2Blocks:
       last_is_read: whether the range has no further block. True as soon as `read` has returned the last one.
 
     Raises:
-      RunFailedError: the file is damaged; the message names the byte.
+      UnusableInputError: the file is damaged; the message names the byte.
     """
 
     def __init__(self, file: RawFile, open_again: Callable[[], RawFile], path: str, start: int, end: int) -> None:
@@ -64,6 +69,10 @@ class Bzip2Blocks:
         self._next_bit: int | None = None  # of the next block's mark in the file; None behind the last block
         # Whether a block does start at the next mark: the first mark of a range may be one by chance.
         self._is_certain = False
+        # Of the stream that is being read: the checksum of its blocks so far, None where the reader did not see its
+        # head; and the most bytes that its level allows for a block.
+        self._checksum: int | None = None
+        self._largest_raw = kernels.MAX_BLOCK
         self._column = np.empty(kernels.MAX_BLOCK + kernels.SLACK, np.uint8)
         self._table = np.empty(kernels.MAX_BLOCK, np.uint32)
         self._lanes = np.empty((kernels.LANES, kernels.MAX_BLOCK), np.uint8)
@@ -82,7 +91,7 @@ class Bzip2Blocks:
         """The next block, decoded; b"" behind the last one of the file.
 
         Raises:
-          RunFailedError: the file is damaged or cut off; the message names the byte.
+          UnusableInputError: the file is damaged or cut off; the message names the byte.
         """
         if self._next_bit is None:
             return b""
@@ -97,6 +106,8 @@ class Bzip2Blocks:
         if block is None:
             raise self._damaged(self._next_bit, "its checksum or its coding is wrong")
         self._is_certain = True
+        if self._checksum is not None:
+            self._checksum = _combined(self._checksum, int(self._result[kernels.CHECKSUM]))
         self._next_bit = self._behind_block(self._block_end())
         self._note_the_end()
         return block
@@ -104,15 +115,15 @@ class Bzip2Blocks:
     def _note_the_end(self) -> None:
         self.last_is_read = self._next_bit is None or self._next_bit >= self._end_bit
 
-    def _damaged(self, bit: int, problem: str) -> RunFailedError:
-        return RunFailedError(
+    def _damaged(self, bit: int, problem: str) -> UnusableInputError:
+        return UnusableInputError(
             f"{self._path}: the bzip2 data at byte {bit // 8} is damaged ({problem}); "
             "fetch the file again, or compare its checksum with the publisher's."
         )
 
-    def _cut_off(self) -> RunFailedError:
+    def _cut_off(self) -> UnusableInputError:
         size = self._window_start + self._window_size()
-        return RunFailedError(
+        return UnusableInputError(
             f"{self._path}: the file is cut off: it ends at byte {size} in the middle of its bzip2 data; "
             "fetch it again."
         )
@@ -181,7 +192,7 @@ class Bzip2Blocks:
                 return None
             ahead *= 2
         if status == kernels.RANDOMISED and self._is_certain:
-            raise RunFailedError(
+            raise UnusableInputError(
                 f"{self._path}: the block at byte {bit // 8} was written by bzip2 0.9.0 or older, whose randomised "
                 "blocks are not read; unpack the file and pack it again with a current bzip2."
             )
@@ -190,6 +201,8 @@ class Bzip2Blocks:
     def _plain_bytes(self) -> bytes | None:
         """The block whose table decode_symbols has filled, or None where it is damaged."""
         raw_size = int(self._result[kernels.SIZE])
+        if raw_size > self._largest_raw:
+            return None
         kernels.walk(self._table, raw_size, self._result[kernels.ORIGIN], self._lanes, self._raw)
         n_counts = kernels.find_counts(self._raw, raw_size, self._counts_at)
         if n_counts < 0:
@@ -213,7 +226,15 @@ class Bzip2Blocks:
             raise self._damaged(bit, "neither a block nor the end of the stream follows there")
         if bit + _END_OF_STREAM_BITS > last_bit:
             raise self._cut_off()
+        self._check_stream(bit + _MARK_BITS)
         return self._behind_stream((bit + _END_OF_STREAM_BITS + 7) // 8)
+
+    def _check_stream(self, bit: int) -> None:
+        """Compares the checksum of the stream that ends, which is at `bit`, with that of its blocks, where known."""
+        stored = kernels.bits_at(self._words, bit - self._window_start * 8, _CHECKSUM_BITS)
+        if self._checksum is not None and stored != self._checksum:
+            raise self._damaged(bit, "the checksum of the stream that ends there is wrong")
+        self._checksum = None
 
     def _behind_stream(self, byte: int) -> int | None:
         """The mark of the first block of the stream whose head is at `byte`; None at the end of the file."""
@@ -229,12 +250,15 @@ class Bzip2Blocks:
                 raise self._cut_off()
             mark = int.from_bytes(rest[_HEAD_BYTES : _HEAD_BYTES + _MARK_BYTES], "big")
             mark_bit = (byte + _HEAD_BYTES) * 8
+            self._checksum = 0
+            self._largest_raw = int(rest[3:4]) * _LEVEL_BYTES
             if mark == kernels.BLOCK_MAGIC:
                 return mark_bit
             if mark != kernels.END_MAGIC:
                 raise self._damaged(mark_bit, "the stream starts with neither a block nor its end")
             if len(rest) < _EMPTY_STREAM_BYTES:
                 raise self._cut_off()
+            self._check_stream(mark_bit + _MARK_BITS)
             byte += _EMPTY_STREAM_BYTES
 
     def _true_first_mark(self, candidate: int) -> int | None:
@@ -267,3 +291,10 @@ class Bzip2Blocks:
         self._words = kernels.words_of(self._window)
         self._window_start = bit // 8
         self._at_end_of_file = False
+        self._checksum = None
+        self._largest_raw = kernels.MAX_BLOCK
+
+
+def _combined(checksum: int, of_block: int) -> int:
+    """The checksum of a stream's blocks, from that of the blocks before and that of the next one."""
+    return ((checksum << 1) | (checksum >> (_CHECKSUM_BITS - 1))) & 0xFFFFFFFF ^ of_block

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from transforms.characters.utf8 import is_utf8
-from transforms.errors import RunFailedError
+from transforms.errors import UnusableInputError
 from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, rejected, too_large
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
@@ -31,7 +31,7 @@ def read_documents(
       is_first: whether the range is the file's first.
 
     Raises:
-      RunFailedError: the file is damaged, or its last element is not closed.
+      UnusableInputError: the file is damaged, or its last element is not closed.
     """
     window = Window(source, b"\n" if is_first else b"")
     at = 0
@@ -47,7 +47,9 @@ def read_documents(
             return
         end, start = window.find_end(start, _NEXT_TAG, longest_mark=len(_CLOSING), largest=reading.largest_page)
         if end == END_OF_FILE:
-            raise RunFailedError(f"{path}: the file is cut off: its last <doc> is not closed; fetch or make it again.")
+            raise UnusableInputError(
+                f"{path}: the file is cut off: its last <doc> is not closed; fetch or make it again."
+            )
         if end == TOO_LARGE:
             yield rejected(window.data[start:], too_large(reading))
             at = start + 1

@@ -3,11 +3,11 @@
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, cast
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.inputs.sources import Source, container_of
+from transforms.errors import UnusableInputError
+from transforms.inputs.sources import Source, container_of, packing_not_read
 from transforms.storage import files
 
 _HEAD_BYTES = 64 << 10
@@ -45,13 +45,17 @@ def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
     if not packed_head:
         raise UnusableInputError(f"{path}: this input is empty.")
     container = container_of(packed_head)
+    if packing := packing_not_read(packed_head):
+        raise UnusableInputError(f"{path}: this input is packed with {packing}, which is not read; unpack it first.")
     if packed_head.startswith(_PARQUET_MAGIC):
         found_format: InputFormat = "parquet"
     else:
         head = b""
-        with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+        with Source(path, container, 0, files.size(path)) as source:
             while len(head) < _HEAD_BYTES and (chunk := source.read()):
                 head += chunk
+        if container != "plain" and (inner := container_of(head)) != "plain":
+            raise UnusableInputError(f"{path}: this input is packed twice, {container} around {inner}; unpack it once.")
         if not head.strip():
             raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
         if input_format in ("text", "jsonl"):
@@ -92,12 +96,3 @@ def _format_of(head: bytes, path: str) -> InputFormat:
             json.loads(start.split(b"\n", 1)[0])
             return "jsonl"
     return "text"
-
-
-@contextlib.contextmanager
-def unusable_if_damaged() -> Iterator[None]:
-    """Turns the error of a damaged file into one of unusable input: the run has not begun yet."""
-    try:
-        yield
-    except RunFailedError as error:
-        raise UnusableInputError(str(error)) from error

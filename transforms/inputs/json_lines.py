@@ -27,7 +27,7 @@ def read_documents(
       is_first: whether the range is the file's first.
 
     Raises:
-      RunFailedError: the file is damaged or cut off.
+      UnusableInputError: the file is damaged or cut off.
     """
     window = Window(source, b"\n" if is_first else b"")
     at = 0

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from transforms.characters.utf8 import is_utf8
-from transforms.errors import RunFailedError, UnusableInputError
+from transforms.errors import UnusableInputError
 from transforms.inputs.documents import NOT_UTF8, RejectedPage
-from transforms.inputs.formats import BYTE_ORDER_MARK, detect, unusable_if_damaged
+from transforms.inputs.formats import BYTE_ORDER_MARK, detect
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
@@ -71,7 +71,7 @@ def check_closed(path: str, container: str, size: int) -> None:
     for back in (*_TAIL_ATTEMPTS, size):
         start = max(0, size - back)
         tail = b""
-        with unusable_if_damaged(), Source(path, container, start, size) as source:
+        with Source(path, container, start, size) as source:
             if source.own == 0:
                 continue
             while chunk := source.read():
@@ -96,7 +96,7 @@ def read_header(path: str) -> bytes:
     if found_format != "mediawiki":
         return b""
     header = b""
-    with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+    with Source(path, container, 0, files.size(path)) as source:
         while len(header) < _LARGEST_HEADER:
             chunk = source.read()
             header += chunk
@@ -131,7 +131,7 @@ def dump_date(path: str) -> str | None:
         with contextlib.suppress(ValueError):
             return datetime.datetime.strptime(digits, "%Y%m%d").date().isoformat()
     newest = b""
-    with unusable_if_damaged(), Source(path, container, 0, files.size(path)) as source:
+    with Source(path, container, 0, files.size(path)) as source:
         for page in itertools.islice(read_pages(source, path, True, ReadOptions()), _DATE_PAGES):
             if isinstance(page, Page) and re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.timestamp):
                 newest = max(newest, page.timestamp)
@@ -151,7 +151,7 @@ def read_pages(source: Source, path: str, is_first: bool, reading: ReadOptions) 
       is_first: whether the range is the file's first.
 
     Raises:
-      RunFailedError: the file is damaged or cut off; the message names the byte.
+      UnusableInputError: the file is damaged or cut off; the message names the byte.
     """
     return _PageReader(source, path, is_first, reading.largest_page).pages()
 
@@ -193,7 +193,7 @@ class _PageReader:
             if not self._slide(keep):
                 # Planning looks at the ends of files that are read in several units.
                 if self._is_first and not is_closed:
-                    raise RunFailedError(_not_closed(self._path))
+                    raise UnusableInputError(_not_closed(self._path))
                 return None
             at = 0
 
@@ -215,7 +215,7 @@ class _PageReader:
             if len(self._window.data) - start > self._largest_page:
                 break
             if not self._slide(start):
-                raise RunFailedError(_not_closed(self._path))
+                raise UnusableInputError(_not_closed(self._path))
             start = 0
             status = kernels.scan_page(self._view, self._words, start, self._marks)
         return status, start

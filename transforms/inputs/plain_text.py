@@ -31,7 +31,7 @@ def read_documents(
       is_first: whether the range is the file's first.
 
     Raises:
-      RunFailedError: the file is damaged or cut off.
+      UnusableInputError: the file is damaged or cut off.
     """
     if reading.text_documents == "blank_line":
         yield from _read_blank_separated(source, is_first, reading)

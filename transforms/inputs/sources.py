@@ -10,11 +10,13 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from transforms.errors import RunFailedError
+from transforms.errors import UnusableInputError
 from transforms.inputs.bzip2 import Bzip2Blocks
 from transforms.storage import files
 
 CONTAINERS = ("plain", "bz2", "gz", "xz")
+# Packings that are not read, by the first bytes of a file.
+_UNREAD = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf\x27\x1c": "7z", b"\x04\x22\x4d\x18": "lz4"}
 _MAGIC = {"bz2": rb"BZh[1-9]", "gz": rb"\x1f\x8b", "xz": rb"\xfd7zXZ\x00"}
 _GZIP_START = b"\x1f"
 _XZ_START = b"\xfd"
@@ -29,6 +31,11 @@ def container_of(head: bytes) -> str:
         if re.match(magic, head):
             return name
     return "plain"
+
+
+def packing_not_read(head: bytes) -> str | None:
+    """The name of the packing of a file that no Source unpacks, by the file's first bytes; None where there is none."""
+    return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), None)
 
 
 def is_splittable(container: str) -> bool:
@@ -69,7 +76,8 @@ class Source:
         read so far belong to it.
 
     Raises:
-      RunFailedError: the file is damaged or cut off; the message names the byte.
+      UnusableInputError: the file is damaged or cut off; the message names the byte.
+      RunFailedError: the machine cannot read it on.
     """
 
     def __init__(self, path: str, container: str, start: int, end: int) -> None:
@@ -124,15 +132,15 @@ def _plain_chunks(raw: _Raw) -> Iterator[bytes]:
         yield chunk
 
 
-def _cut_off(path: str, raw: _Raw, packing: str) -> RunFailedError:
-    return RunFailedError(
+def _cut_off(path: str, raw: _Raw, packing: str) -> UnusableInputError:
+    return UnusableInputError(
         f"{path}: the file is cut off: it ends at byte {raw.position} in the middle of its {packing} data; "
         "fetch it again."
     )
 
 
-def _damaged(path: str, raw: _Raw, packing: str, problem: Exception | str) -> RunFailedError:
-    return RunFailedError(
+def _damaged(path: str, raw: _Raw, packing: str, problem: Exception | str) -> UnusableInputError:
+    return UnusableInputError(
         f"{path}: the {packing} data is damaged in front of byte {raw.position} ({problem}); "
         "fetch the file again, or compare its checksum with the publisher's."
     )

@@ -127,8 +127,9 @@ def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | Re
     or of the file.
 
     Raises:
-      RunFailedError: the file is damaged or cut off; the message names the byte.
-      UnusableInputError: the file does not exist, or lacks a column.
+      UnusableInputError: the file does not exist, is damaged or cut off (the message names the byte), or lacks a
+        column.
+      RunFailedError: the machine cannot read it on.
     """
     if unit.format == "parquet":
         yield from parquet.read_documents(unit.path, unit.start, unit.end, reading)

@@ -36,12 +36,14 @@ def pick_examples(
     Raises:
       UnusableInputError: a file is missing or damaged, there are fewer examples than `count`, or an example is not
         what it should be.
-      RunFailedError: the output cannot be written.
+      RunFailedError: the inputs cannot be read on or change meanwhile, or the output cannot be written.
     """
     paths = [inputs] if isinstance(inputs, str) else list(inputs)
     if count < 1:
         raise UnusableInputError(f"{count} examples to pick: this must be 1 or more.")
     available = sum(count_records(path) for path in paths)
+    if available == 0:
+        raise UnusableInputError(f"{', '.join(paths)}: there is no example to pick from.")
     if count > available:
         raise UnusableInputError(
             f"{', '.join(paths)}: there are {available:,} examples, {count:,} cannot be picked; "

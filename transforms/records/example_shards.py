@@ -97,7 +97,12 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
     source = (shard.sha256, setup.vocab_sha256)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["examples"], source, masking, name)
     record = completions.once(
-        output, KIND, key, lambda: _write(shard, setup, masking, path), lambda record: record["files"]
+        output,
+        KIND,
+        key,
+        lambda: _write(shard, setup, masking, path),
+        lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
+        name=name,
     )
     (_, size, sha256), *others = record["files"]
     index_name, _, index_sha256 = others[0] if others else (None, 0, None)

@@ -22,6 +22,7 @@ _BLOCK_BYTES = 4 << 20
 _BLOCK_RECORDS = 1 << 16
 _MOST_RECORD_BYTES = 1 << 31  # TensorFlow itself reads no larger protocol buffer
 _GZIP_MAGIC = b"\x1f\x8b\x08"
+_OTHER_PACKINGS = {b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,8 @@ def read_records(path: str) -> Iterator[bytes]:
     """Yields the data of each record of a TFRecord file, gzipped or not.
 
     Raises:
-      UnusableInputError: the file is missing, truncated or damaged; each checksum is verified.
+      UnusableInputError: the file is missing, truncated, damaged or no TFRecord; each checksum is verified.
+      RunFailedError: the machine cannot read it on.
     """
     for run in _runs(path):
         for start, size in zip(run.starts.tolist(), run.sizes.tolist(), strict=True):
@@ -97,16 +99,33 @@ def count_records(path: str) -> int:
 def index_tfrecord(path: str, output: str, *, checksum: bool = True) -> WrittenFile:
     """Writes the index that DALI reads: a line "offset size" for each record, its frame included.
 
-    For a gzipped file the offsets are those of its unpacked content.
-
     Raises:
-      UnusableInputError: the file is missing, truncated or damaged; each checksum is verified.
-      RunFailedError: the index cannot be written.
+      UnusableInputError: the file is missing, empty, packed, truncated, damaged or no TFRecord; each checksum is
+        verified.
+      RunFailedError: the file cannot be read on, or the index cannot be written.
     """
+    check_indexable(path)
     with files.new_file(output, checksum=checksum) as file:
         for run in _runs(path):
             file.write(_index_lines(run.sizes + kernels.FRAME, run.offset))
     return _describe(file, checksum)
+
+
+def check_indexable(path: str) -> None:
+    """Looks at a file's first bytes: DALI enters files at the offsets of an index, so it reads none that is packed.
+
+    Raises:
+      UnusableInputError: the file is missing, empty or packed.
+    """
+    with files.open_input(path) as raw:
+        if not raw.read(1):
+            raise UnusableInputError(f"{path}: this file is empty; it has no record to index.")
+        raw.seek(0)
+        if _unpacked(raw, path) is not raw:
+            raise UnusableInputError(
+                f"{path}: this TFRecord is packed with gzip, and an index is of use only for one that is not; "
+                "unpack it first."
+            )
 
 
 def frame(record: bytes) -> bytes:
@@ -152,7 +171,7 @@ def _runs(path: str) -> Iterator[_Run]:
     offset = 0  # of data[0] in the file
     records = 0
     with files.open_input(path) as raw:
-        file = _unpacked(raw)
+        file = _unpacked(raw, path)
         while True:
             filled = _fill(file, path, data, filled)
             ended = filled < len(data)
@@ -201,13 +220,18 @@ def _check_record(where: str, end: int, needs: int) -> None:
         raise UnusableInputError(f"{where} has {needs:,} bytes; no reader takes so large a record.")
 
 
-def _unpacked(raw: BinaryIO) -> BinaryIO:
+def _unpacked(raw: BinaryIO, path: str) -> BinaryIO:
     """The file's content, unpacked where it is gzipped: told by its first bytes, unless they are a valid record."""
     head = raw.read(kernels.HEAD)
     raw.seek(0)
-    if not head.startswith(_GZIP_MAGIC):
+    packing = next((name for magic, name in _OTHER_PACKINGS.items() if head.startswith(magic)), None)
+    if packing is None and not head.startswith(_GZIP_MAGIC):
         return raw
     length, checksum = struct.unpack("<8sI", head.ljust(kernels.HEAD))
     if checksum == masked_crc32c(np.frombuffer(bytearray(length), np.uint8), 0, len(length)):
         return raw
+    if packing is not None:
+        raise UnusableInputError(
+            f"{path}: this file is packed with {packing}; a TFRecord is read plain or gzipped, so unpack it first."
+        )
     return cast(BinaryIO, gzip.GzipFile(fileobj=raw, mode="rb"))

@@ -6,6 +6,7 @@ Linguistics 32 (2006).
 """
 
 import functools
+import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ _DATA = Path(__file__).parent / "data"
 _LAST_64_BITS = (1 << 64) - 1
 _NUMBER = "##number##"  # the word that stands for every number
 _COLLECTION = "tokenizers/punkt_tab"
+_FILES = ("collocations.tab", "ortho_context.tab", "abbrev_types.txt", "sent_starters.txt")
 # NLTK 3.6.6 changed the search for the word before a candidate: it starts after ASCII white space only.
 _ASCII_WORDS: dict[CharacterRules, bool] = {"nltk-3.4": False, "nltk-3.10.4": True}
 
@@ -71,6 +73,21 @@ def _read_nltk_data(language: str, name: str) -> str:
     with nltk.data.find(f"{_COLLECTION}/{language}/{name}").open() as file:
         content: bytes = file.read()
     return content.decode("utf-8")
+
+
+def installed_checksum(language: str) -> str | None:
+    """The sha256, in hexadecimal, of a language's parameters among NLTK's data on this machine.
+
+    None for a language that comes with the package, whose parameters are part of its version, and for one that this
+    machine does not have.
+    """
+    if not language.isidentifier() or (_DATA / "punkt_tab" / language).is_dir():
+        return None
+    try:
+        contents = [_read_nltk_data(language, name) for name in _FILES]
+    except LookupError:
+        return None
+    return hashlib.sha256("\0".join(contents).encode()).hexdigest()
 
 
 def _parameters(language: str) -> _Parameters:

@@ -147,7 +147,14 @@ def find_duplicates(fragments: Iterable[Fragment], extraction: ExtractionOptions
     """Decides on the paragraphs of a build, unless an earlier run has; returns rows of DROPPED, in order."""
     ordered = in_order(fragments)
     key = decision_key(ordered, extraction)
-    completions.once(output, KIND, key, lambda: _write_decision(ordered, extraction, output, key))
+    completions.once(
+        output,
+        KIND,
+        key,
+        lambda: _write_decision(ordered, extraction, output, key),
+        lambda record: completions.PieceFiles(has_table=True),
+        name="the decision on duplicate paragraphs",
+    )
     return completions.read_table(output, KIND, key)
 
 

@@ -82,7 +82,14 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
       UnusableInputError, RunFailedError: the input cannot be read to its end.
     """
     key = fragment_key(options, batch)
-    record = completions.once(output, KIND, key, lambda: _write_fragment(batch, options, output, key))
+    record = completions.once(
+        output,
+        KIND,
+        key,
+        lambda: _write_fragment(batch, options, output, key),
+        _files_of,
+        name=f"unit {batch.number} ({files.base_name(batch.file.path)})",
+    )
     return Fragment(key=key, batch=batch, documents=record["documents"], size=record["size"], counts=record["counts"])
 
 
@@ -124,10 +131,10 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     counts: collections.Counter[str] = collections.Counter()
     rejected: list[dict[str, Any]] = []
     with contextlib.ExitStack() as stack:
-        text = stack.enter_context(files.new_file(_text_path(output, key), checksum=False))
+        text = stack.enter_context(files.new_file(_text_path(output, key)))
         paragraphs = None
         if options.quality.finds_duplicates:
-            paragraphs = stack.enter_context(files.new_file(_paragraphs_path(output, key), checksum=False))
+            paragraphs = stack.enter_context(files.new_file(_paragraphs_path(output, key)))
         writer = _FragmentWriter(text, paragraphs, options)
         for item in _read_batch(batch, options.reading):
             counts["read"] += 1
@@ -146,7 +153,22 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     counts["documents"] = len(writer.rows)
     if batch.templates:
         counts["partly_expanded_pages"] = extractor.partly_expanded_pages - partly_expanded_before
-    return {"documents": len(writer.rows), "size": writer.size, "counts": dict(counts), "rejected": rejected}
+    caches = [
+        (completions.work_name(KIND, files.base_name(file.path)), file.size, file.sha256)
+        for file in (text, paragraphs)
+        if file is not None
+    ]
+    return {
+        "documents": len(writer.rows),
+        "size": writer.size,
+        "counts": dict(counts),
+        "rejected": rejected,
+        "caches": caches,
+    }
+
+
+def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
+    return completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]], has_table=True)
 
 
 def _read_batch(batch: UnitBatch, reading: ReadOptions) -> Iterator[Page | Document | RejectedPage]:

@@ -127,7 +127,14 @@ def clean_raw_file(raw: RawFile, options: MlperfOptions, extraction: ExtractionO
     place = (raw.number, raw.num_files)
     parameters = (options.num_eval_articles, options.seed, options.language)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["clean"], source, place, parameters)
-    record = completions.once(output, KIND, key, lambda: _write_cleaned(raw, options, extraction, output, key))
+    record = completions.once(
+        output,
+        KIND,
+        key,
+        lambda: _write_cleaned(raw, options, extraction, output, key),
+        lambda record: completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]]),
+        name=raw.name,
+    )
     return CleanedFile(raw=raw, key=key, counts=record["counts"])
 
 
@@ -145,10 +152,17 @@ def _write_cleaned(
         num_eval_articles=options.num_eval_articles,
         seed=options.seed,
     )
-    files.write_bytes(_train_path(output, key), separated.train)
-    files.write_bytes(_eval_path(output, key), mlperf_cleanup.join_articles(separated.eval_articles))
+    caches = []
+    for path, text in (
+        (_train_path(output, key), separated.train),
+        (_eval_path(output, key), mlperf_cleanup.join_articles(separated.eval_articles)),
+    ):
+        with files.new_file(path) as file:
+            file.write(text)
+        caches.append((completions.work_name(KIND, files.base_name(path)), file.size, file.sha256))
     counts = {"eval_articles": len(separated.eval_articles), "documents": content.count(b"<doc ")}
-    return {"counts": counts, "md5": [article_md5(article) for article in separated.eval_articles]}
+    hashes = [article_md5(article) for article in separated.eval_articles]
+    return {"counts": counts, "md5": hashes, "caches": caches}
 
 
 def _read_raw(raw: RawFile, extraction: ExtractionOptions, output: str) -> bytes:

@@ -64,7 +64,8 @@ def write_once(
         KIND,
         key,
         lambda: write(files.join(output, name)),
-        lambda record: [(name, record["size"], record["sha256"])],
+        lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
+        name=name,
     )
     return key, record
 

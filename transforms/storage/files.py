@@ -126,19 +126,67 @@ def size(path: str) -> int:
 def open_input(path: str) -> BinaryIO:
     """Opens a file to read its raw bytes, still packed where they are; the file object can seek.
 
+    Its methods raise RunFailedError where the machine cannot read on.
+
     Raises:
       UnusableInputError: the file cannot be opened.
     """
     try:
         if is_local(path):
-            return open(os.path.expanduser(path), "rb")
-        systems, uncompressed = _beam()
-        with _explained(path):
-            return cast(BinaryIO, systems.open(path, compression_type=uncompressed))
+            raw: Any = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        else:
+            systems, uncompressed = _beam()
+            with _explained(path):
+                raw = systems.open(path, compression_type=uncompressed)
+        return io.BufferedReader(_Input(path, raw))
     except FileNotFoundError:
         raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
     except (PermissionError, IsADirectoryError) as error:
         raise UnusableInputError(f"{path}: this input cannot be read ({error.strerror}).") from None
+
+
+class _Input(io.RawIOBase):
+    """A raw input file that turns an error of the machine into one sentence: a disk that fails, a lost network."""
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        with self._explained():
+            return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readinto(self, buffer: Any, /) -> int:
+        with self._explained():
+            block = self._file.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    def readall(self) -> bytes:
+        with self._explained():
+            return self._file.read()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RunFailedError(
+                f"{self._path}: this input cannot be read on ({error.strerror or error}); run the same command again."
+            ) from error
 
 
 def read_bytes(path: str) -> bytes:
@@ -403,16 +451,26 @@ def _check_replaceable(target: str, path: str) -> None:
 
 
 def check_not_inputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Refuses outputs that are inputs, also by another path or link: writing them would destroy what is read.
+    """Refuses outputs that are inputs or each other, also by another path or link: one would destroy the other.
 
     Raises:
-      UnusableInputError: an output is one of the inputs.
+      UnusableInputError: an output is one of the inputs, or another output, or has no name of a file.
     """
     identities = {_identity(path): path for path in inputs}
+    seen: dict[tuple[int, int] | str, str] = {}
     for output in outputs:
-        same = identities.get(_identity(output))
-        if same is not None:
+        if not output or output.endswith("/"):
+            raise UnusableInputError(f'"{output}" as output names no file; give the name of a file.')
+        identity = _identity(output)
+        if identity in identities:
+            same = identities[identity]
             raise UnusableInputError(f"{output}: this output is also the input {same}; name another file.")
+        if identity in seen:
+            raise UnusableInputError(
+                f"{output}: this output, or an index beside it, is the same file as the output {seen[identity]}; "
+                "the outputs must be files, each named once."
+            )
+        seen[identity] = output
 
 
 def _identity(path: str) -> tuple[int, int] | str:

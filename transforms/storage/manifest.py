@@ -3,6 +3,7 @@
 It has no time, host or attempt in it, so the same build gives the same manifest wherever it runs.
 """
 
+import dataclasses
 import importlib.metadata
 import json
 import os
@@ -16,12 +17,58 @@ from transforms.storage import completions, files
 
 MANIFEST = "manifest.json"
 REJECTED = "rejected.jsonl"
-_PARAMETERS = "parameters.json"
+_CLAIM = "parameters"
 _PACKAGES = ("maskmill", "apache-beam", "numba", "numpy", "nltk")
 
 
-def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> None:
-    """Claims an output directory for a stage with these parameters, unless an earlier run has.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Claim:
+    """That an output directory belongs to a stage with these parameters: checked, but not written yet.
+
+    path: of the claim's file. content: of the file. is_new: whether the file is not so already. problem: what was wrong
+    with the file that was there, a clause for the summary; None where nothing was.
+    """
+
+    output: str
+    path: str
+    content: bytes
+    is_new: bool
+    problem: str | None
+
+    def write(self) -> None:
+        """Claims the directory."""
+        if not self.is_new:
+            return
+        files.make_directory(self.output)
+        if self.problem is not None:
+            name = completions.work_name("", files.base_name(self.path))
+            completions.note_remade(self.output, _CLAIM, "claim", name, self.problem)
+        files.write_bytes(self.path, self.content)
+
+
+def prepare_output(
+    output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+) -> None:
+    """Claims an output directory for a stage with these parameters; arguments and errors as `check_output`."""
+    check_output(output, stage, parameters, defaults).write()
+
+
+def check_output(
+    output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+) -> Claim:
+    """Checks that an output directory can be claimed for a stage with these parameters; writes nothing.
+
+    An option that the directory's claim does not have was declared after it was made, so it counts as its default; one
+    that only the claim has is of another version, and must have been at its default. A damaged claim is made again
+    from the manifest. Where there is no manifest either, the directory holds an unfinished build: every piece of it is
+    keyed by its own parameters, so the directory is claimed anew. Both are noted for the summary.
+
+    Args:
+      output: the directory.
+      stage: the stage's name.
+      parameters: all options that shape the data, by name. `X_sha256` is the checksum of what the option `X` names: it
+        counts, and while it is the same the name does not.
+      defaults: those of the options that have one; without, that of every option is None.
 
     Raises:
       UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
@@ -29,27 +76,107 @@ def prepare_output(output: str, stage: str, parameters: Mapping[str, Any]) -> No
     """
     if files.is_local(output) and os.path.isdir(output) and not os.access(output, os.W_OK | os.X_OK):
         raise UnusableInputError(f"{output}: this directory is not writable.")
-    wanted = json.loads(completions.canonical_json({"stage": stage, "parameters": dict(parameters)}))
-    claim = files.join(files.join(output, completions.WORK_DIRECTORY), _PARAMETERS)
-    if not files.exists(claim):
+    wanted = _plain({"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})})
+    path = _claim_path(output)
+    content = files.read_bytes(path) if files.exists(path) else None
+    claimed, problem = _find_claim(output, content, wanted)
+    if claimed is not None:
+        _compare_claims(output, claimed, wanted)
+    sealed = completions.sealed_json("", _CLAIM, wanted)
+    return Claim(output=output, path=path, content=sealed, is_new=content != sealed, problem=problem)
+
+
+def _plain(value: Any) -> Any:
+    """A value as it comes back from JSON."""
+    return json.loads(completions.canonical_json(value))
+
+
+def _claim_path(output: str) -> str:
+    return completions.work_path(output, "", f"{_CLAIM}.json")
+
+
+def _find_claim(
+    output: str, content: bytes | None, wanted: Mapping[str, Any]
+) -> tuple[dict[str, Any] | None, str | None]:
+    """The claim of a directory, from its file or its manifest, and what was wrong with the file.
+
+    Args:
+      output: the directory.
+      content: of the claim's file; None where there is none.
+      wanted: the claim that is to be made.
+
+    Returns:
+      The claim, None where the directory is free to be claimed; and a clause for the note, None where all is well.
+
+    Raises:
+      UnusableInputError: the directory has other files in it.
+    """
+    made = find_manifest(output)
+    if content is not None:
+        claim = completions.unsealed_json("", _CLAIM, content) or _read_older_claim(content)
+        # A claim of another stage than the manifest's was copied here.
+        if claim is not None and (made is None or made["stage"] == claim["stage"]):
+            return claim, None
+    if content is None and (made is None or made["stage"] != wanted["stage"]) and not _has_records(output):
         other_files = [f for f in files.list_directory(output) if not f.endswith(files.TEMPORARY_SUFFIX)]
         if other_files:
             raise UnusableInputError(
                 f"{output}: this directory holds other files ({files.base_name(other_files[0])}, …); "
                 "name an empty or a new one."
             )
-        files.make_directory(output)
-        files.write_bytes(claim, completions.canonical_json(wanted, indent=1).encode())
-    claimed = json.loads(files.read_bytes(claim))
-    if claimed.get("stage") != stage:
-        raise UnusableInputError(f"{output}: this directory belongs to {claimed.get('stage')!r}; name another one.")
-    before, now = claimed["parameters"], wanted["parameters"]
-    for name in [*now, *before]:
-        if before.get(name) != now.get(name):
+        return None, None
+    problem = "it was gone" if content is None else "it was damaged"
+    if made is None:
+        return None, problem
+    return _claim_of_manifest(made, wanted), f"{problem} and was made from {MANIFEST}"
+
+
+def _read_older_claim(content: bytes) -> dict[str, Any] | None:
+    """A claim as older versions wrote it, without a checksum; None if a byte of it is not as they wrote it."""
+    try:
+        claim = json.loads(content)
+        is_one = set(claim) == {"stage", "parameters"} and isinstance(claim["parameters"], dict)
+        is_one = is_one and content == completions.canonical_json(claim, indent=1).encode()
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return claim | {"defaults": {}} if is_one else None
+
+
+def _has_records(output: str) -> bool:
+    return any(completions.keys(output, kind) for kind in completions.FORMAT_VERSIONS)
+
+
+def _claim_of_manifest(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What a directory's manifest says that it was claimed for."""
+    parameters = {name: value for name, value in made["parameters"].items() if name in wanted["parameters"]}
+    return {"stage": made["stage"], "parameters": parameters, "defaults": wanted["defaults"]}
+
+
+def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raises UnusableInputError if a directory belongs to another stage or other parameters."""
+    if claimed["stage"] != wanted["stage"]:
+        raise UnusableInputError(f"{output}: this directory belongs to {claimed['stage']!r}; name another one.")
+    before = wanted["defaults"] | claimed["parameters"]
+    # Of an option that this version does not have, no value but its default or "off" can be meant.
+    now = claimed["defaults"] | wanted["parameters"]
+    for name in dict.fromkeys([*wanted["parameters"], *claimed["parameters"]]):
+        is_known = name in wanted["parameters"]
+        old, new = before.get(name), now.get(name)
+        if old == new or (not is_known and not old):
+            continue
+        digest = f"{name}_sha256"
+        if before.get(digest) is not None and before[digest] == now.get(digest):
+            continue
+        if name.endswith("_sha256"):
+            option = name.removesuffix("_sha256")
             raise UnusableInputError(
-                f"{output}: this directory was made with other parameters ({name}={before.get(name)!r}, now "
-                f"{now.get(name)!r}); name another directory or delete this one."
+                f"{output}: the data behind {option} ({now.get(option)}) has changed since this directory was made; "
+                "name another directory or delete this one."
             )
+        raise UnusableInputError(
+            f"{output}: this directory was made with other parameters ({name}={old!r}, now {new!r}); "
+            "name another directory or delete this one."
+        )
 
 
 def versions() -> dict[str, Any]:
@@ -111,13 +238,41 @@ def read_manifest(output: str) -> dict[str, Any]:
     """The manifest of a finished output directory.
 
     Raises:
-      UnusableInputError: there is none.
+      UnusableInputError: there is none, or it is damaged.
     """
     path = files.join(output, MANIFEST)
     if not files.exists(path):
         raise UnusableInputError(f"{path}: there is no manifest; the build into this directory is not finished.")
-    manifest: dict[str, Any] = json.loads(files.read_bytes(path))
-    return manifest
+    made = find_manifest(output)
+    if made is None:
+        raise UnusableInputError(
+            f"{path}: this is no manifest of maskmill, or it is damaged; run the command that made the directory again."
+        )
+    return made
+
+
+def find_manifest(output: str) -> dict[str, Any] | None:
+    """The manifest of an output directory; None where there is none, or one that is damaged."""
+    path = files.join(output, MANIFEST)
+    try:
+        made = json.loads(files.read_bytes(path)) if files.exists(path) else None
+    except (ValueError, RecursionError):
+        return None
+    return made if _is_manifest(made) else None
+
+
+def _is_manifest(value: Any) -> bool:
+    """Whether a value from JSON has what is read of a manifest."""
+    if not isinstance(value, dict) or not isinstance(value.get("stage"), str):
+        return False
+    parts = {"parameters": dict, "counts": dict, "inputs": list, "shards": list}
+    if not all(isinstance(value.get(name), kind) for name, kind in parts.items()):
+        return False
+    sizes = {"bytes"} if value["stage"] == "extract" else set()  # the next stage leaves out shards without text
+    needed = {"inputs": {"path", "sha256"}, "shards": {"name"} | sizes}
+    return all(
+        isinstance(entry, dict) and keys <= entry.keys() for name, keys in needed.items() for entry in value[name]
+    )
 
 
 def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records: Mapping[str, Iterable[str]]) -> None:

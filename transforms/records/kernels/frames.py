@@ -29,6 +29,8 @@ BAD_LENGTH = 1  # the checksum of a record's length is wrong
 BAD_DATA = 2  # the checksum of a record's data is wrong
 FULL = 3  # `starts` has no room left
 
+_NO_LENGTH = np.int64(1 << 62)  # beyond any file
+
 
 @kernel
 def scan_records(data, size, starts, sizes):
@@ -44,8 +46,8 @@ def scan_records(data, size, starts, sizes):
         length = np.int64(load_u64(data, i))
         if length < 0:
             return BAD_LENGTH, n, i, HEAD
-        if i + HEAD + length + TAIL > size:
-            return INCOMPLETE, n, i, HEAD + length + TAIL
+        if length > size - i - FRAME:  # a sum could overflow
+            return INCOMPLETE, n, i, min(length, _NO_LENGTH) + FRAME
         if load_u32(data, i + HEAD + length) != masked_crc32c(data, i + HEAD, i + HEAD + length):
             return BAD_DATA, n, i, HEAD
         if n == len(starts):

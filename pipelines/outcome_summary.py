@@ -1,0 +1,43 @@
+"""What a command that found an output directory in use prints of it: what it reused, made, and made again and why."""
+
+from collections.abc import Mapping
+
+from transforms.storage import outcomes
+
+# What a user calls a piece of a kind.
+_PIECES = {
+    "templates": "template collection",
+    "extract": "unit",
+    "duplicates": "duplicate decision",
+    "clean": "cleaned file",
+    "text": "text shard",
+    "examples": "example shard",
+}
+_MOST_LINES = 10
+
+
+def report(output: str) -> None:
+    """Prints what the run found finished, made, and made again, and why; nothing after a first run."""
+    outcome = outcomes.last_outcome(output)
+    if outcome is None:
+        return
+    has_more = outcome.remade or outcome.changed_inputs
+    if not has_more and (outcome.is_first or not (outcome.reused or outcome.made)):
+        return
+    changed = [f"{path}: it has other content than in the build before" for path in outcome.changed_inputs]
+    print(f"  {'reused':<10} {_pieces_text(outcome.reused)}")
+    print(f"  {'made':<10} {_pieces_text(outcome.made)}")
+    for label, lines in (("changed", changed), ("made again", outcome.remade)):
+        for line in lines[:_MOST_LINES]:
+            print(f"  {label:<10} {line}")
+        if len(lines) > _MOST_LINES:
+            print(f"  {label:<10} {len(lines) - _MOST_LINES:,} more")
+
+
+def _pieces_text(numbers: Mapping[str, int]) -> str:
+    texts = [
+        f"{numbers[kind]:,} {piece}{'' if numbers[kind] == 1 else 's'}"
+        for kind, piece in _PIECES.items()
+        if kind in numbers
+    ]
+    return ", ".join(texts) or "nothing"
