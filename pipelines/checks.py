@@ -143,15 +143,11 @@ def train(options: TrainOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: an extra is missing, or there is no such model.
     """
+    from training import preflight
+
+    preflight.check(options, has_input=False)
     if options.launcher is None:
         check_training_installed()
-    sources = (options.preset, options.bert_config_file, options.checkpoint, options.init_checkpoint)
-    if not any(sources) and not options.eval_only:
-        raise UnusableInputError("No model was named: give --preset, --bert_config_file or --init_checkpoint.")
-    if options.bert_config_file is not None:
-        from training.config import from_json
-
-        from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
     return Checked(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output_dir,)))
 
 

@@ -170,6 +170,9 @@ def _build(line: CommandLine) -> int:
 
 def _train(line: CommandLine) -> int:
     chosen = options.from_flags(TrainOptions, line.values)
+    from training import preflight
+
+    preflight.check(chosen)
     if chosen.launcher is None:
         checks.check_training_installed()
     from training import command
@@ -179,6 +182,9 @@ def _train(line: CommandLine) -> int:
 
 def _convert_checkpoint(line: CommandLine) -> int:
     chosen = options.from_flags(ConvertOptions, line.values)
+    from training import preflight
+
+    preflight.check_conversion(chosen)
     checks.check_training_installed()
     from training import command
 

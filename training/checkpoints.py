@@ -9,10 +9,11 @@
 Nothing else has to be saved: the position in the input and every random draw follow from the step and the settings.
 """
 
+import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ import safetensors.numpy
 
 from training import storage
 from training.config import ModelConfig
+from training.options import TrainOptions
+from training.settings import NEXT_SENTENCE
 from transforms.errors import UnusableInputError
 from transforms.storage import files
 
@@ -32,6 +35,8 @@ TRAINING_FORMAT = "maskmill-training-1"
 WEIGHTS_FORMAT = "maskmill-weights-1"
 # The optimizer's moments have the name of their weight and one of these.
 MOMENTS = ("/m", "/v")
+# A weight of the next-sentence head.
+NEXT_SENTENCE_WEIGHT = "cls/seq_relationship/output_weights"
 _NAME = re.compile(r"step-(\d{10})\.safetensors$")
 
 
@@ -105,18 +110,49 @@ def read_safetensors(path: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """The arrays and the metadata of any safetensors file. Arrays of floats are converted to float32.
 
     Raises:
-      UnusableInputError: the file is missing, damaged, or no safetensors file.
+      UnusableInputError: the file is missing, cannot be read, is damaged, or is no safetensors file.
     """
-    with storage.local_copy(path) as copy:
+    # safe_open says of any file that it cannot open that it does not exist; Python's open tells the true cause.
+    with storage.local_copy(path) as copy, explained(path), open(copy, "rb"):
         try:
             with safetensors.safe_open(copy, "np") as file:
                 metadata = file.metadata() or {}
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-        except FileNotFoundError:
-            raise UnusableInputError(f"{path}: this checkpoint does not exist; check the path.") from None
+        except (safetensors.SafetensorError, TypeError) as error:
+            # A TypeError names a dtype that NumPy does not have.
+            raise UnusableInputError(f"{path}: this is no safetensors file, or it is damaged ({error}).") from None
+    return {n: a if a.dtype.kind in "iub" else a.astype(np.float32, copy=False) for n, a in arrays.items()}, metadata
+
+
+def read_metadata(path: str) -> dict[str, str]:
+    """The metadata of any safetensors file.
+
+    Raises:
+      UnusableInputError: as `read_safetensors`.
+    """
+    with storage.local_copy(path) as copy, explained(path), open(copy, "rb"):
+        try:
+            with safetensors.safe_open(copy, "np") as file:
+                return file.metadata() or {}
         except safetensors.SafetensorError as error:
             raise UnusableInputError(f"{path}: this is no safetensors file, or it is damaged ({error}).") from None
-    return {n: a if a.dtype == np.int64 else a.astype(np.float32, copy=False) for n, a in arrays.items()}, metadata
+
+
+@contextlib.contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Turns the errors of opening and reading a local checkpoint into sentences.
+
+    Raises:
+      UnusableInputError: the file is missing or cannot be read.
+    """
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise UnusableInputError(f"{path}: this checkpoint does not exist; check the path.") from None
+    except OSError as error:
+        raise UnusableInputError(
+            f"{path}: this checkpoint cannot be read ({error.strerror or error}); check the file and its permissions."
+        ) from None
 
 
 def read(path: str) -> Checkpoint:
@@ -128,18 +164,71 @@ def read(path: str) -> Checkpoint:
     arrays, metadata = read_safetensors(path)
     if metadata.get("format") != TRAINING_FORMAT:
         raise UnusableInputError(f"{path}: this is no checkpoint of a maskmill run.")
-    return Checkpoint(step=int(metadata["step"]), run=json.loads(metadata["run"]), arrays=arrays)
+    run = read_settings(path, metadata)
+    if run.get("task") == "pretrain":
+        # Older checkpoints do not say it, but they have the head or not.
+        run.setdefault(NEXT_SENTENCE, NEXT_SENTENCE_WEIGHT in arrays)
+    return Checkpoint(step=int(metadata["step"]), run=run, arrays=arrays)
+
+
+def read_settings(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
+    """The settings of a run in the metadata of one of its checkpoints.
+
+    Raises:
+      UnusableInputError: the metadata is damaged.
+    """
+    try:
+        run = json.loads(metadata["run"])
+        is_whole = metadata["step"].isdecimal() and isinstance(run, dict) and isinstance(run["model"], dict)
+    except (KeyError, ValueError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise UnusableInputError(
+            f"{path}: the settings in this checkpoint are damaged; delete it, and the run goes on from the one before."
+        )
+    return dict(run)
 
 
 def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """Checks that a run is resumed with the settings that it was begun with.
 
+    A setting that the checkpoint does not name is one of a later version of maskmill; it had its default then.
+
     Raises:
-      UnusableInputError: a setting differs; the message names it.
+      UnusableInputError: a setting differs; the message names it with both values.
     """
+    defaults = {field.name: field.default for field in dataclasses.fields(TrainOptions)}
     for name in sorted({*begun_with, *settings}):
-        if begun_with.get(name) != settings.get(name):
+        if name in defaults and name not in settings:
+            continue  # the option does not matter now; if it did, then because of another one that differs
+        if name not in defaults and name not in begun_with:
+            continue
+        before, now = (values.get(name, defaults.get(name)) for values in (begun_with, settings))
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            name, before, now = _first_difference(name, before, now)
+        if before != now:
             raise UnusableInputError(
-                f"{path}: this run was begun with {name} {begun_with.get(name)}, but now it is {settings.get(name)}; "
-                "resume it with the same settings, or give another --output_dir."
+                f"{path}: this run was begun with {name} {before}, but now it is {now}; resume it with the same "
+                "settings, or give another --output_dir."
             )
+
+
+def _first_difference(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, Any, Any]:
+    """The first value in which two mappings differ: its name and both values; None for both if there is none."""
+    for key in sorted({*before, *now}):
+        if before.get(key) != now.get(key):
+            return f"{name}.{key}", before.get(key), now.get(key)
+    return name, None, None
+
+
+def check_complete(path: str, arrays: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
+    """Checks that a checkpoint of a run has all weights and moments; a run would go on with newly drawn ones.
+
+    Raises:
+      UnusableInputError: one is missing; the message names it.
+    """
+    missing = next((name for name in names if name not in arrays), None)
+    if missing is not None:
+        raise UnusableInputError(
+            f"{path}: this checkpoint lacks {missing}; delete it, and the run goes on from the one before."
+        )

@@ -1,12 +1,14 @@
 """`maskmill train` and `convert-checkpoint`, from options to a run. Only functions import TensorFlow, Keras and JAX."""
 
+import contextlib
 import os
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from training import settings
 from training.options import ConvertOptions, TrainOptions
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files
 
 if TYPE_CHECKING:
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
 _WATCH_SECONDS = 2.0
 # The exit code of a process that a signal ended is this plus the signal's number, as in a shell.
 _SIGNAL_EXIT = 128
+# What JAX's errors for a lack of memory contain, and how much of them is shown.
+_OUT_OF_MEMORY = "RESOURCE_EXHAUSTED"
+_REASON_LENGTH = 200
+_LESS_MEMORY_TO_TRAIN = (
+    "raise --steps_per_update, which gives the same result, lower --eval_batch_size, give --dtype bfloat16, or lower "
+    "--train_batch_size or the size of the model"
+)
+_LESS_MEMORY_TO_EVALUATE = "lower --eval_batch_size, or give --dtype bfloat16"
 # TF_CPP_MIN_LOG_LEVEL for nothing but fatal errors.
 _FATAL_ONLY = "3"
 _STDERR = 2
@@ -38,17 +48,21 @@ def run(options: TrainOptions) -> int:
 
     devices.select_backend(options.backend)
     _import_quietly()
+    from training import storage
     from training.loop import Stopped
     from training.session import Session
 
-    session = Session(options)
-    session.check_batches()
-    if options.eval_only:
-        return _watch(session) if options.watch else _evaluate_once(session)
-    try:
-        _train(session)
-    except Stopped as stopped:
-        return _SIGNAL_EXIT + stopped.number
+    # An object store that cannot be reached is found out before the model is built.
+    storage.exists(options.output_dir)
+    with _out_of_memory_explained(_LESS_MEMORY_TO_EVALUATE if options.eval_only else _LESS_MEMORY_TO_TRAIN):
+        session = Session(options)
+        session.check_batches()
+        if options.eval_only:
+            return _watch(session) if options.watch else _evaluate_once(session)
+        try:
+            _train(session)
+        except Stopped as stopped:
+            return _SIGNAL_EXIT + stopped.number
     return 0
 
 
@@ -62,7 +76,27 @@ def convert_checkpoint(options: ConvertOptions) -> int:
     _import_quietly()
     from training import convert
 
-    return convert.run(options)
+    with _out_of_memory_explained("use a machine with more memory"):
+        return convert.run(options)
+
+
+@contextlib.contextmanager
+def _out_of_memory_explained(advice: str) -> Iterator[None]:
+    """Turns the backends' errors for a lack of memory into one sentence, which ends with advice.
+
+    Raises:
+      RunFailedError: a device or the machine has not enough memory.
+    """
+    try:
+        yield
+    except Exception as error:
+        # JAX and TensorFlow have classes of their own for this, which both name the status of their runtime.
+        text = str(error)
+        out_of_memory = _OUT_OF_MEMORY in text or type(error).__name__ == "ResourceExhaustedError"
+        if not out_of_memory and not isinstance(error, MemoryError):
+            raise
+        lines = text.strip().splitlines() or ["out of memory"]
+        raise RunFailedError(f"The memory does not suffice ({lines[0][:_REASON_LENGTH]}); {advice}.") from error
 
 
 def _import_quietly() -> None:
@@ -84,7 +118,7 @@ def _train(session: "Session") -> None:
     Raises:
       Stopped: a signal ended the run; its state is saved.
     """
-    from training import training_input
+    from training import tokenizer_files, training_input
     from training.logs import say
 
     options, examples = session.options, session.examples
@@ -100,6 +134,8 @@ def _train(session: "Session") -> None:
         hosts=session.devices.process_count,
     )
     trainer = _trainer(session, batches)
+    if session.devices.is_first and options.vocab_file is not None:
+        tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir)
     resumed = trainer.resume()
     if trainer.is_finished():
         say(f"{options.output_dir}: this run was finished at step {trainer.step}; nothing is left to do")
@@ -121,7 +157,12 @@ def _trainer(session: "Session", batches: "TrainingInput") -> "Trainer":
     options = session.options
     plan = loop.Run(
         directory=options.output_dir,
-        settings=settings.resume_settings(options, session.config, training_input.fingerprint(batches.blocks)),
+        settings=settings.resume_settings(
+            options,
+            session.config,
+            training_input.fingerprint(batches.blocks),
+            device_count=session.devices.count,
+        ),
         num_train_steps=options.num_train_steps,
         parts=options.steps_per_update,
         save_steps=options.save_checkpoints_steps,

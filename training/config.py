@@ -6,6 +6,7 @@ Here "gelu" is the approximation and "gelu_erf" the exact function.
 
 import dataclasses
 import json
+import math
 from typing import Any
 
 from transforms.errors import UnusableInputError
@@ -15,6 +16,8 @@ _FROM_HUGGING_FACE = {"gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh
 _TO_HUGGING_FACE = {"gelu": "gelu_new", "gelu_erf": "gelu"}
 # The first rows of RoBERTa's position table belong to its padding index, 1; position 0 is row 2.
 ROBERTA_POSITION_OFFSET = 2
+# Sizes beyond this are mistakes; the largest models have vocabularies of a few million tokens.
+_LARGEST_SIZE = 2**24
 _SIZES = (
     "vocab_size",
     "hidden_size",
@@ -59,15 +62,28 @@ class ModelConfig:
         if self.hidden_act not in ACTIVATIONS:
             raise UnusableInputError(f"hidden_act is {self.hidden_act!r}: it must be one of {', '.join(ACTIVATIONS)}.")
         for name in _SIZES:
-            if getattr(self, name) < 1:
-                raise UnusableInputError(f"{name} is {getattr(self, name)}: it must be at least 1.")
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise UnusableInputError(f"{name} is {value!r}: it must be a whole number.")
+            if not 1 <= value <= _LARGEST_SIZE:
+                raise UnusableInputError(f"{name} is {value}: it must be at least 1 and at most {_LARGEST_SIZE:,}.")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            if not 0 <= getattr(self, name) < 1:
+            if not 0 <= self._number(name) < 1:
                 raise UnusableInputError(f"{name} is {getattr(self, name)}: it must be in [0, 1).")
+        for name in ("initializer_range", "layer_norm_eps"):
+            if self._number(name) <= 0:
+                raise UnusableInputError(f"{name} is {getattr(self, name)}: it must be above 0.")
         if self.hidden_size % self.num_attention_heads:
             raise UnusableInputError(
                 f"hidden_size {self.hidden_size} is not a multiple of num_attention_heads {self.num_attention_heads}."
             )
+
+    def _number(self, name: str) -> float:
+        """The value of a field that must be a finite number."""
+        value = getattr(self, name)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+            raise UnusableInputError(f"{name} is {value!r}: it must be a number.")
+        return value
 
     def to_google(self) -> dict[str, Any]:
         """The content of a `bert_config.json`, with `model_type` and `layer_norm_eps` only if they are not BERT's."""
@@ -142,25 +158,31 @@ def from_json(text: str | bytes, *, where: str) -> ModelConfig:
     """
     try:
         values = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnusableInputError(f"{where}: this model configuration is not JSON ({error}).") from None
     if not isinstance(values, dict) or "vocab_size" not in values:
         raise UnusableInputError(f"{where}: this model configuration has no vocab_size.")
     known = {k: v for k, v in values.items() if k in _DEFAULTS}
     if "architectures" in values or "transformers_version" in values:
-        known["hidden_act"] = _FROM_HUGGING_FACE.get(values.get("hidden_act", "gelu"), values.get("hidden_act", "gelu"))
+        activation = values.get("hidden_act", "gelu")
+        known["hidden_act"] = _FROM_HUGGING_FACE.get(str(activation), activation)
         if values.get("model_type") == "roberta":
             positions = values.get("max_position_embeddings", 514)
-            known["max_position_embeddings"] = positions - ROBERTA_POSITION_OFFSET
+            if isinstance(positions, int):
+                known["max_position_embeddings"] = positions - ROBERTA_POSITION_OFFSET
     embedding_size = values.get("embedding_size")
     if embedding_size not in (None, known.get("hidden_size", _DEFAULTS["hidden_size"])):
         raise UnusableInputError(
             f"{where}: embedding_size {embedding_size} differs from hidden_size; models with factorised embeddings "
             "(ALBERT) cannot be trained."
         )
+    positions_type = values.get("position_embedding_type", "absolute")
+    if positions_type != "absolute":
+        raise UnusableInputError(
+            f"{where}: position_embedding_type is {positions_type!r}; only models with absolute positions can be "
+            "trained."
+        )
     try:
         return ModelConfig(**known)
     except UnusableInputError as error:
         raise UnusableInputError(f"{where}: {error}") from None
-    except TypeError:
-        raise UnusableInputError(f"{where}: a size in this model configuration is not a number.") from None

@@ -6,86 +6,177 @@ else in a checkpoint (optimizer slots, counters) is left out.
 
 import json
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from training import checkpoints, config, hugging_face, storage, tensorflow_checkpoints
+from training import (
+    checkpoints,
+    config,
+    hugging_face,
+    preflight,
+    pytorch_files,
+    storage,
+    tensorflow_checkpoints,
+    tokenizer_files,
+)
 from training.checkpoints import Values
 from training.config import ModelConfig
 from training.options import ConvertOptions
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files
+
+_SAFETENSORS = ".safetensors"
+_PYTORCH = (".bin", ".pt", ".pth")
+# Hugging Face's list of the files that a model's weights are in, when they are in several.
+_SHARDS = ".index.json"
+# What a directory of Hugging Face's has its weights in, the best first.
+_HUGGING_FACE_FILES = (
+    "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json",
+)  # fmt: skip
+# The files of a TensorFlow checkpoint: the prefix and one of these.
+_TENSORFLOW_FILE = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 
 
 def read(path: str, model: ModelConfig) -> Values:
     """Reads a checkpoint's weights, whatever kind it is.
 
     Args:
-      path: a TensorFlow checkpoint's prefix (`model.ckpt-28252`), a safetensors file, or a directory that holds one.
+      path: a TensorFlow checkpoint's prefix (`model.ckpt-28252`), a safetensors or PyTorch file, Hugging Face's list of
+        several of these (`model.safetensors.index.json`), or a directory that holds one.
       model: the configuration of its model.
 
     Raises:
-      UnusableInputError: there is no checkpoint, or it is a training checkpoint of maskmill.
+      UnusableInputError: there is no checkpoint, it cannot be read, it is damaged, it is not of a BERT, or it is a
+        training checkpoint of maskmill.
     """
     checkpoint = _find(path)
-    if not checkpoint.endswith(".safetensors"):
+    if not _is_of_arrays(checkpoint):
         return tensorflow_checkpoints.read(checkpoint, model)
-    arrays, metadata = checkpoints.read_safetensors(checkpoint)
+    arrays, metadata = _read_arrays(checkpoint)
     kind = metadata.get("format")
     if kind == checkpoints.TRAINING_FORMAT:
         raise UnusableInputError(
-            f"{checkpoint}: this is a training checkpoint of a maskmill run, at step {metadata['step']}, and no "
-            "initial checkpoint. To continue that run, give its directory as --output_dir; to begin another run from "
-            "its weights, convert it first: maskmill convert-checkpoint --format maskmill."
+            f"{checkpoint}: this is a training checkpoint of a maskmill run, at step {metadata.get('step')}, and no "
+            "initial checkpoint; to continue that run, give its directory as --output_dir, and to begin another run "
+            "from its weights, convert it first: maskmill convert-checkpoint --format maskmill."
         )
-    return arrays if kind == checkpoints.WEIGHTS_FORMAT else hugging_face.from_hugging_face(arrays, model)
+    values = arrays if kind == checkpoints.WEIGHTS_FORMAT else hugging_face.from_hugging_face(arrays, model)
+    if not values:
+        named = f"it has {min(arrays)} and so on" if arrays else "it is empty"
+        raise UnusableInputError(f"{checkpoint}: this file has no weights of a {model.model_type} model; {named}.")
+    return values
 
 
 def read_any(path: str, model: ModelConfig) -> tuple[int, Values]:
     """Like `read`, but accepts a training checkpoint of maskmill too. Returns its step (0 for others) and the weights.
 
     Raises:
-      UnusableInputError: there is no checkpoint.
+      UnusableInputError: as `read`.
     """
     checkpoint = _find(path)
-    if checkpoint.endswith(".safetensors"):
-        arrays, metadata = checkpoints.read_safetensors(checkpoint)
-        if metadata.get("format") == checkpoints.TRAINING_FORMAT:
-            return int(metadata["step"]), {n: a for n, a in arrays.items() if not n.endswith(checkpoints.MOMENTS)}
-    return 0, read(path, model)
+    if not _run_of(checkpoint):
+        return 0, read(path, model)
+    of_run = checkpoints.read(checkpoint)
+    return of_run.step, {n: a for n, a in of_run.arrays.items() if not n.endswith(checkpoints.MOMENTS)}
+
+
+def _is_of_arrays(checkpoint: str) -> bool:
+    """Whether a checkpoint is made of safetensors or PyTorch files. Otherwise it is TensorFlow's."""
+    return checkpoint.endswith((_SAFETENSORS, _SHARDS, *_PYTORCH))
+
+
+def _read_arrays(checkpoint: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays and the metadata of a safetensors or PyTorch file, or of all files that a list names.
+
+    Raises:
+      UnusableInputError: a file is missing, cannot be read or is damaged.
+    """
+    if checkpoint.endswith(_SAFETENSORS):
+        return checkpoints.read_safetensors(checkpoint)
+    if checkpoint.endswith(_SHARDS):
+        return _read_shards(checkpoint), {}
+    with storage.local_copy(checkpoint) as copy, checkpoints.explained(checkpoint):
+        return pytorch_files.read(copy, name=checkpoint), {}
+
+
+def _read_shards(index: str) -> dict[str, np.ndarray]:
+    """The arrays of all files that Hugging Face's list of a model's files names."""
+    try:
+        weight_map = json.loads(storage.read_bytes(index))["weight_map"]
+        names = sorted(set(weight_map.values()))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UnusableInputError(f"{index}: this is no list of a model's files, or it is damaged.") from None
+    arrays: dict[str, np.ndarray] = {}
+    for name in names:
+        # A list names files beside it only.
+        if not isinstance(name, str) or name != os.path.basename(name) or not name.endswith((_SAFETENSORS, *_PYTORCH)):
+            raise UnusableInputError(f"{index}: it names {name!r}, which is no weights file beside it.")
+        arrays |= _read_arrays(files.join(files.parent(index), name))[0]
+    missing = next((name for name in weight_map if name not in arrays), None)
+    if missing is not None:
+        raise UnusableInputError(f"{index}: {weight_map[missing]} lacks {missing}; copy the model's files again.")
+    return arrays
 
 
 def _find(path: str) -> str:
-    """The checkpoint that a path means: a TensorFlow prefix or a safetensors file."""
+    """The checkpoint that a path means: a TensorFlow prefix, a safetensors or PyTorch file, or a list of several.
+
+    Raises:
+      UnusableInputError: it means none; the message says why.
+    """
+    preflight.check_checkpoint(path)
     path = os.path.expanduser(path.rstrip("/"))
-    if path.endswith(".safetensors"):
-        return path
-    for suffix in (".index", ".meta"):
-        path = path.removesuffix(suffix)
-    if storage.exists(f"{path}.index"):
-        return path
-    if not tf.io.gfile.isdir(path):
+    prefix = _TENSORFLOW_FILE.sub("", path)
+    if storage.exists(f"{prefix}.index"):
+        return prefix
+    if tf.io.gfile.isdir(path):
+        return _find_in(path)
+    if not storage.exists(path):
         raise UnusableInputError(
-            f"{path}: there is no such checkpoint; name a prefix, a safetensors file or a directory."
+            f"{path}: there is no such checkpoint; name a TensorFlow checkpoint's prefix, a file or a directory."
         )
-    if training_checkpoints := checkpoints.list_checkpoints(path):
+    if _is_of_arrays(path):
+        return path
+    if prefix != path:
+        raise UnusableInputError(f"{path}: {prefix}.index is missing, so this TensorFlow checkpoint is not whole.")
+    raise UnusableInputError(
+        f"{path}: this file is no checkpoint; name a TensorFlow checkpoint's prefix, a .safetensors or PyTorch file "
+        f"({', '.join(_PYTORCH)}), or a directory with one."
+    )
+
+
+def _find_in(directory: str) -> str:
+    """The checkpoint in a directory: the newest of a run, Hugging Face's, a single file, or TensorFlow's newest."""
+    if training_checkpoints := checkpoints.list_checkpoints(directory):
         return training_checkpoints[-1]
-    safetensors_files = storage.matching(files.join(path, "*.safetensors"))
+    for name in _HUGGING_FACE_FILES:
+        if storage.exists(files.join(directory, name)):
+            return files.join(directory, name)
+    safetensors_files = storage.matching(files.join(directory, f"*{_SAFETENSORS}"))
     if len(safetensors_files) == 1:
         return safetensors_files[0]
-    if (latest := tf.train.latest_checkpoint(path)) is not None:
+    if (latest := tf.train.latest_checkpoint(directory)) is not None:
         return str(latest)
-    raise UnusableInputError(f"{path}: there is no checkpoint in this directory.")
+    if safetensors_files:
+        raise UnusableInputError(f"{directory}: there are several checkpoints in this directory; name one of them.")
+    raise UnusableInputError(f"{directory}: there is no checkpoint in this directory.")
 
 
 def find_config(path: str) -> ModelConfig | None:
-    """The model's configuration: from the metadata of a file of maskmill, or from a JSON file beside the checkpoint."""
+    """The model's configuration: from the metadata of a file of maskmill, or from a JSON file beside the checkpoint.
+
+    Raises:
+      UnusableInputError: there is no checkpoint, or its configuration is damaged.
+    """
     checkpoint = _find(path)
-    if checkpoint.endswith(".safetensors"):
-        _, metadata = checkpoints.read_safetensors(checkpoint)
+    if checkpoint.endswith(_SAFETENSORS):
+        metadata = checkpoints.read_metadata(checkpoint)
         if "run" in metadata:
-            return ModelConfig(**json.loads(metadata["run"])["model"])
+            return _config_of_run(checkpoint, metadata["run"])
         if "config" in metadata:
             return config.from_json(metadata["config"], where=checkpoint)
     for name in ("config.json", "bert_config.json"):
@@ -95,24 +186,34 @@ def find_config(path: str) -> ModelConfig | None:
     return None
 
 
+def _config_of_run(checkpoint: str, run: str) -> ModelConfig:
+    try:
+        return ModelConfig(**json.loads(run)["model"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise UnusableInputError(f"{checkpoint}: the settings in this checkpoint are damaged.") from None
+
+
 def run(options: ConvertOptions) -> int:
     """Converts a checkpoint. Returns the exit code, 0.
 
     Raises:
-      UnusableInputError: the input or its configuration is missing or unusable.
+      UnusableInputError: the input, its configuration or its vocabulary is missing or unusable.
       RunFailedError: the output cannot be written.
     """
     model = _config_of(options)
     _, values = read_any(options.input, model)
-    if options.format == "maskmill" and not options.output.endswith(".safetensors"):
-        raise UnusableInputError(f"--output {options.output}: for --format maskmill, name a file *.safetensors.")
+    hugging_face.check_shapes(options.input, values, model)
     writers: dict[str, Callable[[], None]] = {
         "tf1": lambda: tensorflow_checkpoints.write_tf1(options.output, values),
         "tf2": lambda: tensorflow_checkpoints.write_tf2(options.output, values, model),
-        "huggingface": lambda: hugging_face.write_directory(options.output, values, model),
+        "huggingface": lambda: _write_hugging_face(options, values, model),
         "maskmill": lambda: checkpoints.write_weights(options.output, values, model),
     }
-    writers[options.format]()
+    try:
+        writers[options.format]()
+    except tf.errors.OpError as error:
+        reason = " ".join(str(error.message).split())
+        raise RunFailedError(f"{options.output}: this checkpoint cannot be written ({reason}).") from error
     if options.format in ("tf1", "tf2"):
         beside = files.join(files.parent(options.output), "bert_config.json")
         storage.write_bytes(beside, (json.dumps(model.to_google(), indent=2) + "\n").encode())
@@ -127,3 +228,36 @@ def _config_of(options: ConvertOptions) -> ModelConfig:
     if model is None:
         raise UnusableInputError(f"{options.input}: there is no configuration beside it; give --bert_config_file.")
     return model
+
+
+def _write_hugging_face(options: ConvertOptions, values: Values, model: ModelConfig) -> None:
+    """Writes a Hugging Face directory with its tokenizer and, for a classifier, the names of its labels."""
+    checkpoint = _find(options.input)
+    beside = files.parent(checkpoint)
+    labels = options.labels or _labels_beside(beside, values)
+    tokenizer = tokenizer_files.of_conversion(
+        options.vocab_file, options.do_lower_case, beside=beside, run=_run_of(checkpoint), model=model
+    )
+    hugging_face.write_directory(options.output, values, model, tokenizer=tokenizer, labels=labels)
+
+
+def _run_of(checkpoint: str) -> Mapping[str, Any]:
+    """The settings of the run that a training checkpoint is of; empty for other checkpoints."""
+    if not checkpoint.endswith(_SAFETENSORS):
+        return {}
+    metadata = checkpoints.read_metadata(checkpoint)
+    if metadata.get("format") != checkpoints.TRAINING_FORMAT:
+        return {}
+    return checkpoints.read_settings(checkpoint, metadata)
+
+
+def _labels_beside(directory: str, values: Values) -> tuple[str, ...]:
+    """The names of a classifier's labels in the config.json beside its checkpoint; empty if there are none."""
+    path = files.join(directory, "config.json")
+    if hugging_face.CLASSIFIER not in values or not storage.exists(path):
+        return ()
+    names = json.loads(storage.read_bytes(path)).get("id2label")
+    count = len(values[hugging_face.CLASSIFIER])
+    if not isinstance(names, dict) or set(names) != {str(i) for i in range(count)}:
+        return ()
+    return tuple(str(names[str(i)]) for i in range(count))

@@ -38,7 +38,6 @@ def evaluate(steps: "Steps", batches: "Callable[[], Iterator[Arrays]]") -> dict[
     """
     evaluations = []
     for batch in batches():
-        steps.task.check(batch)
         evaluations.append(steps.evaluate(batch))
     return steps.task.metrics(evaluations)
 

@@ -9,10 +9,11 @@ and `label_ids`; for ranking they also have `query_ids`.
 """
 
 import atexit
+import codecs
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,14 +63,6 @@ class ClassificationTask:
 
     def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
         return {"classification_loss": ops.sum(cross_entropy(batch["label_ids"], outputs["logits"]))}
-
-    def check(self, batch: Mapping[str, np.ndarray]) -> None:
-        inputs.check_ids(batch, self.built.config.vocab_size)
-        worst = int(batch["label_ids"].max())
-        if worst >= self.num_labels or batch["label_ids"].min() < 0:
-            raise UnusableInputError(
-                f"The examples have label {worst}, but --num_labels is {self.num_labels}, and labels count from 0."
-            )
 
     def evaluation(self, outputs: Tensors, batch: Tensors) -> dict[str, Any]:
         features = {name: batch[name] for name in ("label_ids", "query_ids", "example_weights") if name in batch}
@@ -144,6 +137,7 @@ def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
         features["query_ids"] = Feature(1, scalar=True)
     inputs.check_features(paths, features)
     inputs.check_sequence_length(paths[0], length, config)
+    features = inputs.with_ranges(features, config, num_labels=options.num_labels)
     return Examples(training=training, evaluation=evaluation, features=features)
 
 
@@ -263,12 +257,13 @@ def _token_ids(tokenizer: "Tokenizer", texts: Sequence[str]) -> list[np.ndarray]
 
 def _column_batches(path: str, num_labels: int) -> Iterator[dict[str, list[str]]]:
     """The columns of a TSV file by their roles (see `_column_places`), some thousand lines at a time."""
-    with storage.local_copy(path) as copy, open(copy, encoding="utf-8", newline="\n") as file:
-        header = file.readline().rstrip("\r\n").split("\t")
+    with storage.local_copy(path) as copy, open(copy, "rb") as file:
+        # Spreadsheets begin a file with a mark that is no part of the first column's name.
+        header = _cells(path, 1, file.readline().removeprefix(codecs.BOM_UTF8))
         places = _column_places(path, header)
         columns: dict[str, list[str]] = {role: [] for role in places}
         for number, line in enumerate(file, 2):
-            cells = line.rstrip("\r\n").split("\t")
+            cells = _cells(path, number, line)
             if len(cells) != len(header):
                 raise UnusableInputError(
                     f"{path}, line {number}: there are {len(cells)} columns, but the header has {len(header)}."
@@ -285,6 +280,21 @@ def _column_batches(path: str, num_labels: int) -> Iterator[dict[str, list[str]]
                 columns = {role: [] for role in places}
         if columns["label"]:
             yield columns
+
+
+def _cells(path: str, number: int, line: bytes) -> list[str]:
+    """The cells of a line of a TSV file.
+
+    Raises:
+      UnusableInputError: the line is not UTF-8.
+    """
+    try:
+        return line.decode().rstrip("\r\n").split("\t")
+    except UnicodeDecodeError as error:
+        raise UnusableInputError(
+            f"{path}, line {number}: this TSV file is not UTF-8 (byte 0x{line[error.start]:02x}); convert it, for "
+            "example with iconv -f latin1 -t utf-8."
+        ) from None
 
 
 def _column_places(path: str, header: Sequence[str]) -> dict[str, int]:

@@ -1,7 +1,8 @@
-"""Hugging Face's models: the names of their tensors, and their directories (`model.safetensors`, `config.json`)."""
+"""Hugging Face's models: their classes, the names of their tensors, and their directories."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
@@ -9,8 +10,14 @@ import safetensors.numpy
 from training import storage
 from training.checkpoints import Values
 from training.config import ROBERTA_POSITION_OFFSET, ModelConfig
+from transforms.errors import UnusableInputError
 from transforms.storage import files
 
+# The output layer of a classifier, [labels, hidden_size].
+CLASSIFIER = "output_weights"
+_NEXT_SENTENCE = "cls/seq_relationship/output_weights"
+_MASKED_LM = "cls/predictions/output_bias"
+_ROBERTA_POOLER, _ROBERTA_CLASSIFIER = "roberta.pooler.dense.", "classifier.dense."
 _LAYER_PARTS = (
     "attention/self/query",
     "attention/self/key",
@@ -49,7 +56,9 @@ def _single_weights(model: ModelConfig) -> dict[str, str]:
         }
     else:
         names["cls/predictions/output_bias"] = "lm_head.bias"
-    return names | {"output_weights": "classifier.weight", "output_bias": "classifier.bias"}
+    # RoBERTa's classifier has the pooler's dense layer in itself.
+    classifier = "classifier" if kind == "bert" else "classifier.out_proj"
+    return names | {CLASSIFIER: f"{classifier}.weight", "output_bias": f"{classifier}.bias"}
 
 
 def _layers(model: ModelConfig) -> dict[str, str]:
@@ -76,6 +85,8 @@ def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> V
     }
     if any(n.startswith("embeddings.") for n in renamed):
         renamed = {f"{model.model_type}.{n}": a for n, a in renamed.items()}
+    if model.model_type == "roberta":
+        renamed = {n.replace(_ROBERTA_CLASSIFIER, _ROBERTA_POOLER): a for n, a in renamed.items()}
     values = {
         ours: np.ascontiguousarray(renamed[theirs].T) if transposed else renamed[theirs]
         for ours, theirs, transposed in weight_names(model)
@@ -91,7 +102,7 @@ def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> V
 
 
 def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Values:
-    """Our weights → Hugging Face's tensors (BertForPreTraining, RobertaForMaskedLM).
+    """Our weights → Hugging Face's tensors, of the class that `architecture` gives.
 
     There is no tensor for the decoder: Hugging Face ties it to the word embeddings.
     """
@@ -105,16 +116,110 @@ def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Val
         padding = np.zeros((ROBERTA_POSITION_OFFSET, model.hidden_size), np.float32)
         arrays[name] = np.concatenate([padding, arrays[name]])
         arrays["roberta.embeddings.token_type_embeddings.weight"] = np.zeros((1, model.hidden_size), np.float32)
+        if CLASSIFIER in values:
+            arrays = {n.replace(_ROBERTA_POOLER, _ROBERTA_CLASSIFIER): a for n, a in arrays.items()}
     return arrays
 
 
-def write_directory(directory: str, values: Mapping[str, np.ndarray], model: ModelConfig) -> None:
-    """Writes `model.safetensors` and `config.json`, which Hugging Face's `from_pretrained` reads.
+def architecture(values: Mapping[str, np.ndarray], model: ModelConfig) -> str:
+    """Hugging Face's class for a model with these weights: which heads it has."""
+    name = "Bert" if model.model_type == "bert" else "Roberta"
+    if CLASSIFIER in values:
+        return f"{name}ForSequenceClassification"
+    if _MASKED_LM not in values:
+        return f"{name}Model"
+    return f"{name}ForPreTraining" if model.model_type == "bert" and _NEXT_SENTENCE in values else f"{name}ForMaskedLM"
+
+
+def _description(values: Mapping[str, np.ndarray], model: ModelConfig, labels: Sequence[str]) -> dict[str, Any]:
+    """The content of the `config.json` of a model with these weights.
 
     Raises:
+      UnusableInputError: there are other labels than the classifier has, or there is no classifier.
+    """
+    description = model.to_hugging_face() | {"architectures": [architecture(values, model)]}
+    count = len(values[CLASSIFIER]) if CLASSIFIER in values else 0
+    if labels and len(labels) != count:
+        has = f"has {count} labels" if count else "is no classifier"
+        raise UnusableInputError(f"--labels names {len(labels)} labels, but this model {has}.")
+    if count:
+        names = list(labels) or [f"LABEL_{i}" for i in range(count)]
+        description |= {
+            "id2label": {str(i): name for i, name in enumerate(names)},
+            "label2id": {name: i for i, name in enumerate(names)},
+            "problem_type": "single_label_classification",
+        }
+    return description
+
+
+def write_directory(
+    directory: str,
+    values: Mapping[str, np.ndarray],
+    model: ModelConfig,
+    *,
+    tokenizer: Mapping[str, bytes],
+    labels: Sequence[str] = (),
+) -> None:
+    """Writes what Hugging Face's `from_pretrained` reads: `model.safetensors`, `config.json` and the tokenizer.
+
+    Args:
+      directory: the directory, which need not exist.
+      values: the weights by name.
+      model: their configuration.
+      tokenizer: the files of the tokenizer, by name (training/tokenizer_files.py).
+      labels: the names of a classifier's labels; by default LABEL_0 and so on.
+
+    Raises:
+      UnusableInputError: there are other labels than the classifier has.
       RunFailedError: a file cannot be written.
     """
+    description = json.dumps(_description(values, model, labels), indent=2, sort_keys=True) + "\n"
     packed = safetensors.numpy.save(to_hugging_face(values, model), {"format": "pt"})
     storage.write_bytes(files.join(directory, "model.safetensors"), packed)
-    description = json.dumps(model.to_hugging_face(), indent=2, sort_keys=True) + "\n"
+    for name, content in tokenizer.items():
+        storage.write_bytes(files.join(directory, name), content)
     storage.write_bytes(files.join(directory, "config.json"), description.encode())
+
+
+def check_shapes(where: str, values: Mapping[str, np.ndarray], model: ModelConfig) -> None:
+    """Checks that weights are those of a model: that none of the encoder is missing, and all have their shapes.
+
+    Raises:
+      UnusableInputError: a weight is missing or has another shape; the message names it.
+    """
+    for name, shape in _shapes(model).items():
+        if name not in values:
+            if name.startswith(f"{model.model_type}/") and "/pooler/" not in name:
+                raise UnusableInputError(
+                    f"{where}: this checkpoint lacks {name}; give the configuration that belongs to it."
+                )
+        elif values[name].shape != shape:
+            raise UnusableInputError(
+                f"{where}: {name} has shape {list(values[name].shape)} here, but the configuration needs "
+                f"{list(shape)}; give the configuration that belongs to this checkpoint."
+            )
+
+
+def _shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """The shape of each weight but a classifier's, in the reference's layout."""
+    width, inner = model.hidden_size, model.intermediate_size
+    rows = {
+        "word_embeddings": model.vocab_size,
+        "position_embeddings": model.max_position_embeddings,
+        "token_type_embeddings": model.type_vocab_size,
+    }
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, _, _ in weight_names(model):
+        path, _, leaf = name.rpartition("/")
+        first = inner if path.endswith("/output/dense") and "/attention/" not in path else width
+        last = inner if path.endswith("/intermediate/dense") else width
+        if path.endswith("/embeddings"):
+            shapes[name] = (rows[leaf], width)
+        elif leaf == "kernel":
+            shapes[name] = (first, last)
+        elif leaf in ("bias", "gamma", "beta"):
+            shapes[name] = (last,)
+    shapes[_MASKED_LM] = (model.vocab_size,)
+    shapes[_NEXT_SENTENCE] = (2, width)
+    shapes["cls/seq_relationship/output_bias"] = (2,)
+    return shapes

@@ -119,8 +119,11 @@ class Trainer:
         newest = paths[-1]
         checkpoint = checkpoints.read(newest)
         checkpoints.check_same_run(newest, checkpoint.run, self.run.settings)
+        moments = list(self._moments())
+        names = [weight.name for weight in self.weights] + [name for name, _, _ in moments]
+        checkpoints.check_complete(newest, checkpoint.arrays, names)
         self.steps.task.built.load(checkpoint.arrays, where=newest)
-        for name, weight, moment in self._moments():
+        for name, weight, moment in moments:
             moment.assign(weight.from_reference(checkpoint.arrays[name]))
         self.steps.optimizer.iterations.assign(checkpoint.step)
         self.steps.load()
@@ -190,7 +193,6 @@ class Trainer:
 
     def _train_step(self, batch: Arrays) -> None:
         """Updates the weights once, and meanwhile reads the losses of the step before."""
-        self.steps.task.check(batch)
         parts = {name: array.reshape(self.run.parts, -1, *array.shape[1:]) for name, array in batch.items()}
         losses = self.steps.train(parts)
         self._read_losses()

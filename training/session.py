@@ -15,6 +15,7 @@ from training import (
     inputs,
     model,
     optimizers,
+    preflight,
     schedule,
     settings,
     steps,
@@ -22,7 +23,7 @@ from training import (
     tasks,
     training_input,
 )
-from training.config import ModelConfig, from_json, from_preset
+from training.config import ModelConfig, from_json
 from training.inputs import Arrays, Examples
 from training.logs import MlperfLog
 from training.options import TrainOptions
@@ -136,8 +137,7 @@ class Session:
     @functools.cached_property
     def _next_sentence(self) -> bool:
         """Whether the model has a next-sentence head."""
-        given = self.options.next_sentence_prediction
-        return self.config.model_type == "bert" if given is None else given
+        return settings.predicts_next_sentence(self.options, self.config)
 
 
 def _model_config(options: TrainOptions) -> ModelConfig:
@@ -146,19 +146,14 @@ def _model_config(options: TrainOptions) -> ModelConfig:
     Raises:
       UnusableInputError: there is none, or it does not fit the vocabulary.
     """
-    vocabulary_size = None
+    config = preflight.named_model(options)
+    if config is not None:
+        return config
+    config = _named_config(options)
     if options.vocab_file is not None:
         from transforms.tokenization.vocabulary import load_vocabulary
 
-        vocabulary_size = load_vocabulary(options.vocab_file).size
-    if options.preset is not None:
-        return from_preset(options.preset, vocab_size=options.vocab_size or vocabulary_size)
-    config = _named_config(options)
-    if vocabulary_size is not None and vocabulary_size > config.vocab_size:
-        raise UnusableInputError(
-            f"{options.vocab_file}: this vocabulary has {vocabulary_size} tokens, but the model only "
-            f"{config.vocab_size} (vocab_size); give the model's own vocabulary."
-        )
+        preflight.check_vocabulary_size(options.vocab_file, load_vocabulary(options.vocab_file).size, config)
     return config
 
 

@@ -5,45 +5,41 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from training.config import ModelConfig
-from training.options import TrainOptions
+from training.options import TrainOptions, deciding_options
 
 if TYPE_CHECKING:
     from training.inputs import Feature
 
-# Options that the result of every run depends on.
-_RESULT_OPTIONS = (
-    "task",
-    "train_batch_size",
-    "num_train_steps",
-    "seed",
-    "shuffle",
-    "shuffle_buffer",
-    "optimizer",
-    "learning_rate",
-    "num_warmup_steps",
-    "start_warmup_step",
-    "poly_power",
-    "clip_gradients",
-    "clip_by_global_norm_after_gradient_allreduce",
-    "dtype",
-)
-_LAMB_OPTIONS = ("lamb_weight_decay_rate", "lamb_beta_1", "lamb_beta_2", "log_epsilon")
+# Settings that are no options' values: what options and data come to.
+MODEL, DATA, NEXT_SENTENCE, DEVICES = "model", "training_data", "next_sentence_prediction", "devices"
 
 
-def resume_settings(options: TrainOptions, config: ModelConfig, training_data: str) -> dict[str, Any]:
+def predicts_next_sentence(options: TrainOptions, config: ModelConfig) -> bool:
+    """Whether pre-training trains the next-sentence head: as the option says, by default for BERT only."""
+    given = options.next_sentence_prediction
+    return config.model_type == "bert" if given is None else given
+
+
+def resume_settings(
+    options: TrainOptions, config: ModelConfig, training_data: str, *, device_count: int = 1
+) -> dict[str, Any]:
     """The settings that a run's result depends on, by name. A run may only be resumed with the same settings.
 
-    `training_data` is the fingerprint of the training examples.
+    They are the options that are declared as `deciding` (training/options.py), and what the others come to.
+
+    Args:
+      options: the options of the run.
+      config: its model.
+      training_data: the fingerprint of the training examples.
+      device_count: the number of devices of all hosts.
     """
-    names = [*_RESULT_OPTIONS]
-    if options.task == "classify":
-        names.append("num_labels")
-    names += _LAMB_OPTIONS if options.optimizer == "lamb" else ["weight_decay_rate"]
-    if not options.clip_by_global_norm_after_gradient_allreduce:
-        # The gradient of each part is clipped then, so the number of parts matters.
-        names.append("steps_per_update")
-    settings = {name: getattr(options, name) for name in names}
-    return settings | {"model": dataclasses.asdict(config), "training_data": training_data}
+    settings = deciding_options(options) | {MODEL: dataclasses.asdict(config), DATA: training_data}
+    if options.task == "pretrain":
+        settings[NEXT_SENTENCE] = predicts_next_sentence(options, config)
+    if "steps_per_update" in settings:
+        # The gradient of each part on each device is clipped, so the number of devices matters, too.
+        settings[DEVICES] = device_count
+    return settings
 
 
 def mlperf_settings(

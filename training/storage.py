@@ -81,16 +81,47 @@ def drop_cached(paths: Iterable[str]) -> bool:
 
 
 def exists(path: str) -> bool:
-    """Whether there is a file or directory of this name."""
-    return bool(tf.io.gfile.exists(path))
+    """Whether there is a file or directory of this name.
+
+    Raises:
+      UnusableInputError: an object store cannot be asked.
+    """
+    with _explained(path):
+        return bool(tf.io.gfile.exists(path))
 
 
 def matching(pattern: str) -> list[str]:
-    """The paths that match a glob, sorted."""
-    return sorted(tf.io.gfile.glob(pattern))
+    """The paths that match a glob, sorted.
+
+    Raises:
+      UnusableInputError: an object store cannot be asked.
+    """
+    with _explained(pattern):
+        try:
+            return sorted(tf.io.gfile.glob(pattern))
+        except tf.errors.NotFoundError:
+            return []  # an object store without this bucket or directory
 
 
 def delete(path: str) -> None:
-    """Deletes a file. It is no error if there is none."""
-    with contextlib.suppress(tf.errors.NotFoundError):
+    """Deletes a file. It is no error if there is none.
+
+    Raises:
+      UnusableInputError: an object store refuses.
+    """
+    with _explained(path), contextlib.suppress(tf.errors.NotFoundError):
         tf.io.gfile.remove(path)
+
+
+@contextlib.contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turns TensorFlow's errors into sentences. Its own line breaks would make several of one."""
+    try:
+        yield
+    except tf.errors.NotFoundError:
+        raise
+    except tf.errors.OpError as error:
+        reason = " ".join(str(error.message).split())
+        raise UnusableInputError(
+            f"{path}: this place cannot be reached; check its name, the network and the credentials ({reason})."
+        ) from None

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 import numpy as np
 from keras import ops
 
-from training.inputs import check_ids
 from training.model import BuiltModel
 
 Tensors = Mapping[str, Any]
@@ -20,14 +19,6 @@ class Task(Protocol):
     """
 
     built: BuiltModel
-
-    def check(self, batch: Mapping[str, np.ndarray]) -> None:
-        """Checks that the model can compute a batch.
-
-        Raises:
-          UnusableInputError: a value in the batch is out of range; the message names it.
-        """
-        ...
 
     def weights(self, batch: Tensors) -> dict[str, Any]:
         """For each loss the weight that its sum is divided by (float32 scalar); `epsilon` is added to it."""
@@ -61,9 +52,6 @@ class PretrainingTask:
     def __init__(self, built: BuiltModel) -> None:
         self.built = built
         self.next_sentence = "next_sentence_logits" in built.model.output
-
-    def check(self, batch: Mapping[str, np.ndarray]) -> None:
-        check_ids(batch, self.built.config.vocab_size)
 
     def weights(self, batch: Tensors) -> dict[str, Any]:
         weights = {"masked_lm_loss": ops.sum(batch["masked_lm_weights"])}

@@ -16,14 +16,17 @@ import math
 import os
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from training.inputs import INDEX_SUFFIX, READERS, Arrays, Feature, explained, parse
-from transforms.errors import UnusableInputError
+from training import storage
+from training.inputs import INDEX_SUFFIX, READERS, Arrays, Feature, checked, parse
+from training.logs import say
+from transforms.errors import RunFailedError, UnusableInputError
 
 # A record of a TFRecord file is its length (8 bytes), a checksum (4), its bytes, and a checksum (4).
 _LENGTH_BYTES, _HEAD_BYTES, _FRAME_BYTES = 8, 12, 16
@@ -39,9 +42,13 @@ _COPY_BYTES = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Blocks:
-    """Runs of neighbouring records: `file` (index in `paths`), byte `offset` of the first, `count`; int64 [N] each."""
+    """Runs of neighbouring records: `file` (index in `paths`), byte `offset` of the first, `count`; int64 [N] each.
+
+    `names` are what the user calls the files: `.gz` files have been unpacked to `paths`.
+    """
 
     paths: tuple[str, ...]
+    names: tuple[str, ...]
     file: np.ndarray
     offset: np.ndarray
     count: np.ndarray
@@ -60,37 +67,74 @@ def find_blocks(paths: Sequence[str]) -> Blocks:
     Raises:
       UnusableInputError: there is no example in any file, or a file is cut off.
     """
-    paths = _unpacked(paths)
+    names, paths = paths, _unpacked(paths)
     with concurrent.futures.ThreadPoolExecutor(READERS) as pool:
-        offsets = list(pool.map(record_offsets, paths))
+        offsets = list(pool.map(record_offsets, paths, [path == name for path, name in zip(paths, names, strict=True)]))
     total = sum(map(len, offsets))
     if not total:
-        raise UnusableInputError(f"{paths[0]}: there is no example in the training files.")
+        raise UnusableInputError(f"{names[0]}: there is no example in the training files.")
     # Small data gets small blocks, so that each lane has several.
     size = max(1, min(_BLOCK_EXAMPLES, total // (8 * _LANES)))
     starts = [np.arange(0, len(o), size) for o in offsets]
     return Blocks(
         paths=tuple(paths),
+        names=tuple(names),
         file=np.repeat(np.arange(len(paths)), [len(s) for s in starts]),
         offset=np.concatenate([o[s] for o, s in zip(offsets, starts, strict=True)]),
         count=np.concatenate([np.minimum(size, len(o) - s) for o, s in zip(offsets, starts, strict=True)]),
     )
 
 
-def record_offsets(path: str) -> np.ndarray:
+def record_offsets(path: str, keeps_index: bool = True) -> np.ndarray:
     """The byte offset of each record (int64 [N]), from the index beside the file if it fits, else from the file.
+
+    A file without an index is gone through once, and with `keeps_index` its index is written beside it, as
+    `maskmill index` writes it.
 
     Raises:
       UnusableInputError: the file is cut off.
     """
     size = tf.io.gfile.stat(path).length
     index = path + INDEX_SUFFIX
-    if tf.io.gfile.exists(index):
-        with tf.io.gfile.GFile(index, "rb") as file:
-            offsets_and_lengths = np.array(file.read().split(), np.int64).reshape(-1, 2)
-        # The index of another version of the file would give wrong offsets; it seldom ends where this file ends.
-        if int(offsets_and_lengths[-1].sum() if len(offsets_and_lengths) else 0) == size:
-            return offsets_and_lengths[:, 0]
+    has_index = storage.exists(index)
+    if has_index:
+        offsets = _indexed(storage.read_bytes(index), size)
+        if offsets is not None:
+            return offsets
+        say(f"{index}: this index does not fit its file and is not used; write it anew with maskmill index")
+    offsets = _scanned(path, size)
+    if keeps_index and not has_index:
+        ends = np.append(offsets, size)[1:]
+        lines = "".join(f"{start} {end - start}\n" for start, end in zip(offsets, ends, strict=True))
+        try:
+            storage.write_bytes(index, lines.encode())
+        except (RunFailedError, UnusableInputError) as error:
+            # The index only saves the next run this pass over the file.
+            say(f"the index of {path} could not be kept: {error}")
+    return offsets
+
+
+def _indexed(content: bytes, size: int) -> np.ndarray | None:
+    """The offsets (int64 [N]) in an index of a file of `size` bytes; None if it is no index of this file.
+
+    An index fits if its records follow one another from the first byte of the file to the last.
+    """
+    try:
+        places = np.array(content.split(), np.int64).reshape(-1, 2)
+    except (ValueError, OverflowError):
+        return None
+    starts, lengths = places.T
+    ends = starts + lengths
+    fits = np.array_equal(np.append(0, ends), np.append(starts, size)) and (lengths >= _FRAME_BYTES).all()
+    return starts if fits else None
+
+
+def _scanned(path: str, size: int) -> np.ndarray:
+    """The offsets (int64 [N]) of the records of a file of `size` bytes, from the lengths in it.
+
+    Raises:
+      UnusableInputError: the file is cut off.
+    """
     offsets = []
     with tf.io.gfile.GFile(path, "rb") as file:
         position = 0
@@ -125,11 +169,29 @@ def _unpacked(paths: Sequence[str]) -> list[str]:
     for i, path in enumerate(paths):
         if path.endswith(".gz"):
             plain_paths.append(os.path.join(directory, f"{i:05d}.tfrecord"))
-            with tf.io.gfile.GFile(path, "rb") as packed, open(plain_paths[-1], "wb") as file:
-                shutil.copyfileobj(gzip.GzipFile(fileobj=packed), file, _COPY_BYTES)
+            _unpack(path, plain_paths[-1])
         else:
             plain_paths.append(path)
     return plain_paths
+
+
+def _unpack(packed_path: str, path: str) -> None:
+    """Unpacks a `.gz` file.
+
+    Raises:
+      UnusableInputError: it is damaged.
+      RunFailedError: there is no room for what is in it.
+    """
+    try:
+        with tf.io.gfile.GFile(packed_path, "rb") as packed, open(path, "wb") as file:
+            shutil.copyfileobj(gzip.GzipFile(fileobj=packed), file, _COPY_BYTES)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UnusableInputError(f"{packed_path}: this gzip file is damaged ({error}); make it again.") from None
+    except OSError as error:
+        raise RunFailedError(
+            f"{packed_path}: this file cannot be unpacked to {path} ({error.strerror or error}); make room there, or "
+            "set TMPDIR to another directory."
+        ) from error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -177,7 +239,7 @@ class TrainingInput:
         """This host's batches, from the one that follows `step` batches on, without end: arrays [batch / hosts, …].
 
         Raises:
-          UnusableInputError: an example cannot be read.
+          UnusableInputError: an example cannot be read or used.
         """
         rows = self.batch // self.lanes
         if self.shuffle:
@@ -192,7 +254,7 @@ class TrainingInput:
             records = self._places(range(1), step * rows).flat_map(self._examples_from)
             records = records.batch(rows).map(lambda batch: batch[part])
         batches = records.map(lambda r: parse(r, self.features), num_parallel_calls=tf.data.AUTOTUNE)
-        return explained(batches.prefetch(4), self.blocks.paths)
+        return checked(batches.prefetch(4), self.blocks.paths, self.features, names=self.blocks.names)
 
     @property
     def _window(self) -> int:

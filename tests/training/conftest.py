@@ -10,6 +10,8 @@ import pytest
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
+# tests/test_mistakes.py takes it from the conftest that is loaded, which is this one for the tests here.
+ROOT = HERE.parents[1]
 GOLD = DATA / "training"
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
@@ -27,6 +29,8 @@ LIGHT = {
     "test_training_evaluate.py",
     "test_training_launchers.py",
     "test_training_options.py",
+    "test_training_preflight.py",
+    "test_training_pytorch_files.py",
     "test_training_settings.py",
 }
 # If a private name of Keras is gone, its test says so before other tests fail because of it.

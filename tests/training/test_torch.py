@@ -1,6 +1,7 @@
 """Hugging Face reads our exports and computes the same. PyTorch has an environment of its own (make test-torch)."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 from training_helpers import CHECKPOINT, batch_of, random_batch, small_config
 
-from training import convert, hugging_face
-from training.model import pretraining_model
+from training import checkpoints, convert, hugging_face, pytorch_files
+from training.model import classification_model, pretraining_model
+from training.options import ConvertOptions
 
 PYTHON = os.environ.get("MASKMILL_TORCH_PYTHON", sys.executable)
 pytestmark = [
@@ -52,7 +54,7 @@ def theirs(kind, directory, inputs, tmp_path):
 def test_the_exported_bert_gives_the_same_logits(config, examples_path, tmp_path):
     built = pretraining_model(config)
     built.load(convert.read(str(CHECKPOINT), config), where="gold")
-    hugging_face.write_directory(str(tmp_path / "model"), built.values(), config)
+    hugging_face.write_directory(str(tmp_path / "model"), built.values(), config, tokenizer={})
     batch = batch_of(examples_path, 0, 8)
     ours = built.model({name: batch[name] for name in built.model.input})
     inputs = {
@@ -66,10 +68,103 @@ def test_the_exported_bert_gives_the_same_logits(config, examples_path, tmp_path
     np.testing.assert_allclose(np.asarray(ours["next_sentence_logits"]), got["next_sentence"], atol=2e-5)
 
 
+# Runs in PyTorch's environment: a classifier's labels and logits, and the words of its tokenizer.
+CLASSIFY = """
+import json, sys
+import numpy as np, torch, transformers
+directory, inputs, outputs = sys.argv[1:]
+kind = transformers.AutoModelForSequenceClassification
+model, report = kind.from_pretrained(directory, output_loading_info=True)
+assert not report["missing_keys"] and not report["unexpected_keys"] and not report["mismatched_keys"], report
+tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
+given = {name: torch.tensor(value).long() for name, value in np.load(inputs).items()}
+with torch.no_grad():
+    logits = model.eval()(**given).logits
+words = tokenizer.convert_ids_to_tokens(tokenizer("Good bad film")["input_ids"])
+made = {"class": type(model).__name__, "labels": model.config.id2label, "words": words, "logits": logits.tolist()}
+with open(outputs, "w") as file:
+    json.dump(made, file)
+"""
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_the_exported_classifier_opens_with_its_labels_and_words(tmp_path, kind):
+    other = {"model_type": "roberta", "hidden_act": "gelu_erf", "layer_norm_eps": 1e-5, "type_vocab_size": 1}
+    model = small_config(**(other if kind == "roberta" else {}))
+    built = classification_model(model, num_labels=3, seed=3)
+    weights = str(tmp_path / "weights.safetensors")
+    checkpoints.write_weights(weights, built.values(), model)
+    words = ["[PAD]", "[unused]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "film"]
+    (tmp_path / "words.txt").write_text("\n".join(words) + "\n")
+    convert.run(
+        ConvertOptions(
+            input=weights, output=str(tmp_path / "model"), format="huggingface",
+            vocab_file=str(tmp_path / "words.txt"), labels=("no", "yes", "maybe"),
+        )
+    )  # fmt: skip
+    batch = random_batch(8)
+    ids = np.where(batch["input_mask"], np.maximum(batch["input_ids"], 3), 1)
+    given = {"input_ids": ids, "attention_mask": batch["input_mask"]}
+    if kind == "bert":
+        given["token_type_ids"] = batch["segment_ids"]
+    np.savez(tmp_path / "inputs.npz", **given)
+    files = [str(tmp_path / "inputs.npz"), str(tmp_path / "outputs.json")]
+    done = subprocess.run(
+        [PYTHON, "-c", CLASSIFY, str(tmp_path / "model"), *files], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    made = json.loads((tmp_path / "outputs.json").read_text())
+    assert made["class"] == f"{kind.capitalize()}ForSequenceClassification"
+    assert made["labels"] == {"0": "no", "1": "yes", "2": "maybe"}
+    assert made["words"] == ["[CLS]", "good", "[UNK]", "film", "[SEP]"]
+    ours = built.model({name: batch[name] for name in built.model.input} | {"input_ids": ids})
+    np.testing.assert_allclose(np.asarray(ours["logits"]), made["logits"], atol=2e-5)
+
+
+# Runs in PyTorch's environment: writes weights as torch.save does, today and before PyTorch 1.6.
+SAVE = """
+import sys
+import numpy as np, torch
+source, target, today = sys.argv[1:]
+weights = {name: torch.tensor(value) for name, value in np.load(source).items()}
+weights["halved"] = weights["a"].half()
+weights["rounded"] = weights["a"].bfloat16()
+weights["turned"] = weights["a"].T
+weights["part"] = weights["a"][1:]
+module = torch.nn.Module()
+for name, value in weights.items():
+    module.register_buffer(name, value)
+torch.save(module.state_dict(), target, _use_new_zipfile_serialization=today == "True")
+"""
+
+
+@pytest.mark.parametrize("today", [True, False])
+def test_pytorchs_own_files_are_read(tmp_path, today):
+    array = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.savez(tmp_path / "in.npz", a=array, ids=np.arange(5))
+    target = str(tmp_path / "pytorch_model.bin")
+    done = subprocess.run(
+        [PYTHON, "-c", SAVE, str(tmp_path / "in.npz"), target, str(today)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    read = pytorch_files.read(target)
+    expected = {
+        "a": array,
+        "ids": np.arange(5),
+        "halved": array,
+        "rounded": array,
+        "turned": array.T,
+        "part": array[1:],
+    }
+    assert set(read) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(read[name], value)
+
+
 def test_the_exported_roberta_gives_the_same_logits(tmp_path):
     roberta = small_config(model_type="roberta", hidden_act="gelu_erf", layer_norm_eps=1e-5, type_vocab_size=1)
     built = pretraining_model(roberta, next_sentence=False, seed=3)
-    hugging_face.write_directory(str(tmp_path / "model"), built.values(), roberta)
+    hugging_face.write_directory(str(tmp_path / "model"), built.values(), roberta, tokenizer={})
     batch = random_batch(8)
     # Hugging Face counts RoBERTa's positions from the tokens that are not 1, its padding: no other token may be 1.
     ids = np.where(batch["input_mask"], np.maximum(batch["input_ids"], 3), 1)

@@ -74,5 +74,51 @@ def test_the_setting_that_differs_is_named():
     checkpoints.check_same_run("x", {"seed": 1, "shuffle": True}, {"shuffle": True, "seed": 1})
     with pytest.raises(UnusableInputError, match=r"^x: this run was begun with seed 1, but now it is 2; resume it"):
         checkpoints.check_same_run("x", {"seed": 1, "shuffle": True}, {"shuffle": True, "seed": 2})
-    with pytest.raises(UnusableInputError, match="begun with num_labels None, but now it is 3"):
+    # An older version did not write it, so it had its default.
+    checkpoints.check_same_run("x", {"seed": 1}, {"seed": 1, "num_labels": 2})
+    with pytest.raises(UnusableInputError, match="begun with num_labels 2, but now it is 3"):
         checkpoints.check_same_run("x", {"seed": 1}, {"seed": 1, "num_labels": 3})
+    with pytest.raises(UnusableInputError, match=r"begun with model\.vocab_size 9, but now it is 10"):
+        checkpoints.check_same_run("x", {"model": {"vocab_size": 9}}, {"model": {"vocab_size": 10}})
+    # Only LAMB reads this: what differs is the optimizer.
+    with pytest.raises(UnusableInputError, match="begun with optimizer lamb, but now it is adamw"):
+        checkpoints.check_same_run("x", {"lamb_beta_1": 0.5, "optimizer": "lamb"}, {"optimizer": "adamw"})
+
+
+def test_a_checkpoint_that_does_not_say_it_has_the_head_or_not(tmp_path):
+    for step, arrays in ((1, {}), (2, {checkpoints.NEXT_SENTENCE_WEIGHT: np.zeros((2, 4), np.float32)})):
+        run = {"task": "pretrain", "model": {}}
+        path = checkpoints.write(str(tmp_path), checkpoints.Checkpoint(step=step, run=run, arrays=arrays), keep=9)
+        assert checkpoints.read(path).run["next_sentence_prediction"] is bool(arrays)
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {"run": "{"}, {"run": "[]"}, {"run": "{}"}, {"run": '{"model": {}}', "step": "x"}]
+)
+def test_damaged_settings_are_one_sentence(tmp_path, metadata):
+    path = str(tmp_path / "step-0000000001.safetensors")
+    safetensors.numpy.save_file({}, path, {"format": checkpoints.TRAINING_FORMAT, "step": "1"} | metadata)
+    with pytest.raises(UnusableInputError, match="the settings in this checkpoint are damaged; delete it"):
+        checkpoints.read(path)
+
+
+def test_each_cause_of_an_unreadable_checkpoint_has_its_sentence(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "loop").symlink_to("loop")
+    for path, message in (
+        (tmp_path / "missing", "this checkpoint does not exist"),
+        (tmp_path / "file" / "x", "this checkpoint does not exist"),
+        (tmp_path / "loop", "cannot be read"),
+        (tmp_path, "cannot be read"),
+        (tmp_path / "file", "no safetensors file, or it is damaged"),
+    ):
+        with pytest.raises(UnusableInputError, match=message):
+            checkpoints.read_safetensors(str(path))
+        with pytest.raises(UnusableInputError, match=message):
+            checkpoints.read_metadata(str(path))
+
+
+def test_a_checkpoint_without_a_weight_is_refused():
+    checkpoints.check_complete("x", {"a": np.zeros(1), "a/m": np.zeros(1)}, ["a", "a/m"])
+    with pytest.raises(UnusableInputError, match="x: this checkpoint lacks a/v; delete it"):
+        checkpoints.check_complete("x", {"a": np.zeros(1)}, ["a", "a/v"])

@@ -32,6 +32,7 @@ def flags(tmp_path, small_examples):
         "bert_config_file": write_config(tmp_path / "bert_config.json"),
         "train_batch_size": 8,
         "num_train_steps": 4,
+        "num_warmup_steps": 1,
         "save_checkpoints_steps": 2,
         "max_eval_steps": 1,
         "log_steps": 1,
@@ -113,7 +114,7 @@ def test_unusable_input_is_one_sentence(flags, small_examples, tmp_path, capfd):
         ({"eval_file": str(tmp_path / "empty.tfrecord")}, "empty.tfrecord: the evaluation set has no example"),
         (
             {"bert_config_file": write_config(tmp_path / "few.json", vocab_size=500)},
-            "but the model's vocabulary has only 500 tokens",
+            "the model's vocabulary has only 500 tokens",
         ),
         (
             {

@@ -1,9 +1,13 @@
 """Checkpoints of other programs: what is written is read back the same. (In test_torch.py Hugging Face reads them.)"""
 
 import json
+import sys
+import zipfile
 
 import numpy as np
 import pytest
+import pytorch_writer
+import safetensors.numpy
 import tensorflow as tf
 from training_helpers import BACKEND, CHECKPOINT, GOLD, small_config
 
@@ -86,9 +90,135 @@ def test_hugging_face_round_trip(tmp_path, kind):
     other = {"model_type": "roberta", "hidden_act": "gelu_erf", "type_vocab_size": 1, "layer_norm_eps": 1e-5}
     model = small_config(**(other if kind == "roberta" else {}))
     values = values_of(model)
-    hugging_face.write_directory(str(tmp_path), values, model)
+    hugging_face.write_directory(str(tmp_path), values, model, tokenizer={})
     assert convert.find_config(str(tmp_path)) == model
     assert_equal(convert.read(str(tmp_path), model), values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "expected"),
+    [
+        ("bert", ("cls/", "output_"), "BertForSequenceClassification"),
+        ("bert", ("cls/",), "BertForPreTraining"),
+        ("bert", ("cls/predictions/",), "BertForMaskedLM"),
+        ("bert", (), "BertModel"),
+        ("roberta", ("output_",), "RobertaForSequenceClassification"),
+        ("roberta", ("cls/",), "RobertaForMaskedLM"),
+    ],
+)
+def test_an_export_names_the_class_that_has_its_heads(kind, weights, expected):
+    model = small_config(model_type=kind)
+    values = {n: a for n, a in values_of(model).items() if n.startswith((f"{kind}/", *weights))}
+    assert hugging_face.architecture(values, model) == expected
+
+
+def classifier_values(model):
+    from training.model import classification_model
+
+    draw = np.random.default_rng(0)
+    weights = classification_model(model, num_labels=3).weights
+    return {w.name: draw.standard_normal(w.shape).astype(np.float32) for w in weights}
+
+
+def test_a_classifier_exports_with_its_labels(tmp_path):
+    model = small_config()
+    ours, vocabulary = str(tmp_path / "ours.safetensors"), tmp_path / "words.txt"
+    checkpoints.write_weights(ours, classifier_values(model), model)
+    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "Bad"]) + "\n")
+    given = {"input": ours, "format": "huggingface", "vocab_file": str(vocabulary)}
+    with pytest.raises(UnusableInputError, match="--labels names 2 labels, but this model has 3 labels"):
+        convert.run(ConvertOptions(output=str(tmp_path / "no"), labels=("no", "yes"), **given))
+    assert not (tmp_path / "no").exists()
+    convert.run(ConvertOptions(output=str(tmp_path / "named"), labels=("no", "yes", "maybe"), **given))
+    written = json.loads((tmp_path / "named/config.json").read_text())
+    assert written["architectures"] == ["BertForSequenceClassification"]
+    assert written["id2label"] == {"0": "no", "1": "yes", "2": "maybe"}
+    assert written["label2id"] == {"no": 0, "yes": 1, "maybe": 2}
+    assert json.loads((tmp_path / "named/tokenizer_config.json").read_text())["do_lower_case"] is False
+    tensors = safetensors.numpy.load_file(tmp_path / "named/model.safetensors")
+    assert tensors["classifier.weight"].shape == (3, 16)
+    assert_equal(convert.read(str(tmp_path / "named"), model), classifier_values(model))
+    # An export of the export keeps the labels and the tokenizer.
+    again = tmp_path / "again"
+    convert.run(ConvertOptions(input=str(tmp_path / "named"), output=str(again), format="huggingface"))
+    assert {p.name: p.read_bytes() for p in again.iterdir()} == {
+        p.name: p.read_bytes() for p in (tmp_path / "named").iterdir()
+    }
+
+
+def test_a_roberta_classifier_has_hugging_faces_head(tmp_path):
+    model = small_config(model_type="roberta", hidden_act="gelu_erf", type_vocab_size=1, layer_norm_eps=1e-5)
+    values = classifier_values(model)
+    tensors = hugging_face.to_hugging_face(values, model)
+    assert {n for n in tensors if n.startswith("classifier")} == {
+        f"classifier.{part}.{leaf}" for part in ("dense", "out_proj") for leaf in ("weight", "bias")
+    }
+    assert not [n for n in tensors if "pooler" in n]
+    assert_equal(hugging_face.from_hugging_face(tensors, model), values)
+
+
+def test_an_export_without_a_vocabulary_is_refused(tmp_path):
+    ours = str(tmp_path / "ours.safetensors")
+    checkpoints.write_weights(ours, values_of(small_config()), small_config())
+    with pytest.raises(UnusableInputError, match=r"--vocab_file is missing: there is no vocab\.txt in"):
+        convert.run(ConvertOptions(input=ours, output=str(tmp_path / "out"), format="huggingface"))
+    assert not (tmp_path / "out").exists()
+
+
+# A model's weights in several files, and PyTorch's files
+
+
+def shards_of(tensors):
+    names = sorted(tensors)
+    return {"one": names[::2], "two": names[1::2]}
+
+
+@pytest.mark.parametrize("form", ["safetensors", "pytorch"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_hugging_faces_files_are_read(tmp_path, monkeypatch, form, count):
+    model = small_config()
+    values = values_of(model)
+    tensors = hugging_face.to_hugging_face(values, model)
+    for name, module in pytorch_writer.fake_torch().items():
+        monkeypatch.setitem(sys.modules, name, module)
+
+    def write(path, part):
+        if form == "safetensors":
+            safetensors.numpy.save_file(part, path)
+        else:
+            pytorch_writer.write_zip(path, *pytorch_writer.state_dict(part))
+
+    stem, suffix = ("model", ".safetensors") if form == "safetensors" else ("pytorch_model", ".bin")
+    if count == 1:
+        write(tmp_path / f"{stem}{suffix}", tensors)
+    else:
+        weight_map = {}
+        for shard, names in shards_of(tensors).items():
+            write(tmp_path / f"{stem}-{shard}{suffix}", {n: tensors[n] for n in names})
+            weight_map |= dict.fromkeys(names, f"{stem}-{shard}{suffix}")
+        (tmp_path / f"{stem}{suffix}.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    (tmp_path / "config.json").write_text(json.dumps(model.to_hugging_face()))
+    assert convert.find_config(str(tmp_path)) == model
+    assert_equal(convert.read(str(tmp_path), model), values)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "this is no list of a model's files"),
+        ("[]", "this is no list of a model's files"),
+        ('{"weight_map": {"a": {}}}', "this is no list of a model's files"),
+        ('{"weight_map": {"a": "../../secret.safetensors"}}', "'../../secret.safetensors', which is no weights file"),
+        ('{"weight_map": {"a": "/etc/passwd"}}', "'/etc/passwd', which is no weights file"),
+        ('{"weight_map": {"a": "gone.safetensors"}}', r"gone\.safetensors: this checkpoint does not exist"),
+        ('{"weight_map": {"b": "here.safetensors"}}', r"here\.safetensors lacks b; copy the model's files again"),
+    ],
+)
+def test_a_bad_list_of_files_is_one_sentence(tmp_path, content, message):
+    safetensors.numpy.save_file({"a": np.zeros(1)}, tmp_path / "here.safetensors")
+    (tmp_path / "model.safetensors.index.json").write_text(content)
+    with pytest.raises(UnusableInputError, match=message):
+        convert.read(str(tmp_path), small_config())
 
 
 def test_older_hugging_face_names_are_read():
@@ -120,15 +250,33 @@ def test_a_training_checkpoint_is_no_initial_one(tmp_path):
     ("name", "message"),
     [
         ("nothing", "there is no such checkpoint"),
+        ("file/below", "there is no such checkpoint"),
+        ("loop", r"cannot be read \(Too many levels"),
+        ("file", "this file is no checkpoint; name a TensorFlow"),
+        ("broken.bin", "no PyTorch file of weights, or it is damaged"),
+        ("harmful.bin", r"holds the Python object os\.system, which weights do not need; nothing in it was run"),
+        ("other.safetensors", "this file has no weights of a bert model; it has transformer.wte and so on"),
+        ("several", "there are several checkpoints in this directory; name one of them"),
+        ("model.ckpt-3.data-00000-of-00001", r"model\.ckpt-3\.index is missing, so this TensorFlow checkpoint is not"),
         ("empty", "there is no checkpoint in this directory"),
         ("broken.safetensors", "no safetensors file, or it is damaged"),
-        ("missing.safetensors", "does not exist"),
+        ("missing.safetensors", "there is no such checkpoint"),
         ("model.ckpt-1", "this TensorFlow checkpoint is damaged"),
         ("model.ckpt-2", "this TensorFlow checkpoint is damaged"),
     ],
 )
 def test_a_path_that_is_no_checkpoint_is_one_sentence(tmp_path, name, message):
     (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "broken.bin").write_bytes(b"PK\x03\x04")
+    with zipfile.ZipFile(tmp_path / "harmful.bin", "w") as archive:
+        archive.writestr("model/data.pkl", b"cos\nsystem\n(X\x04\0\0\0truetR.")
+    safetensors.numpy.save_file({"transformer.wte": np.zeros(1)}, tmp_path / "other.safetensors")
+    (tmp_path / "several").mkdir()
+    for one in ("a", "b"):
+        safetensors.numpy.save_file({}, tmp_path / f"several/{one}.safetensors")
+    (tmp_path / "model.ckpt-3.data-00000-of-00001").write_bytes(b"")
     (tmp_path / "broken.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
     (tmp_path / "model.ckpt-1.index").write_bytes(b"no index")
     tensorflow_checkpoints.write_tf1(str(tmp_path / "model.ckpt-2"), values_of(small_config()))
@@ -155,6 +303,22 @@ def test_an_encoder_without_heads_leaves_them_as_they_are():
     encoder = {n: v for n, v in values_of(small_config()).items() if n.startswith("bert/")}
     missing = built.load(encoder, where="model.ckpt")
     assert {n.split("/")[0] for n in missing} == {"cls"}
+
+
+def test_a_conversion_with_another_models_configuration_is_refused(tmp_path):
+    ours = str(tmp_path / "ours.safetensors")
+    checkpoints.write_weights(ours, values_of(small_config()), small_config())
+    for changes, message in (
+        ({"intermediate_size": 64}, r"/intermediate/dense/kernel has shape \[16, 32\] here, .* needs \[16, 64\]"),
+        ({"vocab_size": 400}, r"word_embeddings has shape \[500, 16\] here, but the configuration needs \[400, 16\]"),
+        ({"num_hidden_layers": 2}, "this checkpoint lacks bert/encoder/layer_1/"),
+    ):
+        (tmp_path / "other.json").write_text(json.dumps(small_config(**changes).to_google()))
+        chosen = ConvertOptions(
+            input=ours, output=str(tmp_path / "x"), format="tf1", bert_config_file=str(tmp_path / "other.json")
+        )
+        with pytest.raises(UnusableInputError, match=message):
+            convert.run(chosen)
 
 
 def test_conversion_needs_a_configuration(tmp_path):

@@ -181,10 +181,34 @@ def test_bad_options_are_one_sentence(tmp_path, vocab):
         finetune.find_examples(options(tmp_path, vocab, **given, max_seq_length=64), config)
 
 
-def test_a_label_beyond_the_models_is_refused():
-    from training.model import classification_model
+def test_a_label_beyond_the_models_is_refused(tmp_path, vocab):
+    from transforms.tokenization.vocabulary import load_vocabulary
+    from transforms.tokenization.wordpiece import Tokenizer
 
-    task = finetune.ClassificationTask(classification_model(small_config(), num_labels=2), num_labels=2)
-    batch = {"input_ids": np.array([[1]]), "label_ids": np.array([2])}
-    with pytest.raises(UnusableInputError, match="The examples have label 2, but --num_labels is 2"):
-        task.check(batch)
+    (tmp_path / "train.tsv").write_text("text\tlabel\ngood\t1\nfilm\t4\nbad\t0\n")
+    layout = finetune.PairLayout(length=8, first=None, second=None, start=2, end=3)
+    records = str(tmp_path / "made.tfrecord")
+    finetune.write_examples(str(tmp_path / "train.tsv"), records, Tokenizer(load_vocabulary(vocab)), layout, 5)
+    chosen = options(tmp_path, vocab, input_file=(records,), max_seq_length=8)
+    examples = finetune.find_examples(chosen, small_config(vocab_size=12, max_position_embeddings=32))
+    sentence = (
+        "made.tfrecord, record 2: label_ids is 4, but it must be from 0 to 1: --num_labels is 2, and labels count"
+    )
+    with pytest.raises(UnusableInputError, match=sentence):
+        list(inputs.evaluation_batches([records], examples.features, batch=2))
+
+
+def test_a_tsv_file_that_is_not_utf8_is_one_sentence(tmp_path, vocab):
+    (tmp_path / "train.tsv").write_bytes("text\tlabel\ngood\t1\ncafé\t0\n".encode("latin1"))
+    chosen = options(tmp_path, vocab, input_file=(str(tmp_path / "train.tsv"),))
+    with pytest.raises(
+        UnusableInputError, match=r"train.tsv, line 3: this TSV file is not UTF-8 \(byte 0xe9\); convert"
+    ):
+        finetune.find_examples(chosen, small_config(vocab_size=12, max_position_embeddings=32))
+
+
+def test_a_spreadsheets_mark_at_the_start_of_a_tsv_file_is_no_text(tmp_path, vocab):
+    (tmp_path / "train.tsv").write_bytes("\ufefftext\tlabel\r\ngood film\t1\r\n".encode())
+    chosen = options(tmp_path, vocab, input_file=(str(tmp_path / "train.tsv"),))
+    examples = finetune.find_examples(chosen, small_config(vocab_size=12, max_position_embeddings=32))
+    assert inputs.example_lengths(examples.training[0])["input_ids"] == 16

@@ -2,12 +2,13 @@
 
 import gzip
 import itertools
+import os
 import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from training_helpers import BACKEND
+from training_helpers import BACKEND, small_config
 
 from training import inputs, training_input
 from transforms.errors import UnusableInputError
@@ -166,7 +167,7 @@ def test_an_example_unlike_the_first(tmp_path):
     (tmp_path / "both").write_bytes((tmp_path / "part").read_bytes() + (tmp_path / "odd").read_bytes())
     assert odd
     assert path
-    with pytest.raises(UnusableInputError, match="both: an example has other features or lengths than the first"):
+    with pytest.raises(UnusableInputError, match="both, record 4: input_ids has length 8, but this training needs 4"):
         list(inputs.evaluation_batches([str(tmp_path / "both")], FEATURES, batch=2))
 
 
@@ -202,13 +203,154 @@ def test_a_damaged_record(tmp_path):
         take(stream([str(path)], batch=3), 1)
 
 
-def test_another_vocabulary():
-    batch = {"input_ids": np.array([[1, 99]]), "masked_lm_ids": np.array([[1]])}
-    inputs.check_ids(batch, 100)
-    with pytest.raises(
-        UnusableInputError, match="input_ids contain token 99, but the model's vocabulary has only 99 tokens"
-    ):
-        inputs.check_ids(batch, 99)
+GOOD = {
+    "input_ids": [5, 6, 7, 0],
+    "input_mask": [1, 1, 1, 0],
+    "segment_ids": [0, 0, 1, 0],
+    "masked_lm_positions": [1, 0],
+    "masked_lm_ids": [8, 0],
+    "masked_lm_weights": [1.0, 0.0],
+    "next_sentence_labels": [1],
+}
+
+
+def write_pretraining(path, *changes):
+    """Pre-training examples of four tokens, each the good one with some features changed."""
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for change in changes:
+            example = tf.train.Example()
+            for name, values in (GOOD | change).items():
+                kind = "float_list" if any(isinstance(v, float) for v in values) else "int64_list"
+                getattr(example.features.feature[name], kind).value.extend(values)
+            writer.write(example.SerializeToString())
+    return str(path)
+
+
+def model_features():
+    return inputs.with_ranges(inputs.pretraining_features(4, 2), small_config(vocab_size=9))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"input_ids": [5, 9, 1, 0]}, "input_ids is 9, but it must be from 0 to 8: the model's vocabulary has only 9"),
+        ({"input_ids": [5, -1, 1, 0]}, "input_ids is -1, but it must be from 0 to 8"),
+        ({"input_ids": [5, 2**32 + 5, 1, 0]}, "input_ids is 4294967301, but it must be from 0 to 8"),
+        ({"input_mask": [1, 2, 0, 0]}, "input_mask is 2, but it must be from 0 to 1"),
+        ({"segment_ids": [0, 7, 0, 0]}, r"segment_ids is 7, .* the model has 2 segments \(type_vocab_size\)"),
+        ({"masked_lm_positions": [5000, 0]}, "masked_lm_positions is 5000, .* an example has 4 tokens"),
+        ({"masked_lm_positions": [1, -7]}, "masked_lm_positions is -7, but it must be from 0 to 3"),
+        ({"masked_lm_ids": [9, 0]}, "masked_lm_ids is 9, but it must be from 0 to 8"),
+        ({"masked_lm_weights": [float("nan"), 0.0]}, "masked_lm_weights is nan, but it must be a number"),
+        ({"masked_lm_weights": [1.0, -1.0]}, "masked_lm_weights is -1.0, but it must be a number"),
+        ({"masked_lm_weights": [1.0, float("inf")]}, "masked_lm_weights is inf, but it must be a number"),
+        ({"next_sentence_labels": [5]}, "next_sentence_labels is 5, but it must be from 0 to 1"),
+        ({"next_sentence_labels": []}, "next_sentence_labels has length 0, but this training needs 1"),
+        ({"masked_lm_ids": [8.0, 0.0]}, "masked_lm_ids must be integers"),
+        ({"input_ids": [5, 6]}, "input_ids has length 2, but this training needs 4"),
+        ({"masked_lm_weights": [1, 0]}, "masked_lm_weights must be floats"),
+    ],
+)
+def test_the_file_the_record_the_field_and_the_value_are_named(tmp_path, change, message):
+    good = write_pretraining(tmp_path / "good", *[{}] * 5)
+    bad = write_pretraining(tmp_path / "bad", {}, {}, change, {})
+    sentence = f"bad, record 3: {message}"
+    with pytest.raises(UnusableInputError, match=sentence):
+        list(inputs.evaluation_batches([good, bad], model_features(), batch=2))
+    made = training_input.TrainingInput(
+        blocks=training_input.find_blocks([good, bad]), features=model_features(), batch=4
+    )
+    with pytest.raises(UnusableInputError, match=sentence):
+        take(made, 8)
+
+
+def test_a_missing_feature_of_a_later_record_is_named(tmp_path):
+    path = write(tmp_path / "part", range(3))
+    bare = write(tmp_path / "bare", range(1), without=("next_sentence_labels",))
+    with open(path, "ab") as file, open(bare, "rb") as more:
+        file.write(more.read())
+    with pytest.raises(UnusableInputError, match="part, record 4: the feature next_sentence_labels is missing"):
+        list(inputs.evaluation_batches([path], FEATURES, batch=2))
+
+
+def test_a_record_that_is_no_example_is_named(tmp_path):
+    path = write(tmp_path / "part", range(3))
+    with tf.io.TFRecordWriter(str(tmp_path / "text")) as writer:
+        writer.write(b"Anarchism is a political philosophy.")
+    (tmp_path / "both").write_bytes((tmp_path / "part").read_bytes() + (tmp_path / "text").read_bytes())
+    assert path
+    with pytest.raises(UnusableInputError, match=r"both, record 4: this is no example \(tf\.train\.Example\)"):
+        list(inputs.evaluation_batches([str(tmp_path / "both")], FEATURES, batch=2))
+
+
+def test_a_damaged_record_before_the_bad_one_ends_the_search(tmp_path):
+    damaged = write_pretraining(tmp_path / "damaged", {}, {})
+    content = bytearray((tmp_path / "damaged").read_bytes())
+    content[-10] ^= 1
+    (tmp_path / "damaged").write_bytes(content)
+    bad = write_pretraining(tmp_path / "bad", {"input_mask": [1, 2, 0, 0]})
+    batches = tf.data.TFRecordDataset(bad).batch(1).map(lambda r: inputs.parse(r, model_features()))
+    with pytest.raises(UnusableInputError, match="damaged or one of the 1 files after it: input_mask is 2"):
+        list(inputs.checked(batches, [damaged, bad], model_features()))
+
+
+def test_a_bad_record_among_very_many_is_refused_without_its_number(tmp_path, monkeypatch):
+    monkeypatch.setattr(inputs, "_SEARCHED_RECORDS", 4)
+    monkeypatch.setattr(inputs, "_SEARCHED_TOGETHER", 2)
+    bad = write_pretraining(tmp_path / "bad", *[{}] * 7, {"input_mask": [1, 2, 0, 0]})
+    with pytest.raises(UnusableInputError, match="bad: input_mask is 2, but it must be from 0 to 1"):
+        list(inputs.evaluation_batches([bad], model_features(), batch=2))
+
+
+def test_a_packed_file_is_named_as_it_is_packed(tmp_path):
+    bad = write_pretraining(tmp_path / "bad", {}, {"input_mask": [1, 2, 0, 0]})
+    with open(bad, "rb") as plain, gzip.open(f"{bad}.gz", "wb") as file:
+        shutil.copyfileobj(plain, file)
+    made = training_input.TrainingInput(
+        blocks=training_input.find_blocks([f"{bad}.gz"]), features=model_features(), batch=2
+    )
+    with pytest.raises(UnusableInputError, match=r"bad\.gz, record 2: input_mask is 2"):
+        take(made, 1)
+
+
+def test_a_damaged_packed_file(tmp_path):
+    path = write(tmp_path / "part", range(100))
+    with open(path, "rb") as plain:
+        packed = gzip.compress(plain.read())
+    (tmp_path / "part.gz").write_bytes(packed[:-20])
+    with pytest.raises(UnusableInputError, match=r"part\.gz: this gzip file is damaged"):
+        training_input.find_blocks([str(tmp_path / "part.gz")])
+
+
+def test_a_file_without_an_index_gets_one(tmp_path):
+    path = write(tmp_path / "part", range(10))
+    offsets = training_input.record_offsets(path)
+    lines = (tmp_path / "part.idx").read_text().split("\n")
+    assert [int(line.split()[0]) for line in lines[:-1]] == offsets.tolist()
+    assert [sum(map(int, line.split())) for line in lines[:-1]] == [*offsets[1:].tolist(), os.path.getsize(path)]
+    # The index is used: without it, the damaged length would end the scan.
+    content = bytearray((tmp_path / "part").read_bytes())
+    content[7] = 0x7F
+    (tmp_path / "part").write_bytes(content)
+    np.testing.assert_array_equal(training_input.record_offsets(path), offsets)
+    assert inputs.find_files(str(tmp_path / "*")) == [path]
+
+
+def test_an_index_that_cannot_be_kept_is_no_failure(tmp_path, capfd):
+    path = write(tmp_path / "part", range(10))
+    (tmp_path / "part.idx").symlink_to("nowhere/part.idx")
+    (tmp_path / "nowhere").write_bytes(b"")
+    assert len(training_input.record_offsets(path)) == 10
+    assert "the index of" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["0 x\n", "0\n", "0 99999999999999999999999\n", "5 10\n0 5\n", "\n"])
+def test_an_index_that_is_none_is_not_used_and_said(tmp_path, capfd, content):
+    path = write(tmp_path / "part", range(10))
+    (tmp_path / "part.idx").write_text(content)
+    assert len(training_input.record_offsets(path)) == 10
+    assert "part.idx: this index does not fit its file" in capfd.readouterr().err
+    assert (tmp_path / "part.idx").read_text() == content
 
 
 def test_a_batch_that_hosts_cannot_share(files):

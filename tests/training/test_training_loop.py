@@ -171,7 +171,7 @@ def test_a_watching_process_evaluates_each_checkpoint(settings, small_examples):
 def test_a_watching_process_ends_the_training_beside_it(settings, small_examples):
     # Any accuracy reaches 0. Only the watching process evaluates.
     goal = {"target_masked_lm_accuracy": 0.0}
-    training = started(settings, num_train_steps=100_000, save_checkpoints_steps=50, **goal)
+    training = started(settings, num_train_steps=100_000, save_checkpoints_steps=50, watched=True, **goal)
     assert train(settings, eval_file=(small_examples,), eval_only=True, watch=True, **goal) == 0
     said = training.communicate(timeout=600)[1]
     assert training.returncode == 0, said
@@ -184,10 +184,10 @@ def test_a_target_file_ends_the_training(settings):
     directory = Path(settings["output_dir"])
     directory.mkdir()
     (directory / loop.TARGET_FILE).write_text('{"step": 0, "masked_lm_accuracy": 0.95}\n')
-    assert train(settings, target_masked_lm_accuracy=0.9) == 0
+    assert train(settings, target_masked_lm_accuracy=0.9, watched=True) == 0
     assert lines(directory, "end")[0]["step"] == 0
     # A file that says a lower target was reached does not end a run with a higher one.
-    assert train(settings, target_masked_lm_accuracy=0.99) == 0
+    assert train(settings, target_masked_lm_accuracy=0.99, watched=True) == 0
     assert [x["target_reached"] for x in lines(directory, "end")] == [True, False]
     assert lines(directory, "end")[1]["step"] == 8
 
@@ -198,7 +198,7 @@ def test_a_damaged_target_file_is_one_sentence(settings, content):
     directory.mkdir()
     (directory / loop.TARGET_FILE).write_text(content)
     with pytest.raises(UnusableInputError, match=r"target_reached.json: this file is damaged; delete it"):
-        train(settings, target_masked_lm_accuracy=0.9)
+        train(settings, target_masked_lm_accuracy=0.9, watched=True)
 
 
 def test_any_past_checkpoint_is_evaluated(settings, small_examples):

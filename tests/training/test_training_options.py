@@ -8,7 +8,7 @@ import pytest
 from pipelines import flags
 from pipelines import options as option_tools
 from training import launchers
-from training.options import TrainOptions
+from training.options import ConvertOptions, TrainOptions
 from transforms.errors import UnusableInputError
 
 GIVEN = {"output_dir": "run", "input_file": ("part-*",)}
@@ -30,11 +30,68 @@ GIVEN = {"output_dir": "run", "input_file": ("part-*",)}
         ({"dry_run": True}, "--dry_run goes with --launcher"),
         ({"seed": -1}, "--seed is -1"),
         ({"seed": 2**31}, "--seed is 2147483648"),
+        ({"output_dir": ""}, "--output_dir is empty"),
+        ({"output_dir": " "}, "--output_dir is empty"),
+        ({"vocab_file": ""}, "--vocab_file is empty"),
+        ({"input_file": ("",)}, "--input_file is empty"),
+        ({"preset": "tinny"}, "--preset tinny: there is no such preset; choose one of tiny, mini"),
+        ({"vocab_size": 9}, "--vocab_size goes with --preset"),
+        ({"learning_rate": -1.0}, "--learning_rate is -1.0: it must be above 0"),
+        ({"learning_rate": 0.0}, "--learning_rate is 0.0: it must be above 0"),
+        ({"learning_rate": float("nan")}, "--learning_rate is nan: it must be above 0"),
+        ({"learning_rate": float("inf")}, "--learning_rate is inf"),
+        ({"num_warmup_steps": -5}, "--num_warmup_steps is -5: it must be at least 0"),
+        ({"num_warmup_steps": 11, "num_train_steps": 10}, "The warm-up ends at step 11 .* but the run at step 10"),
+        ({"num_train_steps": 10}, "The warm-up ends at step 10000"),
+        ({"start_warmup_step": 5}, "--start_warmup_step is 5: it must be at most 0"),
+        ({"poly_power": -1.0}, "--poly_power is -1.0"),
+        ({"weight_decay_rate": -0.1}, "--weight_decay_rate is -0.1"),
+        ({"lamb_beta_1": -0.1}, "--lamb_beta_1 is -0.1: it must be at least 0 and below 1"),
+        ({"lamb_beta_2": 2.0}, "--lamb_beta_2 is 2.0: it must be at least 0 and below 1"),
+        ({"log_epsilon": 6}, "--log_epsilon is 6: it must be from -38 to 0"),
+        ({"target_masked_lm_accuracy": float("nan"), "eval_file": ("x",)}, "accuracy is nan: it must be from 0 to 1"),
+        ({"target_masked_lm_accuracy": 72.0, "eval_file": ("x",)}, "accuracy is 72.0: it must be from 0 to 1"),
+        ({"target_masked_lm_accuracy": 0.7}, "--target_masked_lm_accuracy needs --eval_file"),
+        ({"watched": True}, "--watched goes with a training and its --target_masked_lm_accuracy"),
+        (
+            {"watched": True, "eval_only": True, "eval_file": ("x",), "target_masked_lm_accuracy": 0.7},
+            "--watched goes with a training",
+        ),
+        ({"max_seq_length": 8, "max_predictions_per_seq": 9}, "--max_predictions_per_seq 9 exceeds --max_seq_length 8"),
+        (
+            {"task": "classify", "max_seq_length": 16, "max_query_length": 9, "max_document_length": 8},
+            "--max_query_length 9 and --max_document_length 8 together exceed --max_seq_length 16",
+        ),
+        ({"launcher_file": "x.yaml"}, "--launcher_file goes with --launcher"),
+        ({"num_processes": 2}, "--num_processes goes with --coordinator"),
+        ({"process_id": 0}, "--process_id goes with --coordinator"),
+        ({"coordinator": "host"}, "--coordinator host: it must be HOST:PORT or auto"),
+        ({"coordinator": "host:port"}, "--coordinator host:port: it must be HOST:PORT or auto"),
+        ({"coordinator": "host:99999"}, "--coordinator host:99999: it must be HOST:PORT or auto"),
+        ({"coordinator": "h:1", "num_processes": 2, "process_id": 2}, "of 2 processes the last is 1"),
+        ({"coordinator": "h:1", "num_processes": 2, "process_id": -1}, "--process_id is -1: it must be at least 0"),
     ],
 )
 def test_options_that_do_not_go_together(changes, message):
     with pytest.raises(UnusableInputError, match=message):
         TrainOptions(**(GIVEN | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"input": ""}, "--input is empty"),
+        ({"output": ""}, "--output is empty"),
+        ({"format": "maskmill"}, "for --format maskmill, name a file"),
+        ({"vocab_file": "vocab.txt"}, "--vocab_file goes with --format huggingface"),
+        ({"do_lower_case": False}, "--do_lower_case goes with --format huggingface"),
+        ({"labels": ("no", "yes")}, "--labels goes with --format huggingface"),
+        ({"format": "huggingface", "labels": ("no", "no")}, "--labels no,no: a name comes twice"),
+    ],
+)
+def test_conversions_that_do_not_go_together(changes, message):
+    with pytest.raises(UnusableInputError, match=message):
+        ConvertOptions(**({"input": "in", "output": "out", "format": "tf1"} | changes))
 
 
 @pytest.mark.parametrize("arguments", [["train", "--help"], ["convert-checkpoint", "--help"]])

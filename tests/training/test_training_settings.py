@@ -7,7 +7,7 @@ import pytest
 
 from training import settings
 from training.config import ModelConfig
-from training.options import TrainOptions
+from training.options import TrainOptions, deciding_options
 
 CONFIG = ModelConfig(vocab_size=9)
 
@@ -31,6 +31,10 @@ def resume_settings(**changes):
         {"weight_decay_rate": 0.1},
         {"optimizer": "lamb"},
         {"task": "classify"},
+        {"next_sentence_prediction": False},
+        {"init_checkpoint": "model.ckpt-1"},
+        {"num_warmup_steps": 5},
+        {"clip_gradients": False},
     ],
 )
 def test_a_run_is_not_resumed_with_another_value(change):
@@ -47,6 +51,11 @@ def test_a_run_is_not_resumed_with_another_value(change):
         {"steps_per_update": 4},
         {"lamb_beta_1": 0.5},  # AdamW does not read it
         {"num_labels": 5},  # nor does pre-training
+        {"next_sentence_prediction": True},  # BERT's default
+        {"do_lower_case": False},
+        {"eval_file": ("eval",)},
+        {"save_checkpoints_steps": 7},
+        {"backend": "tensorflow"},
     ],
 )
 def test_a_run_may_be_resumed_with_another_value(change):
@@ -56,6 +65,32 @@ def test_a_run_may_be_resumed_with_another_value(change):
 def test_the_number_of_parts_matters_where_each_is_clipped():
     clipped = {"clip_by_global_norm_after_gradient_allreduce": False}
     assert resume_settings(**clipped, steps_per_update=4) != resume_settings(**clipped)
+
+
+def test_an_option_says_itself_that_it_decides():
+    """What is added to these lists changes which runs can be resumed."""
+    everything = options(
+        task="classify", input_file=("x.tsv",), optimizer="lamb", clip_by_global_norm_after_gradient_allreduce=False
+    )
+    always = {
+        "task", "init_checkpoint", "train_batch_size", "num_train_steps", "seed", "shuffle", "shuffle_buffer",
+        "optimizer", "learning_rate", "num_warmup_steps", "start_warmup_step", "poly_power", "clip_gradients",
+        "clip_by_global_norm_after_gradient_allreduce", "dtype",
+    }  # fmt: skip
+    assert set(deciding_options(options())) == always | {"weight_decay_rate"}
+    assert set(deciding_options(everything)) == always | {
+        "steps_per_update", "num_labels", "do_lower_case", "max_query_length", "max_document_length", "lamb_beta_1",
+        "lamb_beta_2", "lamb_weight_decay_rate", "log_epsilon",
+    }  # fmt: skip
+    assert "shuffle_buffer" not in deciding_options(options(shuffle=False))
+
+
+def test_the_devices_matter_where_each_is_clipped():
+    clipped = options(clip_by_global_norm_after_gradient_allreduce=False)
+    one, four = (settings.resume_settings(clipped, CONFIG, "0123", device_count=n) for n in (1, 4))
+    assert one != four
+    one, four = (settings.resume_settings(options(), CONFIG, "0123", device_count=n) for n in (1, 4))
+    assert one == four
 
 
 def test_the_model_and_the_data_matter():
@@ -68,7 +103,14 @@ def test_the_model_and_the_data_matter():
 def test_mlperfs_names_of_the_settings():
     features = {"input_ids": SimpleNamespace(length=512), "masked_lm_positions": SimpleNamespace(length=76)}
     named = settings.mlperf_settings(
-        options(optimizer="lamb", train_batch_size=8192, num_train_steps=600, lamb_beta_2=0.88, log_epsilon=-6),
+        options(
+            optimizer="lamb",
+            train_batch_size=8192,
+            num_train_steps=600,
+            num_warmup_steps=0,
+            lamb_beta_2=0.88,
+            log_epsilon=-6,
+        ),
         features,
         eval_samples=10_000,
         platform="8x TPU v5",

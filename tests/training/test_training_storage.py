@@ -75,6 +75,15 @@ def test_a_missing_remote_file_is_one_sentence():
         pass
 
 
+def test_a_store_that_cannot_be_asked_is_one_sentence():
+    for function in (storage.exists, storage.matching, storage.delete):
+        with pytest.raises(
+            UnusableInputError, match=r"^s3://bucket/x: this place cannot be reached; .*'s3' not impl"
+        ) as e:
+            function("s3://bucket/x")
+        assert len(str(e.value).splitlines()) == 1
+
+
 def test_a_store_that_refuses_a_file_is_one_sentence(monkeypatch):
     def refuse(path, mode):
         raise tf.errors.PermissionDeniedError(None, None, "no access")

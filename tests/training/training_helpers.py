@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 BACKEND = os.environ.get("KERAS_BACKEND", "jax")
-GOLD = Path(__file__).parent.parent / "data" / "training"
+DATA = Path(__file__).parent.parent / "data"
+GOLD = DATA / "training"
 CHECKPOINT = GOLD / "tf1_ckpt" / "model.ckpt-0"
 
 

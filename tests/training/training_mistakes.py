@@ -1,0 +1,321 @@
+"""Mistakes that TensorFlow is needed to find: in records, TSV files, checkpoints and a run's directory."""
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import tensorflow as tf
+from mistakes.table import Mistake
+from training_helpers import BACKEND, CHECKPOINT, small_config
+
+from pipelines import cli
+from training import checkpoints
+
+_CONFIG = json.dumps(small_config(vocab_size=30522).to_google()).encode()
+_MODEL = {"bert.json": _CONFIG}
+_SHORT = "--num_train_steps 2 --num_warmup_steps 0 --train_batch_size 4 --eval_batch_size 4 --tensorboard=False"
+_TRAIN = f"train --output_dir run --bert_config_file bert.json --backend {BACKEND} {_SHORT}"
+_CLASSIFY = f"{_TRAIN} --task classify --vocab_file vocab.txt --max_seq_length 16 --input_file train.tsv"
+_RUN = f"{_TRAIN} --input_file examples.tfrecord"
+# Whatever a training has written until it finds the mistake.
+_LEFT = ("run", "bad.tfrecord.idx", "examples.tfrecord.idx")
+
+
+def _changed(change: Callable[[tf.train.Example], object]) -> Callable[[Path], None]:
+    """Makes a copy of the good examples in which the second is changed."""
+
+    def make(path: Path) -> None:
+        good = tf.data.TFRecordDataset(str(path.parent / "examples.tfrecord")).as_numpy_iterator()
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for number, record in enumerate(good):
+                example = tf.train.Example.FromString(record)
+                if number == 1:
+                    change(example)
+                writer.write(example.SerializeToString())
+
+    return make
+
+
+def _value(feature: str, value: int, says: str) -> Mistake:
+    """A record with a value that no model can take."""
+
+    def change(example: tf.train.Example) -> None:
+        example.features.feature[feature].int64_list.value[0] = value
+
+    return Mistake(
+        name=f"record-{feature.replace('_', '-')}-{value}",
+        command=f"{_TRAIN} --shuffle=False --input_file bad.tfrecord",
+        says=rf"bad\.tfrecord, record 2: {feature} is {value}, but it must be {says}",
+        files=_MODEL | {"bad.tfrecord": _changed(change)},
+        leaves=_LEFT,
+    )
+
+
+def _damage(path: Path) -> None:
+    content = bytearray((path.parent / "examples.tfrecord").read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes((path.parent / "examples.tfrecord").read_bytes()[:-9])
+
+
+def _drop_label(example: tf.train.Example) -> None:
+    del example.features.feature["next_sentence_labels"]
+
+
+def _without_labels(path: Path) -> None:
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in tf.data.TFRecordDataset(str(path.parent / "examples.tfrecord")).as_numpy_iterator():
+            example = tf.train.Example.FromString(record)
+            _drop_label(example)
+            writer.write(example.SerializeToString())
+
+
+_RECORDS = [
+    _value("segment_ids", 7, "from 0 to 1: the model has 2 segments"),
+    _value("masked_lm_positions", 5000, "from 0 to 31: an example has 32 tokens"),
+    _value("masked_lm_positions", -7, "from 0 to 31"),
+    _value("input_mask", 2, "from 0 to 1"),
+    _value("next_sentence_labels", 5, "from 0 to 1"),
+    _value("input_ids", 30522, "from 0 to 30521: the model's vocabulary has only 30522 tokens"),
+    _value("input_ids", -1, "from 0 to 30521"),
+    _value("masked_lm_ids", 2**33, "from 0 to 30521"),
+    Mistake(
+        name="record-of-evaluation",
+        command=f"{_RUN} --eval_file bad.tfrecord",
+        says=r"bad\.tfrecord, record 2: the feature next_sentence_labels is missing",
+        files=_MODEL | {"bad.tfrecord": _changed(_drop_label)},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="records-without-a-feature",
+        command=f"{_TRAIN} --input_file bad.tfrecord",
+        says=r"bad\.tfrecord: the examples have no feature next_sentence_labels",
+        files=_MODEL | {"bad.tfrecord": _without_labels},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="record-damaged",
+        command=f"{_TRAIN} --input_file bad.tfrecord",
+        says=r"bad\.tfrecord: (a record is damaged|this TFRecord is cut off)",
+        files=_MODEL | {"bad.tfrecord": _damage},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="records-cut-off",
+        command=f"{_TRAIN} --input_file bad.tfrecord",
+        says=r"bad\.tfrecord: this TFRecord is cut off after \d+ examples",
+        files=_MODEL | {"bad.tfrecord": _cut},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="records-longer-than-model",
+        command=_RUN,
+        says=r"examples\.tfrecord: the sequences are 32 tokens long, but the model has only 16 positions",
+        files={
+            "bert.json": json.dumps(small_config(vocab_size=30522, max_position_embeddings=16).to_google()).encode()
+        },
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="records-of-another-length",
+        command=f"{_RUN} --max_seq_length 16",
+        says=r"examples\.tfrecord: input_ids has length 32, but this training needs 16",
+        files=_MODEL,
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="batch-for-other-devices",
+        command=f"{_RUN} --num_devices 3",
+        says="it must be a multiple of the number of devices, 3",
+        files=_MODEL,
+        leaves=_LEFT,
+    ),
+]
+
+
+def _tsv(name: str, content: bytes, says: str, flags: str = "") -> Mistake:
+    return Mistake(
+        name=f"tsv-{name}",
+        command=f"{_CLASSIFY} {flags}",
+        says=rf"train\.tsv.*{says}",
+        files=_MODEL | {"train.tsv": content},
+        leaves=_LEFT,
+    )
+
+
+_TSV = [
+    _tsv("latin1", "text\tlabel\ncafé\t1\n".encode("latin1"), r", line 2: this TSV file is not UTF-8 \(byte 0xe9\)"),
+    _tsv("utf16", "text\tlabel\ngood\t1\n".encode("utf-16"), ", line 1: this TSV file is not UTF-8"),
+    _tsv("label", b"text\tlabel\ngood\t5\n", ", line 2: label '5' is no number from 0 to 1"),
+    _tsv("label-is-word", b"text\tlabel\ngood\tyes\n", ", line 2: label 'yes' is no number from 0 to 1"),
+    _tsv("column", b"sentence\tlabel\ngood\t1\n", "no column text, text_a or query; it has sentence"),
+    _tsv("commas", b"text,label\ngood,1\n", "no column label; it has text,label"),
+    _tsv("cells", b"text\tlabel\ngood\n", ", line 2: there are 1 columns, but the header has 2"),
+    _tsv("empty", b"", "the header line has no column label; it has nothing"),
+]
+
+
+def _torch_file(content: bytes) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("model/data.pkl", content)
+
+    return make
+
+
+def _weights(path: Path) -> None:
+    safetensors.numpy.save_file({"transformer.wte.weight": np.zeros((2, 2), np.float32)}, path)
+
+
+_HARMFUL = b"cos\nsystem\n(X\x0c\0\0\0touch harmedtR."
+_CONVERT = "convert-checkpoint --format maskmill --output out.safetensors --bert_config_file bert.json --input"
+
+_EXPORT = f"convert-checkpoint --format huggingface --output out --input {CHECKPOINT}"
+
+
+def _initial(name: str, checkpoint: str, says: str, files: Mapping[str, Any] | None = None) -> list[Mistake]:
+    """A mistake in a checkpoint, for a training and for a conversion."""
+    files = _MODEL | (files or {})
+    return [
+        Mistake(
+            name=f"initial-{name}",
+            command=f"{_RUN} --init_checkpoint {checkpoint}",
+            says=says,
+            files=files,
+            leaves=_LEFT,
+        ),
+        Mistake(name=f"convert-{name}", command=f"{_CONVERT} {checkpoint}", says=says, files=files),
+    ]
+
+
+_CHECKPOINTS = [
+    *_initial(
+        "harmful-pickle",
+        "bad.bin",
+        r"bad\.bin: this PyTorch file holds the Python object os\.system, which weights do not need",
+        files={"bad.bin": _torch_file(_HARMFUL)},
+    ),
+    *_initial("no-pytorch-file", "bad.bin", r"bad\.bin: this is no PyTorch file", files={"bad.bin": b"PK\x03\x04"}),
+    *_initial(
+        "damaged-safetensors",
+        "bad.safetensors",
+        r"bad\.safetensors: this is no safetensors file, or it is damaged",
+        files={"bad.safetensors": b"\x10\0\0\0\0\0\0\0{"},
+    ),
+    *_initial(
+        "another-program",
+        "gpt.safetensors",
+        r"gpt\.safetensors: this file has no weights of a bert model; it has transformer\.wte\.weight",
+        files={"gpt.safetensors": _weights},
+    ),
+    *_initial("text", "book.txt", r"book\.txt: this file is no checkpoint; name a TensorFlow checkpoint's prefix"),
+    *_initial("empty-directory", "folder", "folder: there is no checkpoint in this directory", files={"folder/x": b""}),
+    *_initial("another-size", str(CHECKPOINT), r"has shape \[.*give the configuration that belongs to this checkpoint"),
+    *_initial(
+        "shard-missing",
+        "shards",
+        r"shards/one\.safetensors: this checkpoint does not exist",
+        files={"shards/model.safetensors.index.json": b'{"weight_map": {"a": "one.safetensors"}}'},
+    ),
+    Mistake(
+        name="export-without-vocabulary",
+        command=f"{_EXPORT} --bert_config_file gold.json",
+        says=r"--vocab_file is missing: there is no vocab\.txt in",
+        files={"gold.json": (CHECKPOINT.parents[1] / "bert_config.json").read_bytes()},
+    ),
+    Mistake(
+        name="export-without-configuration",
+        command=_EXPORT,
+        says="there is no configuration beside it; give --bert_config_file",
+    ),
+    Mistake(
+        name="export-with-labels-of-no-classifier",
+        command=f"{_EXPORT} --vocab_file small.txt --bert_config_file gold.json --labels no,yes",
+        says="--labels names 2 labels, but this model is no classifier",
+        files={
+            "gold.json": (CHECKPOINT.parents[1] / "bert_config.json").read_bytes(),
+            "small.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n",
+        },
+    ),
+]
+
+
+def _run(flags: str = "") -> Callable[[Path], None]:
+    """Trains two steps into a directory."""
+
+    def make(path: Path) -> None:
+        command = f"{_RUN} {flags}".replace("--output_dir run", f"--output_dir {path}")
+        assert cli.main(command.split()) == 0
+
+    return make
+
+
+def _run_with_damage(path: Path) -> None:
+    _run()(path)
+    newest = Path(checkpoints.list_checkpoints(str(path))[-1])
+    newest.write_bytes(newest.read_bytes()[:-100])
+
+
+_RESUMED = r"step-0000000002\.safetensors: this run was begun with"
+_RESUMES = [
+    Mistake(
+        name="resume-with-next-sentences",
+        command=_RUN,
+        says=f"{_RESUMED} next_sentence_prediction False, but now it is True; resume it with the same settings",
+        files=_MODEL | {"run": _run("--next_sentence_prediction=False")},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="resume-without-next-sentences",
+        command=f"{_RUN} --next_sentence_prediction=False",
+        says=f"{_RESUMED} next_sentence_prediction True, but now it is False",
+        files=_MODEL | {"run": _run()},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="resume-with-another-rate",
+        command=f"{_RUN} --learning_rate 0.5",
+        says=f"{_RESUMED} learning_rate 5e-05, but now it is 0.5",
+        files=_MODEL | {"run": _run()},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="resume-with-more-steps",
+        command=f"{_RUN} --num_train_steps 9",
+        says=f"{_RESUMED} num_train_steps 2, but now it is 9",
+        files=_MODEL | {"run": _run()},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="resume-from-damage",
+        command=_RUN,
+        says=r"step-0000000002\.safetensors: this is no safetensors file, or it is damaged",
+        files=_MODEL | {"run": _run_with_damage},
+        leaves=_LEFT,
+    ),
+    Mistake(
+        name="run-as-initial-checkpoint",
+        command=f"{_RUN} --output_dir other --init_checkpoint run",
+        says="this is a training checkpoint of a maskmill run, at step 2, and no initial checkpoint",
+        files=_MODEL | {"run": _run()},
+        leaves=(*_LEFT, "other"),
+    ),
+    # 4 TB of word embeddings
+    Mistake(
+        name="out-of-memory",
+        command=_RUN,
+        says="The memory does not suffice .*; raise --steps_per_update",
+        code=1,
+        files={"bert.json": json.dumps(small_config(vocab_size=2**24, hidden_size=2**16).to_google()).encode()},
+        leaves=_LEFT,
+    ),
+]
+
+MISTAKES = [*_RECORDS, *_TSV, *_CHECKPOINTS, *_RESUMES]

@@ -1,0 +1,226 @@
+"""The checks of a training that need no TensorFlow. They take less than a second and come before anything else.
+
+What lies on an object store is looked at later, through TensorFlow.
+"""
+
+import glob
+import os
+import socket
+import tempfile
+from collections.abc import Sequence
+
+from training.config import ModelConfig, from_json, from_preset
+from training.options import ConvertOptions, TrainOptions
+from transforms.errors import UnusableInputError
+from transforms.storage import files
+
+# Object stores that TensorFlow can use; `ram` is its file system in memory.
+_SCHEMES = ("gs", "ram")
+_GZIP_MAGIC = b"\x1f\x8b"
+# A record of a TFRecord file begins with its length, and 16 bytes are no part of the example itself.
+_LENGTH_BYTES, _FRAME_BYTES = 8, 16
+_TENSORFLOW_SUFFIXES = (".index", ".meta")
+
+
+def check(options: TrainOptions, *, has_input: bool = True) -> None:
+    """Checks the files that a training names, its model and its output directory, without changing anything.
+
+    Args:
+      options: the options of the training.
+      has_input: whether the examples exist already; a build makes them before it trains.
+
+    Raises:
+      UnusableInputError: one of them cannot be used; the message says which, and why.
+    """
+    if options.launcher is not None:
+        return  # the paths are those of other machines
+    paths = [options.output_dir, options.bert_config_file, options.vocab_file]
+    paths += [*options.input_file, *options.eval_file] if has_input else []
+    for path in (*paths, options.init_checkpoint, options.checkpoint):
+        _check_scheme(path)
+    named_model(options)
+    for checkpoint in (options.init_checkpoint, options.checkpoint):
+        if checkpoint is not None:
+            check_checkpoint(checkpoint)
+    if has_input:
+        for patterns in (() if options.eval_only else options.input_file, options.eval_file):
+            for pattern in patterns:
+                _check_examples(pattern, options)
+    _check_coordinator(options.coordinator)
+    _check_output_directory(options.output_dir)
+
+
+def check_conversion(options: ConvertOptions) -> None:
+    """Checks the files that a conversion names.
+
+    Raises:
+      UnusableInputError: one of them cannot be used; the message says which, and why.
+    """
+    for path in (options.input, options.output, options.bert_config_file, options.vocab_file):
+        _check_scheme(path)
+    check_checkpoint(options.input)
+    if options.bert_config_file is not None and files.is_local(options.bert_config_file):
+        from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
+    directory = options.output if options.format == "huggingface" else files.parent(options.output)
+    if options.format != "huggingface" and files.is_local(options.output) and os.path.isdir(options.output):
+        kind = "file" if options.format == "maskmill" else "prefix"
+        raise UnusableInputError(f"--output {options.output} is a directory; name the {kind} of the checkpoint in it.")
+    _check_output_directory(directory, "--output")
+
+
+def named_model(options: TrainOptions) -> ModelConfig | None:
+    """The model that the options name by a preset or a local file; None for that of a checkpoint or a remote file.
+
+    Raises:
+      UnusableInputError: there is none, or it does not fit the vocabulary.
+    """
+    named = options.preset or options.bert_config_file or options.init_checkpoint or options.checkpoint
+    if named is None and not options.eval_only:
+        raise UnusableInputError("No model was named: give --preset, --bert_config_file or --init_checkpoint.")
+    size = None
+    if options.vocab_file is not None and files.is_local(options.vocab_file):
+        from transforms.tokenization.vocabulary import load_vocabulary
+
+        size = load_vocabulary(options.vocab_file).size
+    if options.preset is not None:
+        config = from_preset(options.preset, vocab_size=options.vocab_size or size)
+    elif options.bert_config_file is not None and files.is_local(options.bert_config_file):
+        config = from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
+    else:
+        return None
+    check_vocabulary_size(options.vocab_file, size, config)
+    return config
+
+
+def check_vocabulary_size(path: str | None, size: int | None, config: ModelConfig) -> None:
+    """Checks that a model has a row for each token of the vocabulary.
+
+    Raises:
+      UnusableInputError: the vocabulary is larger.
+    """
+    if size is not None and size > config.vocab_size:
+        raise UnusableInputError(
+            f"{path}: this vocabulary has {size} tokens, but the model only {config.vocab_size} (vocab_size); give "
+            "the model's own vocabulary."
+        )
+
+
+def check_checkpoint(path: str) -> None:
+    """Checks that there is a local file, directory or TensorFlow checkpoint of this name; others are looked at later.
+
+    Raises:
+      UnusableInputError: there is none, or it cannot be looked at.
+    """
+    if not files.is_local(path):
+        return
+    path = os.path.expanduser(path.rstrip("/") or path)
+    for name in (path, *(path + suffix for suffix in _TENSORFLOW_SUFFIXES)):
+        try:
+            os.stat(name)
+            return
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise UnusableInputError(f"{path}: this checkpoint cannot be read ({error.strerror}).") from None
+    raise UnusableInputError(
+        f"{path}: there is no such checkpoint; name a TensorFlow checkpoint's prefix, a file or a directory."
+    )
+
+
+def _check_scheme(path: str | None) -> None:
+    """Refuses what is neither local nor on an object store that TensorFlow knows."""
+    if path is None or files.is_local(path):
+        return
+    scheme = path.partition("://")[0]
+    if scheme not in _SCHEMES:
+        raise UnusableInputError(
+            f"{path}: training reads and writes local files and gs:// only, not {scheme}://; copy the files first."
+        )
+
+
+def _check_examples(pattern: str, options: TrainOptions) -> None:
+    """Checks that a local pattern matches files, and that these look like examples."""
+    if not files.is_local(pattern):
+        return
+    expanded = os.path.expanduser(pattern)
+    if os.path.isdir(expanded):
+        raise UnusableInputError(f"{pattern}: this is a directory; name the examples in it, like '{pattern}/part-*'.")
+    paths = [path for path in glob.glob(expanded) if os.path.isfile(path)]
+    if not paths:
+        raise UnusableInputError(f"{pattern}: no examples match; check the path.")
+    for path in paths:
+        if path.endswith(".tsv"):
+            _check_tsv(path, options)
+        elif not path.endswith((".idx", ".json", ".jsonl")):
+            _check_tfrecord(path)
+
+
+def _check_tsv(path: str, options: TrainOptions) -> None:
+    if options.task != "classify":
+        raise UnusableInputError(f"{path}: TSV files go with --task classify; pre-training needs TFRecords.")
+    if options.vocab_file is None:
+        raise UnusableInputError(f"{path}: a TSV file must be tokenized; give --vocab_file, the vocabulary.")
+
+
+def _check_tfrecord(path: str) -> None:
+    """Checks that the first record ends within the file. Text, for one, would be a record of immense length."""
+    with files.open_input(path) as file:
+        head = file.read(_LENGTH_BYTES)
+        size = os.fstat(file.fileno()).st_size
+    if not head or head.startswith(_GZIP_MAGIC):
+        return
+    if _FRAME_BYTES + int.from_bytes(head, "little") > size:
+        raise UnusableInputError(
+            f"{path}: this is no TFRecord of examples; make them with maskmill examples, or leave the file out."
+        )
+
+
+def _check_coordinator(coordinator: str | None) -> None:
+    """Checks that the name of the first host is known; otherwise the hosts would wait for one another for ever."""
+    if coordinator is None or coordinator == "auto":
+        return
+    host = coordinator.rpartition(":")[0].strip("[]")
+    try:
+        socket.getaddrinfo(host, None)
+    except OSError as error:
+        raise UnusableInputError(
+            f"--coordinator {coordinator}: the host {host} cannot be found ({error.strerror})."
+        ) from None
+
+
+def _check_output_directory(directory: str, flag: str = "--output_dir") -> None:
+    """Checks that files can be written to a local directory, by writing one; it and new directories are deleted."""
+    if not files.is_local(directory):
+        return
+    made: Sequence[str] = ()
+    try:
+        made = _make_directories(directory)
+        with tempfile.TemporaryFile(dir=directory or "."):
+            pass
+    except (FileExistsError, NotADirectoryError):
+        raise UnusableInputError(f"{flag} {directory}: there is a file of this name; name a directory.") from None
+    except OSError as error:
+        raise UnusableInputError(
+            f"{flag} {directory}: nothing can be written there ({error.strerror}); name another directory."
+        ) from None
+    finally:
+        for path in reversed(made):
+            os.rmdir(path)
+
+
+def _make_directories(directory: str) -> list[str]:
+    """Makes a directory and those above it that are missing; returns those that it made, outermost first."""
+    missing = []
+    while directory and not os.path.isdir(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory.rstrip("/"))
+    made: list[str] = []
+    try:
+        for path in reversed(missing):
+            os.mkdir(path)
+            made.append(path)
+    except OSError:
+        for path in reversed(made):
+            os.rmdir(path)
+        raise
+    return made
