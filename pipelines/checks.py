@@ -42,12 +42,24 @@ class Checked:
     Attributes:
       options: the stage's options.
       workload: how much the stage has to do, as far as that can be told.
+      contents: the sha256 of what an option X names, as `X_sha256`.
       found: what the look has found, fields of the stage's implementation by name.
     """
 
     options: Any
     workload: Workload
+    contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
     found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def _check_output(stage: str, options: Any, contents: Mapping[str, str]) -> None:
+    """Looks whether the output directory can be claimed for these options; changes nothing.
+
+    Raises:
+      UnusableInputError: it cannot.
+    """
+    wanted, defaults = parameters(options), option_defaults(type(options))
+    manifest.check_output(options.output, stage, {**wanted, **contents}, {**defaults, **contents})
 
 
 def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
@@ -58,7 +70,6 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
     """
     extraction = options.decided_extraction
     files.match(options.input)  # that they are there, before more is imported
-    manifest.check_output(options.output, "extract", parameters(options), option_defaults(ExtractOptions))
     if extraction.quality.near_duplicate_threshold is not None:
         from transforms.shards.signatures import import_datasketch
 
@@ -69,9 +80,12 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
     from transforms.inputs.finding import find_inputs
     from transforms.inputs.formats import detect_format
     from transforms.inputs.units import plan_units
-    from transforms.sentences.punkt import SentenceSplitter
+    from transforms.sentences.punkt import SentenceSplitter, installed_checksum
 
     SentenceSplitter(extraction.language)
+    checksum = installed_checksum(extraction.language)
+    contents = {} if checksum is None else {"language_sha256": checksum}
+    _check_output("extract", options, contents)
     found = find_inputs(options.input, options.input_format)
     inputs = found.files
     from_doc_files = detect_format(inputs[0].path, options.input_format) == "wikiextractor"
@@ -92,7 +106,7 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
     )
     if found.skipped:
         data_warnings.warn("extract", [found.skipped_text])
-    return Checked(options=options, workload=workload, found={"from_doc_files": from_doc_files})
+    return Checked(options=options, workload=workload, contents=contents, found={"from_doc_files": from_doc_files})
 
 
 def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
@@ -109,10 +123,8 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     skipped = beside_texts(options.input) if is_first else []
     masking = decided_masking(options.masking, options.compat)
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
-    content = {"vocab_file_sha256": vocabulary.sha256}
-    manifest.check_output(
-        options.output, "examples", parameters(options) | content, option_defaults(ExamplesOptions) | content
-    )
+    contents = {"vocab_file_sha256": vocabulary.sha256}
+    _check_output("examples", options, contents)
     data_warnings.warn(
         "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
     )
@@ -124,7 +136,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
         pieces=len(texts) if is_first else None,
         paths=(*read, options.vocab_file, options.output),
     )
-    return Checked(options=options, workload=workload, found={"vocab_sha256": vocabulary.sha256})
+    return Checked(options=options, workload=workload, contents=contents)
 
 
 def eval_set(options: EvalOptions, *, is_first: bool) -> Checked:
@@ -133,7 +145,7 @@ def eval_set(options: EvalOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: the output directory is another stage's, or made with other options.
     """
-    manifest.check_output(options.output, "eval", parameters(options), option_defaults(EvalOptions))
+    _check_output("eval", options, {})
     return Checked(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output,)))
 
 

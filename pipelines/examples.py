@@ -24,34 +24,20 @@ def announce_texts(shards: Sequence[TextShard], output: str) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesStage(Stage[ExamplesOptions]):
-    """Input: TextShard. Output: ExampleShard.
-
-    vocab_sha256: of the vocabulary, in hexadecimal.
-    """
+    """Input: TextShard. Output: ExampleShard."""
 
     name: ClassVar[str] = "examples"
-    vocab_sha256: str
 
     @property
     def setup(self) -> ExamplesSetup:
         """What decides a shard's examples, the vocabulary's checksum included."""
         return ExamplesSetup(
             vocab_file=self.options.vocab_file,
-            vocab_sha256=self.vocab_sha256,
+            vocab_sha256=self.contents["vocab_file_sha256"],
             masking=decided_masking(self.options.masking, self.options.compat),
             one_seed=self.options.compat != "none",
             packed=self.options.packed,
         )
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The vocabulary counts by its content."""
-        return super().parameters | {"vocab_file_sha256": self.setup.vocab_sha256}
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """A directory whose claim does not know the vocabulary's checksum is taken to have been made with this one."""
-        return super().defaults | {"vocab_file_sha256": self.setup.vocab_sha256}
 
     @property
     def decided(self) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from pipelines.stage_options import ExtractOptions
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
 from transforms.inputs.batches import CutIntoBatches, FindInputs
-from transforms.sentences.punkt import installed_checksum
 from transforms.shards import closing, text_shards
 from transforms.shards import fragments as fragment_step
 from transforms.shards.assembling import AssembleTextShards
@@ -37,21 +36,6 @@ class ExtractStage(Stage[ExtractOptions]):
 
     name: ClassVar[str] = "extract"
     from_doc_files: bool
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """NLTK's data of a language count by their content where this machine has them."""
-        return super().parameters | self._language_checksum
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """A directory whose claim does not know the checksum of NLTK's data is taken to have been made with these."""
-        return super().defaults | self._language_checksum
-
-    @property
-    def _language_checksum(self) -> dict[str, str]:
-        checksum = installed_checksum(self.options.extraction.language)
-        return {} if checksum is None else {"language_sha256": checksum}
 
     @property
     def decided(self) -> dict[str, Any]:

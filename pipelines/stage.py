@@ -29,16 +29,18 @@ class Stage(abc.ABC, Generic[Options]):
       name: as in pipelines/stages.py; the manifest bears it.
       options: the stage's options; `options.output` is its directory.
       workload: how much the stage has to do, as far as the checks can tell.
+      contents: the sha256 of what an option X names, as `X_sha256`: the content shapes the data, and the name does not.
     """
 
     name: ClassVar[str]
     options: Options
     workload: Workload
+    contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, checked: Checked) -> Self:
         """The stage of what its checks found."""
-        return cls(options=checked.options, workload=checked.workload, **checked.found)
+        return cls(options=checked.options, workload=checked.workload, contents=checked.contents, **checked.found)
 
     @property
     def output(self) -> str:
@@ -48,13 +50,16 @@ class Stage(abc.ABC, Generic[Options]):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What shapes the data, for the manifest: every option but the place of the output."""
-        return parameters(self.options)
+        """What shapes the data, for the manifest: every option but the place of the output, and `contents`."""
+        return {**parameters(self.options), **self.contents}
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The parameters of options that are left out: a directory whose claim lacks an option was made with these."""
-        return option_defaults(type(self.options))
+        """The parameters of options that are left out: a directory whose claim lacks an option was made with these.
+
+        One whose claim does not know a checksum of `contents` is taken to have been made with the same content.
+        """
+        return {**option_defaults(type(self.options)), **self.contents}
 
     @property
     def decided(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
         (f"{EXTRACT} --keep_titel", "did you mean --keep_titles"),
         (f"{EXTRACT} --runner Nobody", "--runner must be one of"),
         (f"{EXTRACT} --language klingon", "--language=klingon"),
-        (f"{EXTRACT} --input_format jsonl --drop_stubs", "--drop_stubs needs the templates of a dump"),
+        ("extract --input text.txt --output out --drop_stubs", "--drop_stubs needs the templates of a dump"),
         ("extract --input none.xml --output out", "none.xml: this input does not exist"),
         ("extract --input empty.txt --output out", "empty.txt: this input is empty"),
         ("extract --input cut.xml --output out", "cut.xml"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import nltk.data
 import pytest
 
+from pipelines import cli
 from transforms.sentences.punkt import installed_checksum
 
 FILES = {
@@ -40,3 +41,13 @@ def test_what_comes_with_the_package_or_is_not_there_has_none(folder: Path) -> N
     assert installed_checksum("english") is None
     assert installed_checksum("elvish") is None
     assert installed_checksum("../english") is None
+
+
+@pytest.mark.long
+def test_a_second_run_with_an_installed_language_finds_the_first(folder: Path, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("Ein Satz. Noch einer.\n")
+    command = ["extract", f"--input={book}", f"--output={tmp_path}/out", "--language=maskmillish", "--workers=1"]
+    assert [cli.main(command), cli.main(command)] == [0, 0]
+    (folder / "sent_starters.txt").write_text("die\n")
+    assert cli.main(command) == 2
