@@ -52,7 +52,7 @@ class Kind:
           UnusableInputError: it means none.
         """
         if not text.strip():
-            raise UnusableInputError(f"{name} is empty: give it a value, or leave it out.")
+            raise UnusableInputError(f"{name} is empty; give a value, or leave it out.")
         try:
             value = self._parse(text)
         except ValueError:
@@ -107,7 +107,7 @@ class Kind:
 
 def _check_text(text: str, name: str) -> None:
     if not text.strip():
-        raise UnusableInputError(f"{name} is empty: give it a value, or leave it out.")
+        raise UnusableInputError(f"{name} is empty; give a value, or leave it out.")
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -166,7 +166,7 @@ def _check_tfrecord(path: str) -> None:
     """Checks that the first record ends within the file. Text, for one, would be a record of immense length."""
     with files.open_input(path) as file:
         head = file.read(_LENGTH_BYTES)
-        size = os.fstat(file.fileno()).st_size
+        size = files.size(path)
     if not head or head.startswith(_GZIP_MAGIC):
         return
     if _FRAME_BYTES + int.from_bytes(head, "little") > size:

@@ -204,7 +204,7 @@ SHARDS = [
         "examples-of-the-directory-of-examples",
         "made",
         "this directory was made by examples; name the one of extract",
-        {"made/manifest.json": b'{"stage": "examples", "shards": []}'},
+        {"made/manifest.json": b'{"stage": "examples", "parameters": {}, "counts": {}, "inputs": [], "shards": []}'},
     ),
     no_shard(
         "examples-of-nothing-but-a-manifest",

@@ -1,9 +1,10 @@
 """Trainings that are to start elsewhere, and MLPerf's log. None of these needs TensorFlow."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from mistakes.table import Mistake
+from mistakes.table import Mistake, each_flag_once
 
 LOCAL = "--output_dir=run --input_file=examples.tfrecord --preset=tiny"
 REMOTE = "--output_dir=gs://bucket/run --input_file=gs://bucket/part-* --preset=tiny"
@@ -104,7 +105,7 @@ MISTAKES = [
         "launcher-vertex-s3", f"--launcher=vertex {REMOTE} --output_dir=s3://bucket/run", "--output_dir s3://bucket"
     ),
     refused(
-        "launcher-vertex-home", f"--launcher=vertex {REMOTE} --output_dir='~/run'", "--output_dir ~/run: the machines"
+        "launcher-vertex-home", f"--launcher=vertex {REMOTE} --output_dir='~/run'", "--output_dir .*/run: the machines"
     ),
     # Files of the user's own.
     refused(
@@ -246,3 +247,4 @@ MISTAKES = [
         "--submission_platform is empty; give a value",
     ),
 ]
+MISTAKES = [dataclasses.replace(row, command=each_flag_once(row.command)) for row in MISTAKES]

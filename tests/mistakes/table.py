@@ -3,6 +3,7 @@
 import bz2
 import dataclasses
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -38,6 +39,13 @@ class Mistake:
     leaves: tuple[str, ...] = ()
     process: bool = False
     shell: bool = False
+
+
+def each_flag_once(command: str) -> str:
+    """A command line with only the last of each flag: a list may not be given twice."""
+    parts = re.split(r" (?=--)", command)
+    names = [re.split("[= ]", part)[0] for part in parts]
+    return " ".join(part for place, part in enumerate(parts) if names[place] not in names[place + 1 :])
 
 
 _ARTICLES = {
