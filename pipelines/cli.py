@@ -4,11 +4,12 @@ import argparse
 import dataclasses
 import importlib.util
 import logging
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pipelines import build_options, options, stage_options, summary
+from pipelines import build_options, interruption, options, stage_options, summary
 from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
@@ -179,9 +180,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RunFailedError as error:
         _say(f"maskmill {name}: {error}")
         return FAILED
-    except KeyboardInterrupt:
-        _say(f"maskmill {name}: interrupted; the same command goes on where this one stopped.")
-        return FAILED
+    except KeyboardInterrupt as stop:
+        # In a process of the command's own, interruption.Watch ends it before this is reached.
+        _say(f"maskmill {name}: interrupted; {stop or interruption.HOW_TO_GO_ON}")
+        return interruption.SIGNAL_EXIT + signal.SIGINT
 
 
 def _say(sentence: str) -> None:

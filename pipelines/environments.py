@@ -75,6 +75,13 @@ def only_describes(options: PipelineOptions) -> bool:
     return is_dry_run(options) or options.view_as(GoogleCloudOptions).template_location is not None
 
 
+def goes_on_alone(options: PipelineOptions) -> bool:
+    """Whether the job that these options submit goes on when this process ends."""
+    master = options.view_as(FlinkRunnerOptions).flink_master.strip()
+    runner, endpoint = options.view_as(StandardOptions).runner, options.view_as(PortableOptions).job_endpoint
+    return runner == DATAFLOW or (runner == FLINK and (master not in _EMBEDDED or endpoint not in (None, "embed")))
+
+
 def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
     flink, portable = options.view_as(FlinkRunnerOptions), options.view_as(PortableOptions)
     if "--job_endpoint" not in given:

@@ -1,11 +1,13 @@
 """create-pretraining-data: a drop-in for the reference script, in one process and without Beam."""
 
+from pipelines import interruption
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.records.examples import write_examples
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
 
 
+@interruption.going_on(interruption.START_ANEW)
 def run(options: CreatePretrainingDataOptions) -> None:
     """Writes the examples of one group of text files, and an index beside each output that is not packed."""
     masking = decided_masking(options.masking, options.compat)

@@ -5,6 +5,7 @@ import dataclasses
 import logging
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from apache_beam.options.pipeline_options import (
     _BeamArgumentParser,
 )
 
-from pipelines import environments
+from pipelines import environments, interruption
 from pipelines.local_runner import WORKER_LOG, local_runner, local_workers
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files, progress
@@ -33,6 +34,8 @@ LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
 
 # Below this much input a second process costs more (2 s to start) than it saves.
 _WORTH_PROCESSES = 24 << 20
+
+_JOB_GOES_ON = "the job goes on where it was submitted; stop it there, or wait for its end before you run it again."
 
 
 def beam_flags() -> dict[str, bool]:
@@ -112,15 +115,20 @@ def run(
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     watched = Progress(lines) if lines and all(files.is_local(line.output) for line in lines) else None
     with (
-        tempfile.TemporaryDirectory(prefix="maskmill-") as logs,
-        _one_sentence(logs),
+        tempfile.TemporaryDirectory(prefix=interruption.scratch_prefix()) as scratch,
+        _one_sentence(scratch),
         watched or contextlib.nullcontext(),
     ):
-        runner: Any = local_runner(options, logs) if is_local(options) else None
+        runner: Any = local_runner(options, scratch) if is_local(options) else None
         pipeline = beam.Pipeline(runner=runner, options=options)
+        # Beam's own directory would stay behind when the command is interrupted.
+        shutil.rmtree(pipeline.local_tempdir)
+        pipeline.local_tempdir = tempfile.mkdtemp(dir=scratch)
         build_graph(pipeline)
         result = pipeline.run()
-        state = result.wait_until_finish()
+        goes_on_alone = not is_local(options) and environments.goes_on_alone(options)
+        with interruption.going_on(_JOB_GOES_ON) if goes_on_alone else contextlib.nullcontext():
+            state = result.wait_until_finish()
         if state not in (None, "DONE"):
             raise RunFailedError(f"The pipeline ended in state {state}; see the runner's log.")
     return not environments.only_describes(options)
