@@ -180,9 +180,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RunFailedError as error:
         _say(f"maskmill {name}: {error}")
         return FAILED
-    except KeyboardInterrupt as stop:
+    except KeyboardInterrupt:
         # In a process of the command's own, interruption.Watch ends it before this is reached.
-        _say(f"maskmill {name}: interrupted; {stop or interruption.HOW_TO_GO_ON}")
+        _say(f"maskmill {name}: interrupted; {interruption.HOW_TO_GO_ON}")
         return interruption.SIGNAL_EXIT + signal.SIGINT
 
 
