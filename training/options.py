@@ -7,6 +7,7 @@ reference counts each part as a step.
 """
 
 import dataclasses
+import math
 from typing import Literal
 
 from transforms.errors import UnusableInputError
@@ -93,6 +94,9 @@ class TrainOptions:
     coordinator: str | None = option(
         None, help="several hosts: HOST:PORT of the first, or `auto` on Slurm, GKE and Cloud TPU"
     )
+    coordinator_timeout: float = option(
+        300.0, help="several hosts: how many seconds the processes wait for each other at the start"
+    )
     num_processes: int | None = option(None, help="several hosts: number of processes")
     process_id: int | None = option(None, help="several hosts: the number of this process, from 0")
 
@@ -143,6 +147,22 @@ class TrainOptions:
             raise UnusableInputError("--target_masked_lm_accuracy goes with --task pretrain; leave it out.")
         if self.dry_run and self.launcher is None:
             raise UnusableInputError("--dry_run goes with --launcher: it prints the launcher's command.")
+        self._check_hosts()
+
+    def _check_hosts(self) -> None:
+        host, _, port = (self.coordinator or "").rpartition(":")
+        if self.coordinator not in (None, "auto") and not (host and port.isascii() and port.isdigit()):
+            raise UnusableInputError(
+                f"--coordinator is {self.coordinator}: it must be HOST:PORT, as in node0:1234, or `auto`."
+            )
+        if not 0 < self.coordinator_timeout < math.inf:
+            raise UnusableInputError(
+                f"--coordinator_timeout is {self.coordinator_timeout:g}: it must be a number of seconds above 0."
+            )
+        if self.process_id is not None and not 0 <= self.process_id < (self.num_processes or math.inf):
+            raise UnusableInputError(
+                f"--process_id is {self.process_id}: it must be at least 0, and below --num_processes."
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -4,16 +4,13 @@ Beam and Google's libraries take one or two minutes of retries to answer each of
 middle of a run, where what has worked so far may fail for a moment.
 """
 
-import contextlib
 import functools
-import queue
-import socket
-import threading
 import urllib.parse
 import urllib.request
 from typing import Any
 
 from transforms.errors import UnusableInputError
+from transforms.storage import network
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
@@ -88,27 +85,9 @@ def _check_service(name: str, endpoint: str) -> None:
     if proxy and not urllib.request.proxy_bypass(url.hostname):
         via, url = f" through the proxy {proxy}", urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}")
     port = url.port or _DEFAULT_PORTS.get(url.scheme, _DEFAULT_PORTS["http"])
-    failure = connection_failure(url.hostname or "", port, _CONNECT_SECONDS)
+    failure = network.connection_failure(url.hostname or "", port, _CONNECT_SECONDS)
     if failure:
         raise UnusableInputError(f"{name}: {endpoint} cannot be reached{via} ({failure}); check the network.")
-
-
-def connection_failure(host: str, port: int, seconds: float) -> str:
-    """Why no connection to a port of a host comes about within some seconds, its name's look-up included; or ""."""
-    answer: queue.Queue[str] = queue.Queue()
-
-    def connect() -> None:
-        try:
-            socket.create_connection((host, port), timeout=seconds).close()
-            answer.put("")
-        except OSError as error:
-            answer.put(str(error.strerror or error))
-
-    # A look-up of a name has no time limit of its own, so it has a thread that may stay behind.
-    threading.Thread(target=connect, name="connect", daemon=True).start()
-    with contextlib.suppress(queue.Empty):
-        return answer.get(timeout=seconds)
-    return f"no answer in {seconds:g} s"
 
 
 def _plain(error: Any) -> str:
