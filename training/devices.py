@@ -149,7 +149,7 @@ def _meet_other_processes(options: DeviceOptions) -> None:
     import jax
     import keras
 
-    ended: list[BaseException | None] = []
+    ended: list[Exception | None] = []
 
     def join() -> None:
         try:
@@ -160,10 +160,8 @@ def _meet_other_processes(options: DeviceOptions) -> None:
                 process_id=options.process_id,
                 initialization_timeout=math.ceil(options.coordinator_timeout) + _JAX_WAITS_LONGER_SECONDS,
             )
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - the main thread reports it
             ended.append(error)
-            if not isinstance(error, ValueError | RuntimeError):
-                raise
         else:
             ended.append(None)
 
