@@ -33,8 +33,8 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 
 LIGHT := not training and not torch and not flink and not slow
 
-# A process for each core; the tests of a file stay in one, for they share what its fixtures make.
-PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile
+# A process for each core; the tests of a file stay in one (tests/conftest.py), for they share what its fixtures make.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup
 
 test: $(VENV)/dev ## the tests of the data path
 	$(PYTEST) -m "$(LIGHT)"
@@ -85,8 +85,9 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --no-head
 
 lock: ## write the lock files anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
-	$(COMPILE) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
-	$(COMPILE) --extra dev --extra tensorflow --constraint requirements.lock --output-file requirements-training.lock
+	$(COMPILE) --extra gcp --constraint requirements.lock --output-file requirements-gcp.lock
+	$(COMPILE) --extra dev --constraint requirements-gcp.lock --output-file requirements-dev.lock
+	$(COMPILE) --extra dev --extra tensorflow --constraint requirements-gcp.lock --output-file requirements-training.lock
 	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\n' | $(UV) pip compile --quiet --universal --python-version 3.11 \
 	  --no-header --no-annotate --upgrade - --output-file requirements-torch.lock
 

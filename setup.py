@@ -17,9 +17,12 @@ TENSORFLOW = [
     "jax>=0.5",
     "safetensors>=0.4",
 ]
+# Dataflow's service, and BigQuery's, Pub/Sub's, Spanner's … libraries, which Beam asks for together: 340 MB.
+GCP = ["apache-beam[gcp]>=2.65,<3"]
 # Near-duplicate paragraphs (transforms/quality.py).
 QUALITY = ["datasketch>=2"]
 DEV = [
+    *GCP,
     *QUALITY,
     "cryptography>=42",
     "gcp-storage-emulator>=2026.7",
@@ -46,8 +49,10 @@ setup(
     packages=find_packages(include=["maskmill*", "pipelines*", "transforms*", "training*"]),
     package_data={"": ["data/*", "data/*/*", "data/*/*/*"]},
     install_requires=[
-        "apache-beam[gcp]>=2.65,<3",
+        "apache-beam>=2.65,<3",
+        # gs:// by Beam's file system. Without the second one Beam would connect without credentials.
         "google-cloud-storage>=3",
+        "google-auth-httplib2>=0.2",
         "nltk>=3.9",
         "numba>=0.61",
         "numpy>=1.26",
@@ -57,11 +62,12 @@ setup(
         "pyyaml>=6",
     ],
     extras_require={
+        "gcp": GCP,
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
         "bench": ["matplotlib>=3.8"],
         "dev": DEV,
-        "all": TENSORFLOW + DEV,
+        "all": GCP + TENSORFLOW + QUALITY + DEV,
     },
     entry_points={"console_scripts": ["maskmill = maskmill.command:main"]},
     classifiers=[

@@ -48,6 +48,7 @@ def main() -> int:
     from pipelines import interruption, startup
 
     startup.collect_garbage_rarely()
+    startup.hide_bigquery_warning()
     with interruption.Watch(" ".join(sys.argv[1:2])):
         from pipelines import cli
 

@@ -1,6 +1,7 @@
 """What every process of maskmill's does first."""
 
 import gc
+import logging
 
 # Objects between two collections of the youngest generation, and of those between two of the next.
 _THRESHOLDS = (50_000, 50, 50)
@@ -13,3 +14,8 @@ def collect_garbage_rarely() -> None:
     default Python walks through all of them again and again while they are made: 0.4 s of 3 s of CPU.
     """
     gc.set_threshold(*_THRESHOLDS)
+
+
+def hide_bigquery_warning() -> None:
+    """Hides what Beam logs when it is imported without its extra [gcp]: that it has no client for BigQuery."""
+    logging.getLogger().addFilter(lambda record: not record.getMessage().startswith("apitools not found"))

@@ -139,9 +139,10 @@ def fetch() -> Download:
     return download
 
 
-# How Maven says that it reached no registry, as opposed to a fault in what it was asked to do.
+# How Maven and pip say that they reached no registry, as opposed to a fault in what they were asked to do.
 _UNREACHABLE = re.compile(
     r"Unknown host|Connect(ion)? (to .* )?(refused|timed out|reset)|Could not transfer|No route to host"
+    r"|NewConnectionError|ConnectTimeoutError|NameResolutionError"
 )
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -167,6 +168,13 @@ def _maven_error(output: str) -> Exception:
         if "Could not find artifact" in cause or "was not found in" in cause:
             return _NotPublishedError(cause)
     return ClusterError(f"Maven failed: {causes[0]}", out_of_reach=any(_UNREACHABLE.search(c) for c in causes))
+
+
+def _pip_error(output: str) -> ClusterError:
+    """What pip's output says of its failure: the registry that it did not reach, or its last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["it printed nothing"]
+    unreached = [line for line in lines if _UNREACHABLE.search(line)]
+    return ClusterError(f"pip failed: {(unreached or lines)[-1]}", out_of_reach=bool(unreached))
 
 
 @contextlib.contextmanager
@@ -201,8 +209,7 @@ def _copy_flink(download: Download) -> None:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            last = done.stderr.strip().splitlines()[-1:] or ["pip failed"]
-            raise ClusterError(f"PyPI is out of reach: {last[0]}", out_of_reach=True)
+            raise _pip_error(done.stderr)
         incomplete.mkdir()
         with tarfile.open(next(incomplete.parent.glob("*.tar.gz"))) as archive:
             for member in archive:

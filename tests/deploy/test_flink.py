@@ -1,7 +1,7 @@
 """Flink gives the same bytes: embedded, on a cluster of processes at any parallelism, and when processes are killed.
 
 The tests need Java, Flink and Beam's job server. The first run downloads Flink and the job server with pip and Maven
-into a cache, which takes minutes. All tests are skipped if a registry is out of reach.
+into a cache, which takes minutes. They are skipped if a registry does not answer.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from pathlib import Path
 import commands
 import psutil
 import pytest
+import skips
 
 sys.path.insert(0, str(commands.ROOT / "deploy" / "flink"))
 import cluster as flink
@@ -35,7 +36,7 @@ def download() -> flink.Download:
         return flink.fetch()
     except flink.ClusterError as error:
         if error.out_of_reach:
-            pytest.skip(str(error))
+            skips.skip_if_unreachable(str(error))
         raise
 
 

@@ -34,3 +34,20 @@ def test_only_a_registry_that_does_not_answer_is_out_of_reach(output: str, is_ou
     assert error.out_of_reach is is_out_of_reach
     assert str(error).startswith("Maven failed: ")
     assert "[ERROR]" not in str(error)
+
+
+UNREACHED_BY_PIP = (
+    "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError(\"HTTPSConnection("
+    "host='registry.example', port=443): Failed to establish a new connection\")': /simple/x/\n"
+    "ERROR: No matching distribution found for x\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("output", "is_out_of_reach"),
+    [(UNREACHED_BY_PIP, True), ("ERROR: No matching distribution found for x\n", False), ("", False)],
+)
+def test_only_an_unreached_registry_is_out_of_reach_for_pip(output: str, is_out_of_reach: bool) -> None:
+    error = flink._pip_error(output)
+    assert error.out_of_reach is is_out_of_reach
+    assert str(error).startswith("pip failed: ")

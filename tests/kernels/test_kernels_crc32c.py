@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import oracle_pretraining as oracle
 import pytest
+import skips
 
 from transforms.kernels.crc32c import LANE, crc32c, masked_crc32c
 
@@ -43,7 +44,7 @@ def test_any_part_of_any_bytes() -> None:
 @pytest.mark.parametrize("cpu", ["generic", "x86-64-v2"])
 def test_other_cpus_give_the_same_values(cpu: str, tmp_path: Path) -> None:
     if cpu != "generic" and os.uname().machine != "x86_64":
-        pytest.skip("this machine cannot compile for x86-64")
+        pytest.skip(f"{skips.OTHER_PROCESSOR}: {os.uname().machine}")
     environment = {**os.environ, "NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
     root = Path(__file__).parent.parent.parent
     done = subprocess.run([sys.executable, "-c", CHECK], env=environment, cwd=root, capture_output=True, text=True)

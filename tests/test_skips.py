@@ -1,0 +1,42 @@
+"""In CI a skipped test fails, unless the machine lacks what it needs: shared data, a registry that answers."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import conftest
+import pytest
+import skips
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [
+        ("no Java here", "1 failed"),
+        (f"{skips.SHARED_IS_MISSING}: x", "1 skipped"),
+        (f"{skips.NO_ANSWER}: x", "1 skipped"),
+    ],
+)
+def test_a_skip_in_ci(reason: str, outcome: str, tmp_path: Path) -> None:
+    module = tmp_path / "test_it.py"
+    module.write_text(f"import pytest\ndef test_it():\n    pytest.skip({reason!r})\n")
+    (tmp_path / "conftest.py").write_text(Path(conftest.__file__).read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(module)],
+        env={**os.environ, "MASKMILL_CI": "1", "PYTHONPATH": str(Path(skips.__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert outcome in done.stdout, done.stdout
+
+
+def test_a_registry_that_answers_is_no_reason_to_skip() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        skips.skip_if_unreachable(f"Could not transfer a:b:1 from/to mirror (http://127.0.0.1:{port}/m): timed out")
+    with pytest.raises(pytest.skip.Exception, match=skips.NO_ANSWER):
+        skips.skip_if_unreachable(f"HTTPConnectionPool(host='127.0.0.1', port={port}): NewConnectionError")
+    skips.skip_if_unreachable("java is not on the PATH")
