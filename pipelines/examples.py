@@ -59,6 +59,11 @@ class ExamplesStage(Stage[ExamplesOptions]):
             )
         return cls(options=options, workload=workload, setup=setup)
 
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Those of the steps from sentences to records."""
+        return ("tokenization", "masking", "records")
+
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names. They are listed by a worker: there can be many."""
         return (

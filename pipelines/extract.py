@@ -64,6 +64,15 @@ class ExtractStage(Stage[ExtractOptions]):
         )
         return cls(options=options, workload=workload, from_doc_files=from_doc_files)
 
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Those of a dump's pages, where one is read, and those of sentences."""
+        first = files.match(self.options.input)[0].path
+        if detect_format(first, self.options.input_format) != "mediawiki":
+            return ("sentences",)
+        ours = self.options.decided_extraction.extractor == "maskmill"
+        return ("inputs", "sentences", f"extraction.kernels.{'wikitext' if ours else 'wikiextractor'}")
+
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The patterns of the inputs."""
         return pipeline | "Patterns" >> beam.Create([self.options.input])

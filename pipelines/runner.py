@@ -35,6 +35,11 @@ LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
 # Below this much input a second process costs more (2 s to start) than it saves.
 _WORTH_PROCESSES = 24 << 20
 
+# Where the width of the terminal is not known.
+_COLUMNS = 80
+# A file system may round the times of files down.
+_CLOCK_SLACK_SECONDS = 1.0
+
 _JOB_GOES_ON = "the job goes on where it was submitted; stop it there, or wait for its end before you run it again."
 
 
@@ -212,7 +217,7 @@ def _last_line(error: Exception) -> str:
 class Progress:
     """Shows how far the steps are: pieces done, MB/s, time left.
 
-    On a terminal this is one line that changes; elsewhere each change is a line of its own.
+    On a terminal this is one line that changes, and fits; elsewhere each change is a line of its own.
     """
 
     def __init__(self, lines: Sequence[ProgressLine], stream: TextIO | None = None) -> None:
@@ -220,10 +225,10 @@ class Progress:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._every = 0.5 if self._terminal else 15.0
+        self._between = " · " if _can_write("·", self._stream) else " | "
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
         self._began = time.time()
-        self._first_seen: dict[str, float] = {}
         self._shown = ""
 
     def __enter__(self) -> "Progress":
@@ -242,7 +247,7 @@ class Progress:
             self._show()
 
     def _show(self) -> None:
-        text = " · ".join(t for t in map(self._line_text, self._lines) if t)
+        text = self._fit([text for text in map(self._line_text, self._lines) if text])
         if not text or text == self._shown:
             return
         if self._terminal:
@@ -252,22 +257,45 @@ class Progress:
         self._stream.flush()
         self._shown = text
 
+    def _fit(self, steps: list[str]) -> str:
+        """One line of the steps; where it would be too long the first ones, which are done soonest, are left out."""
+        room = _COLUMNS
+        if self._terminal:
+            with contextlib.suppress(OSError, ValueError):  # a stream without a terminal of its own
+                room = os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
+        room -= 1  # in the last column the cursor would go to the next line
+        while len(steps) > 1 and len(self._between.join(steps)) > room:
+            steps = steps[1:]
+        return self._between.join(steps)[: max(room, 1)]
+
     def _line_text(self, line: ProgressLine) -> str:
         announced = progress.announced(line.output, line.kind)
-        if announced is None or not announced.pieces:
-            return ""
-        begun = self._first_seen.setdefault(line.kind, time.time())
-        done = progress.finished_since(line.output, line.kind, self._began)
-        if not done:
-            return ""
-        total, megabytes = announced.pieces, announced.bytes / 1e6
-        elapsed = max(0.1, time.time() - begun)
-        share = min(1.0, done / total)
-        text = f"{line.label} {min(done, total)}/{total}"
-        if done < total:
-            left = elapsed / share - elapsed
-            text += f", {megabytes * share / elapsed:.1f} MB/s, {_duration(left)} left"
+        if announced is None or not announced.pieces or announced.time < self._began - _CLOCK_SLACK_SECONDS:
+            return ""  # no work, or that of an earlier run
+        finished = progress.finished_since(line.output, line.kind, self._began)
+        return _step_text(line.label, announced, finished, time.time() - announced.time)
+
+
+def _step_text(label: str, announced: progress.Announced, finished: progress.Finished, seconds: float) -> str:
+    """How far a step is, `seconds` after it has announced its work.
+
+    Rate and time left follow from the pieces that this run has made: those that it has found took no time.
+    """
+    total = announced.pieces
+    done = min(finished.made + finished.found, total)
+    text = f"{label} {done:,}/{total:,}"
+    if done == total or not finished.made or seconds <= 0:
         return text
+    rate = announced.bytes / total * finished.made / seconds
+    return f"{text}, {rate / 1e6:.1f} MB/s, {_duration(seconds / finished.made * (total - done))} left"
+
+
+def _can_write(text: str, stream: TextIO) -> bool:
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _duration(seconds: float) -> str:

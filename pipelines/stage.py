@@ -11,6 +11,7 @@ from pipelines import environments, runner
 from pipelines.options import parameters
 from pipelines.runner import ProgressLine, Workload
 from transforms.grouping import GroupAll
+from transforms.kernels import compiler
 from transforms.storage import manifest
 
 Options = TypeVar("Options")
@@ -56,6 +57,11 @@ class Stage(abc.ABC, Generic[Options]):
     def parameters(self) -> dict[str, Any]:
         """What shapes the data, for the manifest: every option but the place of the output."""
         return parameters(self.options)
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Whose kernels the stage runs, as `transforms.kernels.compiler.warm` names them."""
+        return ()
 
     @property
     def label(self) -> str:
@@ -129,6 +135,9 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
     if not environments.is_dry_run(beam_options):
         for stage in stages:
             stage.claim()
+
+    if runner.is_local(beam_options):
+        compiler.prepare([name for stage in stages for name in stage.kernels])
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         elements = stages[0].source(pipeline)

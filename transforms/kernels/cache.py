@@ -17,6 +17,7 @@ import logging
 import os
 import pickle
 import stat
+import sys
 import tempfile
 import time
 import uuid
@@ -55,6 +56,7 @@ class KernelCache(NullCache):
         for directory in cache_directories():
             if _is_trusted(directory) and (payload := _read(directory / name)) is not None:
                 return CompileResult._rebuild(target_context, *payload)
+        say_that_kernels_are_compiled()
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -101,6 +103,14 @@ def cache_directories() -> tuple[Path, ...]:
     user = os.getuid() if hasattr(os, "getuid") else "user"
     directories.append(Path(tempfile.gettempdir()) / f"maskmill-kernels-{user}")
     return tuple(directories)
+
+
+@functools.cache
+def say_that_kernels_are_compiled() -> None:
+    """Tells the user, once in a process, why the command is silent now."""
+    where = cache_directories()[0]
+    sys.stderr.write(f"maskmill: compiling for this machine, which takes about a minute, once; kept in {where}\n")
+    sys.stderr.flush()
 
 
 def remove_unused(before: float) -> int:

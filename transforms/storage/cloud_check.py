@@ -5,8 +5,6 @@ middle of a run, where what has worked so far may fail for a moment.
 """
 
 import functools
-import urllib.parse
-import urllib.request
 from typing import Any
 
 from transforms.errors import UnusableInputError
@@ -74,6 +72,9 @@ def _check_bucket(bucket: str) -> None:
 
 def _check_service(name: str, endpoint: str) -> None:
     """Connects to the service, or to the proxy before it, and closes the connection."""
+    import urllib.parse
+    import urllib.request
+
     url = urllib.parse.urlsplit(endpoint)
     if url.scheme not in _DEFAULT_PORTS or not url.hostname:
         raise UnusableInputError(
