@@ -62,7 +62,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
-        return ("tokenization", "masking", "records")
+        return ("kernels", "tokenization", "masking", "records")
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names. They are listed by a worker: there can be many."""

@@ -17,7 +17,7 @@ def run(options: CreatePretrainingDataOptions) -> None:
     packed = all(path.endswith(".gz") for path in options.output_file)
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
     files.check_not_inputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
-    compiler.prepare(("tokenization", "masking", "records"))
+    compiler.prepare(("kernels", "tokenization", "masking", "records"))
     written, counts = write_examples(
         inputs, list(options.output_file), vocabulary, masking, indexes=not packed, packed=packed, checksum=False
     )

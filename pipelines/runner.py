@@ -120,7 +120,7 @@ def run(
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     watched = Progress(lines) if lines and all(files.is_local(line.output) for line in lines) else None
     with (
-        tempfile.TemporaryDirectory(prefix=interruption.scratch_prefix()) as scratch,
+        _scratch_directory() as scratch,
         _one_sentence(scratch),
         watched or contextlib.nullcontext(),
     ):
@@ -137,6 +137,20 @@ def run(
         if state not in (None, "DONE"):
             raise RunFailedError(f"The pipeline ended in state {state}; see the runner's log.")
     return not environments.only_describes(options)
+
+
+@contextlib.contextmanager
+def _scratch_directory() -> Iterator[str]:
+    """A directory for this run's temporary files, which goes with it."""
+    try:
+        directory = tempfile.TemporaryDirectory(prefix=interruption.scratch_prefix())
+    except OSError as error:
+        raise RunFailedError(
+            f"There is no directory for temporary files ({error.strerror or error}); make room, or name another one in "
+            "TMPDIR."
+        ) from error
+    with directory as path:
+        yield path
 
 
 _STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
@@ -177,8 +191,11 @@ def _one_sentence(logs: str) -> Iterator[None]:
             kind = UnusableInputError if name == "UnusableInputError" else RunFailedError
             raise kind(_WHILE_RUNNING.sub("", message).replace("\\n", "")) from error
         _raise_if_worker_ended(failed_threads, error)
-        kept = _keep_story(error, failed_threads, logs)
-        raise RunFailedError(f"The run failed: {_last_line(error)}. The whole story is in {kept}.") from error
+        try:
+            where = f"The whole story is in {_keep_story(error, failed_threads, logs)}"
+        except OSError as full:
+            where = f"The whole story could not be written ({full.strerror})"
+        raise RunFailedError(f"The run failed: {_last_line(error)}. {where}.") from error
     except KeyboardInterrupt as error:
         _raise_if_worker_ended(failed_threads, error)
         raise
@@ -190,9 +207,11 @@ def _one_sentence(logs: str) -> Iterator[None]:
 def _raise_if_worker_ended(failed_threads: Sequence[threading.ExceptHookArgs], error: BaseException) -> None:
     for thread in failed_threads:
         if ended := _WORKER_ENDED.search(str(thread.exc_value)):
+            code = int(ended[1])
+            cause = ", often for want of memory" if code == -signal.SIGKILL else ""
+            how = f"was killed by signal {-code}{cause}" if code < 0 else f"ended with code {code}"
             raise RunFailedError(
-                f"A worker process ended with code {ended[1]} (-9: something killed it, often for want of memory); "
-                "run the same command again, it goes on where this one stopped."
+                f"A worker process {how}; run the same command again, it goes on where this one stopped."
             ) from error
 
 
@@ -235,10 +254,11 @@ class Progress:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._show()
+        if error is None:
+            self._show()
         if self._terminal and self._shown:
             self._stream.write("\n")
 

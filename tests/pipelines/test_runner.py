@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Callable
@@ -102,6 +103,14 @@ def test_any_other_error_is_a_sentence_that_names_the_file_of_the_whole_story(fl
 
 def test_a_run_that_ends_returns_true() -> None:
     assert run(abs, IN_MEMORY) is True
+
+
+def test_without_room_for_temporary_files_a_run_ends_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    with pytest.raises(
+        RunFailedError, match=r"^There is no directory for temporary files \(No such file or directory\)"
+    ):
+        run(abs, IN_MEMORY)
 
 
 def test_beams_flags_with_values_are_told_from_its_switches() -> None:

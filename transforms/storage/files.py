@@ -8,6 +8,7 @@ only when its upload is complete. Only paths that are not local import Beam.
 import concurrent.futures
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import fnmatch
 import glob
@@ -28,6 +29,7 @@ TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
 _DELETERS = 16  # threads
 _ATTEMPT_BYTES = 8
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _HTTP_NOT_FOUND = 404
 _HTTP_DENIED = {401, 403}
 # Errors of Google's libraries and of requests, which are not imported for it.
@@ -383,8 +385,9 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
         os.fsync(raw.fileno())
         os.replace(temporary, target)
     except OSError as error:
+        advice = "; make room and run the same command again" if error.errno in _NO_ROOM else ""
         raise RunFailedError(
-            f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name."
+            f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name{advice}."
         ) from error
     finally:
         if raw is not None:
