@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import apache_beam as beam
 
+from pipelines import data_warnings
 from pipelines.runner import ProgressLine, Workload
 from pipelines.stage import Stage
 from pipelines.stage_options import ExamplesOptions, decided_masking
@@ -40,7 +41,10 @@ class ExamplesStage(Stage[ExamplesOptions]):
     def check(cls, options: ExamplesOptions, *, is_first: bool) -> Self:
         """Checks the vocabulary, and the text shards where they are there already."""
         masking = decided_masking(options.masking, options.compat)
-        load_vocabulary(options.vocab_file, masking.duplicate_pieces)
+        vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
+        data_warnings.warn(
+            "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
+        )
         setup = ExamplesSetup(
             vocab_file=options.vocab_file,
             vocab_sha256=files.sha256_of(options.vocab_file),
@@ -64,6 +68,16 @@ class ExamplesStage(Stage[ExamplesOptions]):
         """Those of the steps from sentences to records."""
         return ("kernels", "tokenization", "masking", "records")
 
+    @property
+    def decided(self) -> dict[str, Any]:
+        """What --compat decides."""
+        masking = self.setup.masking
+        return {
+            "unicode": masking.unicode,
+            "duplicate_pieces": masking.duplicate_pieces,
+            "one_seed": self.setup.one_seed,
+        }
+
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names. They are listed by a worker: there can be many."""
         return (
@@ -82,7 +96,9 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
-        closing.close_examples(elements, self.setup, self.parameters, self.output)
+        closing.close_examples(
+            elements, self.setup, parameters=self.parameters, decided=self.decided, output=self.output
+        )
 
     def progress(self) -> list[ProgressLine]:
         """Example shards."""

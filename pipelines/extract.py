@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import apache_beam as beam
 
+from pipelines.options import parameters
 from pipelines.runner import ProgressLine, Workload
 from pipelines.stage import Stage
 from pipelines.stage_options import ExtractOptions
@@ -73,6 +74,12 @@ class ExtractStage(Stage[ExtractOptions]):
         ours = self.options.decided_extraction.extractor == "maskmill"
         return ("inputs", "sentences", f"extraction.kernels.{'wikitext' if ours else 'wikiextractor'}")
 
+    @property
+    def decided(self) -> dict[str, Any]:
+        """The extractor, the share or number of the eval set, the size of the shards."""
+        given = self.parameters
+        return {name: value for name, value in parameters(self.options.decided).items() if value != given[name]}
+
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The patterns of the inputs."""
         return pipeline | "Patterns" >> beam.Create([self.options.input])
@@ -121,7 +128,12 @@ class ExtractStage(Stage[ExtractOptions]):
     def close(self, elements: Sequence[Any]) -> None:
         """Writes eval.md5 and the manifest, and sweeps."""
         closing.close_text_shards(
-            elements, self.options.decided_extraction, self.options.split.max_documents, self.parameters, self.output
+            elements,
+            self.options.decided_extraction,
+            self.options.split.max_documents,
+            parameters=self.parameters,
+            decided=self.decided,
+            output=self.output,
         )
 
     def progress(self) -> list[ProgressLine]:

@@ -1,11 +1,15 @@
 """create-pretraining-data: a drop-in for the reference script, in one process and without Beam."""
 
-from pipelines import interruption
+import dataclasses
+
+from pipelines import data_warnings, interruption, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.kernels import compiler
 from transforms.records.examples import write_examples
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
+
+_NAME = "create-pretraining-data"
 
 
 @interruption.going_on(interruption.START_ANEW)
@@ -13,6 +17,8 @@ def run(options: CreatePretrainingDataOptions) -> None:
     """Writes the examples of one group of text files, and an index beside each output that is not packed."""
     masking = decided_masking(options.masking, options.compat)
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
+    lower = masking.do_lower_case
+    data_warnings.warn(_NAME, data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=lower))
     inputs = [f.path for f in files.match(options.input_file)]
     packed = all(path.endswith(".gz") for path in options.output_file)
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
@@ -25,3 +31,10 @@ def run(options: CreatePretrainingDataOptions) -> None:
     print(f"{counts.documents:,} documents, {counts.examples:,} examples, {size:,} bytes:")
     for file in written:
         print(f"  {file.path}")
+    made = dataclasses.asdict(counts)
+    print(f"  {', '.join(summary.shares(made))}")
+    name = inputs[0] if len(inputs) == 1 else f"the {len(inputs)} inputs"
+    warnings = data_warnings.warnings_of_examples(
+        {name: made}, max_seq_length=masking.max_seq_length, do_lower_case=lower
+    )
+    data_warnings.warn(_NAME, warnings)

@@ -64,6 +64,11 @@ class Stage(abc.ABC, Generic[Options]):
         return ()
 
     @property
+    def decided(self) -> dict[str, Any]:
+        """The values that were decided for options that were left open, by name, for the manifest."""
+        return {}
+
+    @property
     def label(self) -> str:
         """The stage's label in the runner's graph."""
         return self.name.capitalize()

@@ -55,6 +55,18 @@ class ExtractOptions:
         return dataclasses.replace(self.extraction, extractor=extractor, doc_blocks=mlperf)
 
     @property
+    def decided(self) -> "ExtractOptions":
+        """These options with the values that were decided for what was left open, the date of the dump aside."""
+        split = self.split.decided
+        if self.compat == "mlperf":
+            split = dataclasses.replace(
+                self.split,
+                num_eval_articles=self.mlperf.num_eval_articles,
+                shard_size_mb=self.mlperf.shard_size_mb,
+            )
+        return dataclasses.replace(self, extraction=self.decided_extraction, split=split)
+
+    @property
     def mlperf(self) -> MlperfOptions:
         """The parameters of the reference's chain."""
         articles, size = self.split.num_eval_articles, self.split.shard_size_mb

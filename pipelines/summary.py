@@ -1,7 +1,12 @@
 """What a command prints when it is done: what went in, what came out, and what the user should know about it."""
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
+
+from pipelines import data_warnings
+
+_COLUMNS = 80
 
 # The order in which a summary shows the counts of a manifest.
 _STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
@@ -11,7 +16,7 @@ _SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available",
 
 
 def report(output: str, manifest: Mapping[str, Any]) -> None:
-    """Prints the counts of a stage.
+    """Prints the counts of a stage, and on stderr what its data gives reason to warn of.
 
     Args:
       output: the stage's directory.
@@ -24,14 +29,54 @@ def report(output: str, manifest: Mapping[str, Any]) -> None:
     width = max(8, *map(len, manifest["counts"]))
     # A step that is not in the list comes last.
     for step in sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS)):
-        counts = manifest["counts"][step]
-        names = (
-            _SHOWN
-            if step in ("train", "eval")
-            else sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
-        )
-        shown = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in names if name in counts)
-        print(f"  {step:<{width}} {shown}")
+        print(_in_columns(f"  {step:<{width}} ", _described(step, manifest["counts"][step])))
+    if manifest["stage"] == "eval":
+        print(_picked_text(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"]), end="")
     rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
     if rejected:
         print(f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason.")
+    data_warnings.warn(manifest["stage"], data_warnings.warnings_of(manifest))
+
+
+def _picked_text(counts: Mapping[str, int], wanted: int) -> str:
+    """A line where fewer eval examples were picked than wanted."""
+    if not counts["available"]:
+        return "  The eval set is empty, so there was no example to pick.\n"
+    if counts["picked"] < wanted:
+        return f"  There are fewer eval examples than num_examples_to_pick ({wanted:,}): all were taken.\n"
+    return ""
+
+
+def _described(step: str, counts: Mapping[str, int]) -> list[str]:
+    """The counts of a step as phrases: `12 shards`."""
+    if step in ("train", "eval"):
+        names = [name for name in _SHOWN if name in counts]
+    else:
+        names = sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
+    phrases = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in names]
+    if "unused_tokens" in counts:
+        phrases += shares(counts)
+    return phrases
+
+
+def shares(counts: Mapping[str, int]) -> list[str]:
+    """How much of a text is in examples, and how many of its words are [UNK]; `counts` is as in ExampleCounts."""
+    percent = data_warnings.percent
+    return [
+        f"text used {percent(data_warnings.text_used(counts))}",
+        f"unknown words {percent(data_warnings.words_unknown(counts))}",
+    ]
+
+
+def _in_columns(head: str, phrases: list[str]) -> str:
+    """Phrases behind a head, broken between them into lines of 80 columns at most."""
+    joined = ", ".join(phrase.replace(" ", "\0") for phrase in phrases)
+    lines = textwrap.fill(
+        joined,
+        _COLUMNS,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return lines.replace("\0", " ")

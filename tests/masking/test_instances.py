@@ -71,6 +71,30 @@ def test_any_text_vocabulary_seed_and_options(seed: int) -> None:
     check(case_of(seed))
 
 
+@tries(100, **SEEDED)
+@given(seed=st.integers(0, 2**62))
+def test_the_pieces_that_are_in_no_instance_are_counted(seed: int) -> None:
+    case = case_of(seed)
+    text, vocabulary = tokenized(case)
+    if not len(text.document_ends):
+        return
+    instances = make_instances(text, vocabulary, options_of(case.settings))
+    used: set[int] = set()
+    for starts, sizes in zip(instances.arrays.spans.tolist(), instances.arrays.lengths.tolist(), strict=True):
+        for start, size in zip(starts, sizes, strict=True):
+            used.update(range(start, start + size))
+    assert instances.unused == len(text.ids) - len(used)
+
+
+def test_of_lines_that_are_too_long_little_is_used() -> None:
+    vocabulary = vocabulary_from(b"[UNK]\n[CLS]\n[SEP]\n[MASK]\na")
+    options = MaskingOptions(max_seq_length=32, dupe_factor=2)
+    sentences = Tokenizer(vocabulary).tokenize_bytes(b"a a a a a\n" * 200)
+    assert make_instances(sentences, vocabulary, options).unused == 0
+    one_line_a_document = Tokenizer(vocabulary).tokenize_bytes((b"a " * 1000 + b"\n\n") * 20)
+    assert make_instances(one_line_a_document, vocabulary, options).unused > 0.9 * 20_000
+
+
 SMALL = oracle.Settings(
     max_seq_length=16,
     max_predictions_per_seq=3,
@@ -143,12 +167,14 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"max_seq_length": 4}, "max_seq_length 4: an example has 5 to 16,384 pieces "),
     ({"max_seq_length": 16_385}, "max_seq_length 16385: an example has 5 to 16,384 pieces "),
     ({"max_predictions_per_seq": 0}, "max_predictions_per_seq 0: without a masked position "),
+    ({"max_predictions_per_seq": 16_385}, "max_predictions_per_seq 16385: the longest sequence has 16,384 "),
     ({"masked_lm_prob": 0.0}, "masked_lm_prob 0.0: this share must be above 0 and at most 1."),
     ({"masked_lm_prob": 1.01}, "masked_lm_prob 1.01: this share"),
     ({"masked_lm_prob": float("nan")}, "masked_lm_prob nan: this share"),
     ({"short_seq_prob": -0.1}, "short_seq_prob -0.1: this share must be from 0 to 1."),
     ({"short_seq_prob": 2}, "short_seq_prob 2: this share"),
     ({"dupe_factor": 0}, "dupe_factor 0: each document must be used at least once"),
+    ({"dupe_factor": 10_001}, "dupe_factor 10001: this is how often each document is used, up to 10,000 times"),
     ({"unicode": "12.0.0"}, "unicode is '12.0.0'; it must be one of 11.0.0, 15.1.0."),
     ({"duplicate_pieces": "both"}, "duplicate_pieces is 'both'; it must be one of first, last."),
 ]

@@ -255,4 +255,7 @@ def test_too_few_are_an_error_where_the_number_is_strict(shards: list[TextShard]
 def test_nothing_is_picked_where_there_is_no_eval_set(shards: list[TextShard], tmp_path: Path) -> None:
     written = write(shards[:2], tmp_path / "out")
     pick_in_pipeline(written, 5, tmp_path / "picked", None)
+    assert pick_eval(written, 0, True, str(tmp_path / "picked")) is None
+    with pytest.raises(UnusableInputError, match="The eval set is empty, so 5 eval examples cannot be picked; hold "):
+        pick_eval(written, 5, True, str(tmp_path / "picked"))
     assert not (tmp_path / "picked").exists()

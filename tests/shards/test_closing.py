@@ -52,7 +52,14 @@ def close(
     max_documents: int | None = None,
 ) -> dict[str, Any]:
     """Closes a build, given its elements in another order; returns the manifest."""
-    close_text_shards(shuffled(elements), extraction, max_documents, PARAMETERS, str(output))
+    close_text_shards(
+        shuffled(elements),
+        extraction,
+        max_documents,
+        parameters=PARAMETERS,
+        decided={"extractor": "maskmill"},
+        output=str(output),
+    )
     return read_manifest(output)
 
 

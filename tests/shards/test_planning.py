@@ -166,6 +166,22 @@ def test_no_document_left_is_one_sentence(tmp_path: Path) -> None:
         plan_text_shards(fragments, NO_EVAL, PLAIN, str(tmp_path / "two"))
 
 
+def test_what_left_no_document_is_named(tmp_path: Path) -> None:
+    path = write_dump(tmp_path, [article(1, "Short."), article(2, "Short, too.")])
+    strict = dataclasses.replace(PLAIN, quality=QualityOptions(min_characters=1000))
+    fragments = make_fragments(path, tmp_path / "out", strict)
+    with pytest.raises(UnusableInputError, match=r"\(read 2, too short 2\); check the input and --min_characters\.$"):
+        plan_text_shards(fragments, NO_EVAL, strict, str(tmp_path / "out"))
+    empty = write_dump(tmp_path, [])
+    with pytest.raises(UnusableInputError, match=r"dump\.xml: there is no article in it; check .* --input_format\."):
+        plan_text_shards(make_fragments(empty, tmp_path / "none"), NO_EVAL, PLAIN, str(tmp_path / "none"))
+
+
+def test_more_shards_than_anyone_wants_are_refused() -> None:
+    with pytest.raises(UnusableInputError, match=r"--shard_size_mb 0\.5 makes 6,000,000 shards .*give a larger size"):
+        cut_shards(np.array([10**6 * MEGABYTE, 2 * 10**6 * MEGABYTE]), 0.5 * MEGABYTE)
+
+
 @pytest.mark.parametrize(
     ("count", "message"),
     [(30, "All 30 articles fall into the eval set; hold out fewer."), (31, "31 is more than the 30 articles")],

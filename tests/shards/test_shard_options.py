@@ -27,6 +27,9 @@ def test_quality_options_are_checked(wrong: dict[str, float], message: str) -> N
     ("wrong", "message"),
     [
         ({"shard_size_mb": 0.0}, "--shard_size_mb must be positive"),
+        ({"shard_size_mb": float("nan")}, "--shard_size_mb must be positive, a finite number of MB, not nan"),
+        ({"shard_size_mb": float("inf")}, "--shard_size_mb must be positive, a finite number of MB, not inf"),
+        ({"shard_size_mb": 1e-300}, "--shard_size_mb must be positive"),
         ({"num_eval_articles": -1}, "--num_eval_articles must be 0 or more"),
         ({"eval_fraction": 1.0}, "--eval_fraction must be at least 0 and below 1"),
         ({"eval_fraction": -0.1}, "--eval_fraction must be at least 0 and below 1, not -0.1."),
@@ -43,7 +46,7 @@ def test_split_options_are_checked(wrong: dict[str, float], message: str) -> Non
     ("wrong", "message"),
     [
         ({"num_eval_articles": -1}, "--num_eval_articles must be 0 or more, not -1."),
-        ({"shard_size_mb": 0}, "--shard_size_mb must be positive, not 0."),
+        ({"shard_size_mb": 0}, "--shard_size_mb must be positive, a finite number of MB, not 0."),
     ],
 )
 def test_mlperf_options_are_checked(wrong: dict[str, float], message: str) -> None:

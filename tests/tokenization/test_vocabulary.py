@@ -44,7 +44,7 @@ def test_a_piece_on_two_lines(duplicates: DuplicatePieces, tmp_path: Path) -> No
 def test_any_lines(
     tmp_path_factory: pytest.TempPathFactory, lines: list[str], duplicates: DuplicatePieces, ended: bool
 ) -> None:
-    content = SPECIAL + "\n".join(lines) + ("\n" if ended else "")
+    content = SPECIAL + "the\n" + "\n".join(lines) + ("\n" if ended else "")
     vocabulary = load_vocabulary(write(tmp_path_factory.mktemp("v"), content), duplicates)
     expected = oracle.load_vocabulary(content.encode(), duplicates)
     assert dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True)) == expected
@@ -64,6 +64,22 @@ def test_a_missing_special_piece_is_one_sentence(missing: str, tmp_path: Path) -
 def test_an_empty_vocabulary_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match=r"\[MASK\] and \[CLS\] and \[SEP\] and \[UNK\] are missing"):
         load_vocabulary(write(tmp_path, ""))
+
+
+@pytest.mark.parametrize("more", ["", "[unused0]\n[unused1]\n", "\n \n", "[MASK]\n[PAD]\n"])
+def test_a_vocabulary_of_special_pieces_only_is_one_sentence(more: str, tmp_path: Path) -> None:
+    with pytest.raises(UnusableInputError, match=r"special pieces only, such as .* every word would become"):
+        load_vocabulary(write(tmp_path, SPECIAL + more))
+
+
+@pytest.mark.parametrize("piece", ["a", "##a", "[", "##]", "[a] b"])
+def test_one_piece_that_is_not_special_is_enough(piece: str, tmp_path: Path) -> None:
+    assert piece in load_vocabulary(write(tmp_path, SPECIAL + piece + "\n")).pieces
+
+
+def test_capital_letters_are_seen_in_all_but_special_pieces(tmp_path: Path) -> None:
+    assert load_vocabulary(write(tmp_path, SPECIAL + "a\n##b\nß\n")).capital_share == 0
+    assert load_vocabulary(write(tmp_path, SPECIAL + "a\n##B\nÉté\nété\n")).capital_share == 0.5
 
 
 def test_a_vocabulary_that_is_not_utf8_is_one_sentence(tmp_path: Path) -> None:

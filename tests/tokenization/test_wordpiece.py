@@ -1,6 +1,7 @@
 """Tokenization against the reference's own ids, and against the oracle on any text."""
 
 import itertools
+import random
 import unicodedata
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import oracle_pretraining as oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_texts import vocabulary_of_pieces
-from properties import tries
+from made_up_texts import text_of, vocabulary_from, vocabulary_of, vocabulary_of_pieces
+from properties import SEEDED, tries
 
 from transforms.errors import UnusableInputError
 from transforms.tokenization import unicode_tables, wordpiece
@@ -223,7 +224,19 @@ def test_unknown_words_are_counted() -> None:
     tokenizer = Tokenizer(vocabulary_of_pieces([*SPECIAL, "a", ","]))
     text = b"a b, b! \xe6\xbc\xa2 " + b"c" * 20 + b" " + b"a" * 300
     for _ in range(2):  # the second time from the word cache
-        assert tokenizer.tokenize_bytes(text).unknown == 6
+        tokenized = tokenizer.tokenize_bytes(text)
+        assert (tokenized.words, tokenized.unknown) == (8, 6)
+
+
+@tries(100, **SEEDED)
+@given(seed=st.integers(0, 2**62))
+def test_the_words_are_the_pieces_that_go_on_no_word(seed: int) -> None:
+    rng = random.Random(seed)
+    vocabulary = vocabulary_from(vocabulary_of(rng))
+    goes_on = {number for piece, number in zip(vocabulary.pieces, vocabulary.ids, strict=True) if piece[:2] == "##"}
+    text = Tokenizer(vocabulary, do_lower_case=rng.random() < 0.5).tokenize_bytes(text_of(rng, 30))
+    assert text.words == sum(number not in goes_on for number in text.ids.tolist())
+    assert text.unknown == np.count_nonzero(text.ids == vocabulary.id_of("[UNK]"))
 
 
 BAD = [b"\xff", b"\xc0\xaf", b"\xc3", b"\xe2\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xf0\x80\x80\x80", b"\x80"]

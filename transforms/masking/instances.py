@@ -13,6 +13,7 @@ from transforms.kernels import random as random_kernels
 from transforms.masking.kernels import instances as kernels
 from transforms.masking.kernels.masks import SCRATCH, MaskRules
 from transforms.masking.kernels.pairs import Documents
+from transforms.masking.kernels.usage import count_unused
 from transforms.masking.options import MaskingOptions
 from transforms.tokenization.vocabulary import Vocabulary
 from transforms.tokenization.wordpiece import TokenizedText
@@ -31,10 +32,13 @@ class Instances:
     Attributes:
       arrays: the instances as they were made, see kernels/instances.py.
       order: int64[instances], the order in which they are written.
+      unused: how many pieces of the text are in no instance. Each sentence is in some pair of each pass, but a pair
+        longer than max_seq_length is cut, so much is left over only where lines are longer than that.
     """
 
     arrays: kernels.InstanceArrays
     order: npt.NDArray[np.int64]
+    unused: int
 
     def __len__(self) -> int:
         return len(self.order)
@@ -71,16 +75,18 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     made = int(state[kernels.INSTANCES])
     written = np.arange(made, dtype=np.int64)
     random_kernels.shuffle(twister, written)
+    spans, lengths = arrays.spans[:made], arrays.lengths[:made]
     return Instances(
         kernels.InstanceArrays(
-            spans=arrays.spans[:made],
-            lengths=arrays.lengths[:made],
+            spans=spans,
+            lengths=lengths,
             is_random=arrays.is_random[:made],
             mask_ends=arrays.mask_ends[:made],
             masks=arrays.masks[: state[kernels.MASKS]],
             redrawn=arrays.redrawn[: state[kernels.REDRAWN_PIECES]],
         ),
         written,
+        int(count_unused(spans, lengths, len(text.ids))),
     )
 
 

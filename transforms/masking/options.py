@@ -7,7 +7,8 @@ from transforms.errors import UnusableInputError
 from transforms.options import check_choices, option
 
 MIN_SEQ_LENGTH = 5  # [CLS], a piece, [SEP], a piece, [SEP]
-MAX_SEQ_LENGTH = 1 << 14  # kernels/instances.py packs a position into 14 bits
+MAX_SEQ_LENGTH = 1 << 14  # kernels/masks.py packs a position into 14 bits
+MAX_DUPE_FACTOR = 10_000  # the instances of all passes are in memory at once
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,11 @@ class MaskingOptions:
                 f"max_predictions_per_seq {self.max_predictions_per_seq}: without a masked position there is nothing "
                 "to predict; set it to 1 or more."
             )
+        if self.max_predictions_per_seq > MAX_SEQ_LENGTH:
+            raise UnusableInputError(
+                f"max_predictions_per_seq {self.max_predictions_per_seq}: the longest sequence has {MAX_SEQ_LENGTH:,} "
+                "positions; set it to that or less (some 0.15 of max_seq_length)."
+            )
         if not 0 < self.masked_lm_prob <= 1:
             raise UnusableInputError(f"masked_lm_prob {self.masked_lm_prob}: this share must be above 0 and at most 1.")
         if not 0 <= self.short_seq_prob <= 1:
@@ -51,4 +57,9 @@ class MaskingOptions:
         if self.dupe_factor < 1:
             raise UnusableInputError(
                 f"dupe_factor {self.dupe_factor}: each document must be used at least once; set it to 1 or more."
+            )
+        if self.dupe_factor > MAX_DUPE_FACTOR:
+            raise UnusableInputError(
+                f"dupe_factor {self.dupe_factor}: this is how often each document is used, up to {MAX_DUPE_FACTOR:,} "
+                "times; set it to 10 or so."
             )

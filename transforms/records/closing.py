@@ -13,7 +13,12 @@ OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz")
 
 
 def close_examples(
-    shards: Sequence[ExampleShard], setup: ExamplesSetup, parameters: Mapping[str, Any], output: str
+    shards: Sequence[ExampleShard],
+    setup: ExamplesSetup,
+    *,
+    parameters: Mapping[str, Any],
+    decided: Mapping[str, Any],
+    output: str,
 ) -> None:
     """Writes the manifest of example shards, and deletes what older builds left over.
 
@@ -21,6 +26,7 @@ def close_examples(
       shards: all shards, in any order.
       setup: what decided their examples.
       parameters: all options of the stage, for the manifest.
+      decided: what was decided where they leave it open, for the manifest.
       output: the directory of the shards.
     """
     ordered = sorted(shards, key=lambda s: (s.kind != "train", s.number, s.path))
@@ -37,6 +43,7 @@ def close_examples(
         output,
         stage="examples",
         parameters=dict(parameters) | {"unicode": setup.masking.unicode},
+        decided=decided,
         inputs=inputs,
         shards=[_shard_entry(s, setup) for s in ordered],
         counts=counts,

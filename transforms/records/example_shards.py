@@ -12,6 +12,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from transforms.errors import UnusableInputError
 from transforms.grouping import GroupAll
 from transforms.masking.options import MaskingOptions
 from transforms.records.eval_picking import pick_examples
@@ -179,6 +180,11 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
     """
     ordered = sorted((s for s in shards if s.kind == "eval"), key=lambda s: s.number)
     available = sum(s.counts["examples"] for s in ordered)
+    if strict and wanted and not available:
+        raise UnusableInputError(
+            f"The eval set is empty, so {wanted:,} eval examples cannot be picked; hold out articles with "
+            "num_eval_articles."
+        )
     picked = wanted if strict else min(wanted, available)
     if not picked:
         return None

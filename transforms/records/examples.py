@@ -27,8 +27,11 @@ class ExampleCounts:
       documents: with at least one sentence.
       sentences: lines with at least one piece.
       tokens: pieces of all sentences.
-      unknown_words: words that became [UNK].
+      unused_tokens: of them, those that are in no example: a pair longer than max_seq_length is cut.
+      words: of all sentences; a punctuation character or an ideograph is a word of its own.
+      unknown_words: of them, those that became [UNK].
       examples: records written.
+      example_tokens: pieces of text in all examples, each as often as it is used.
       random_next: of them, with a second part from another document (next sentence label 1).
       masked_positions: of all examples.
     """
@@ -37,8 +40,11 @@ class ExampleCounts:
     documents: int
     sentences: int
     tokens: int
+    unused_tokens: int
+    words: int
     unknown_words: int
     examples: int
+    example_tokens: int
     random_next: int
     masked_positions: int
 
@@ -90,8 +96,11 @@ def write_examples(
         documents=len(text.document_ends),
         sentences=len(text.segment_ends),
         tokens=len(text.ids),
+        unused_tokens=instances.unused,
+        words=text.words,
         unknown_words=text.unknown,
         examples=len(instances),
+        example_tokens=int(instances.arrays.lengths.sum()),
         random_next=int(np.count_nonzero(instances.arrays.is_random)),
         masked_positions=len(instances.arrays.masks),
     )

@@ -26,7 +26,9 @@ def close_text_shards(
     elements: Sequence[TextShard | Fragment | CleanedFile],
     extraction: ExtractionOptions,
     max_documents: int | None,
+    *,
     parameters: Mapping[str, Any],
+    decided: Mapping[str, Any],
     output: str,
 ) -> None:
     """Writes eval.md5 and the manifest, then deletes the texts of fragments and what older builds left over.
@@ -36,6 +38,7 @@ def close_text_shards(
       extraction: what decided the documents' text.
       max_documents: how many documents were taken at most, as SplitOptions has it.
       parameters: all options of the stage, for the manifest.
+      decided: what was decided where they leave it open, for the manifest; the inputs' date is added to it.
       output: the directory of the shards.
     """
     shards = sorted(
@@ -64,11 +67,13 @@ def close_text_shards(
     counts["clean"] = sum_counts(file.counts for file in cleaned)
     for kind in ("train", "eval"):
         counts[kind] = _kind_counts([shard for shard in shards if shard.kind == kind])
+    inputs = _inputs(fragments, cleaned)
     manifest.write_manifest(
         output,
         stage="extract",
         parameters=parameters,
-        inputs=[{"path": file.path, "bytes": file.size, "sha256": file.sha256} for file in _inputs(fragments, cleaned)],
+        decided=dict(decided) | _dump_date(inputs),
+        inputs=[{"path": file.path, "bytes": file.size, "sha256": file.sha256} for file in inputs],
         shards=[_shard_entry(shard) for shard in shards],
         counts={step: values for step, values in counts.items() if values},
         rejected=[row for fragment in fragments for row in fragment_step.read_rejected(fragment, output)],
@@ -83,6 +88,12 @@ def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> li
     by_path = {fragment.batch.file.path: fragment.batch.file for fragment in fragments}
     by_path |= {file.raw.file.path: file.raw.file for file in cleaned if file.raw.file is not None}
     return list(by_path.values())
+
+
+def _dump_date(inputs: Sequence[InputFile]) -> dict[str, str]:
+    """The date of the dump; nothing where the inputs have none, or not all the same."""
+    dates = {file.date for file in inputs}
+    return {"dump_date": dates.pop()} if len(dates) == 1 and "" not in dates else {}
 
 
 def _add_templates(fragments: Sequence[Fragment], counts: Counts, records: Records, output: str) -> None:

@@ -1,6 +1,7 @@
 """What decides the documents of a build, their text, and how they become shards."""
 
 import dataclasses
+import math
 from typing import Literal
 
 from transforms.errors import UnusableInputError
@@ -9,6 +10,7 @@ from transforms.inputs.options import ReadOptions
 from transforms.options import nested, option
 
 DEFAULT_SHARD_SIZE_MB = 27.0
+_SMALLEST_SHARD_MB = 2.0**-20  # a byte
 # At the size of the English Wikipedia, 35,000 articles.
 DEFAULT_EVAL_FRACTION = 0.005
 
@@ -97,6 +99,11 @@ class ExtractionOptions:
     doc_blocks: bool = False
 
 
+def _check_shard_size(megabytes: float) -> None:
+    if not _SMALLEST_SHARD_MB <= megabytes < math.inf:
+        raise UnusableInputError(f"--shard_size_mb must be positive, a finite number of MB, not {megabytes}.")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SplitOptions:
     """How documents become shards and the eval set.
@@ -107,10 +114,14 @@ class SplitOptions:
 
     num_eval_articles: int | None = option(None, help="hold out exactly so many articles (mlperf: 10000 unless given)")
     eval_fraction: float | None = option(
-        None, help="hold out this share of the articles, the same ones at each rebuild"
+        None,
+        help="hold out this share of the articles, the same ones at each rebuild; "
+        f"null: {DEFAULT_EVAL_FRACTION} unless num_eval_articles is given",
     )
     shard_size_mb: float | None = option(
-        None, help="text of a shard in MB of 1024*1024 bytes; null: 27, with mlperf 26.92 of raw input"
+        None,
+        help=f"text of a shard in MB of 1024*1024 bytes; null: {DEFAULT_SHARD_SIZE_MB:g}, with mlperf 26.92 of raw "
+        "input",
     )
     max_documents: int | None = option(None, help="take only the first N documents, for a quick trial")
 
@@ -125,8 +136,8 @@ class SplitOptions:
         )
 
     def __post_init__(self) -> None:
-        if self.shard_size_mb is not None and self.shard_size_mb <= 0:
-            raise UnusableInputError(f"--shard_size_mb must be positive, not {self.shard_size_mb}.")
+        if self.shard_size_mb is not None:
+            _check_shard_size(self.shard_size_mb)
         if self.num_eval_articles is not None and self.eval_fraction is not None:
             raise UnusableInputError("--num_eval_articles and --eval_fraction exclude each other; give one of them.")
         if self.num_eval_articles is not None and self.num_eval_articles < 0:
@@ -156,5 +167,4 @@ class MlperfOptions:
     def __post_init__(self) -> None:
         if self.num_eval_articles < 0:
             raise UnusableInputError(f"--num_eval_articles must be 0 or more, not {self.num_eval_articles}.")
-        if self.shard_size_mb <= 0:
-            raise UnusableInputError(f"--shard_size_mb must be positive, not {self.shard_size_mb}.")
+        _check_shard_size(self.shard_size_mb)

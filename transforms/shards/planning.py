@@ -26,6 +26,19 @@ from transforms.shards.text_shards import KIND, ShardKind, shard_name
 from transforms.storage import progress
 
 MEGABYTE = 1 << 20
+_MOST_SHARDS = 1_000_000
+
+# The option that decides about the documents which the extraction counts under a name.
+_OPTIONS_OF_COUNTS = {
+    "other_namespaces": "--namespaces",
+    "redirects": "--keep_redirects",
+    "disambiguation_pages": "--keep_disambiguation",
+    "stub_pages": "--drop_stubs",
+    "too_short": "--min_characters",
+    "few_letters": "--min_letter_share",
+    "repeated_lines": "--max_repeated_share",
+    "list_pages": "--max_list_share",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,13 +73,21 @@ def cut_shards(sizes: npt.NDArray[np.int64], shard_bytes: float) -> npt.NDArray[
 
     Returns:
       The numbers, [documents]: they start at 0 and never fall nor leave one out.
+
+    Raises:
+      UnusableInputError: there would be too many shards.
     """
     if not len(sizes):
         return np.zeros(0, np.int64)
     total = int(sizes.sum())
     shares = max(1, math.ceil(total / shard_bytes))
+    if shares > _MOST_SHARDS:
+        raise UnusableInputError(
+            f"--shard_size_mb {shard_bytes / MEGABYTE:g} makes {shares:,} shards of this text, and there can be "
+            f"{_MOST_SHARDS:,}; give a larger size."
+        )
     starts = np.cumsum(sizes) - sizes
-    # starts * shares stays below 2^63 up to 9 * 10^18 bytes * shards: 16 TB of text in 500,000 shards.
+    # starts * shares stays below 2^63 up to 9 * 10^18 bytes * shards: 9 TB of text in the most shards.
     numbers = (starts * shares) // max(1, total)
     without_gaps: npt.NDArray[np.int64] = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
     return without_gaps
@@ -142,13 +163,12 @@ def plan_text_shards(
     documents = _read_documents(ordered, options, extraction, output)
     table = documents.table
     if not len(table):
-        raise UnusableInputError(
-            f"No article is left of {_inputs_text(ordered)} after the filters ({_counts_text(ordered)}); check the "
-            "input and --namespaces."
-        )
+        raise _no_article(ordered)
     is_eval = choose_eval(table["hash"], options)
     if is_eval.all():
-        raise UnusableInputError(f"All {len(table)} articles fall into the eval set; hold out fewer.")
+        raise UnusableInputError(
+            f"All {len(table)} articles fall into the eval set; hold out fewer (--num_eval_articles 0 for none)."
+        )
     plans = [
         *_plan_kind("train", documents, np.flatnonzero(~is_eval), options),
         *_plan_kind("eval", documents, np.flatnonzero(is_eval), options),
@@ -188,9 +208,19 @@ def _inputs_text(fragments: Sequence[Fragment]) -> str:
     return paths[0] if len(paths) == 1 else f"{len(paths)} files"
 
 
-def _counts_text(fragments: Sequence[Fragment]) -> str:
+def _no_article(fragments: Sequence[Fragment]) -> UnusableInputError:
+    """The error where no document is left for shards: what became of those that were read, and what to check."""
     counts = sum_counts(fragment.counts for fragment in fragments)
-    return ", ".join(f"{name.replace('_', ' ')} {number}" for name, number in counts.items())
+    if not counts.get("read"):
+        return UnusableInputError(
+            f"{_inputs_text(fragments)}: there is no article in it; check that this is the right input, and "
+            "--input_format."
+        )
+    became = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items() if number)
+    check = ["the input", *(option for name, option in _OPTIONS_OF_COUNTS.items() if counts.get(name))]
+    return UnusableInputError(
+        f"No article is left of {_inputs_text(fragments)} after the filters ({became}); check {' and '.join(check)}."
+    )
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

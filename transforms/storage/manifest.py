@@ -8,6 +8,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from transforms.errors import UnusableInputError
@@ -67,6 +68,7 @@ def write_manifest(
     *,
     stage: str,
     parameters: Mapping[str, Any],
+    decided: Mapping[str, Any] = MappingProxyType({}),
     inputs: Sequence[Mapping[str, Any]],
     shards: Sequence[Any],
     counts: Mapping[str, Mapping[str, int]],
@@ -77,7 +79,8 @@ def write_manifest(
     Args:
       output: the directory of the shards.
       stage: the stage's name.
-      parameters: all options that shaped the data.
+      parameters: all options that shaped the data, as they were given or default.
+      decided: the values that were decided where `parameters` leave it open.
       inputs: the path, bytes and sha256 of each input.
       shards: the name, bytes, sha256, counts and inputs of each shard, in order; dataclasses or mappings.
       counts: the counts in and out of each step.
@@ -87,6 +90,7 @@ def write_manifest(
     manifest = {
         "stage": stage,
         "parameters": dict(parameters),
+        "decided": dict(decided),
         "versions": versions(),
         "inputs": list(inputs),
         "counts": {step: dict(values) for step, values in counts.items()},

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import re
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from transforms.storage import files
 DuplicatePieces = Literal["first", "last"]
 
 SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
+_SPECIAL = re.compile(r"(?:\[.*\])?", re.DOTALL)  # [PAD] and [unused0] too; a blank line is a piece that no word has
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +43,12 @@ class Vocabulary:
         """One more than the largest id."""
         return int(self.ids.max()) + 1
 
+    @property
+    def capital_share(self) -> float:
+        """The share of the pieces that have a capital letter, 0 to 1; special pieces are not counted."""
+        pieces = [piece for piece in self.pieces if not _SPECIAL.fullmatch(piece)]
+        return sum(piece != piece.lower() for piece in pieces) / max(1, len(pieces))
+
     def id_of(self, piece: str) -> int:
         """The id of a piece that the vocabulary has."""
         return int(self.ids[self.pieces.index(piece)])
@@ -50,7 +58,8 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabul
     """Reads a vocabulary as the reference does: every carriage return dropped, white space around a piece stripped.
 
     Raises:
-      UnusableInputError: the file is missing or not UTF-8, or [MASK], [CLS], [SEP] or [UNK] is not in it.
+      UnusableInputError: the file is missing or not UTF-8, [MASK], [CLS], [SEP] or [UNK] is not in it, or nothing but
+        special pieces is.
     """
     content = files.read_bytes(path)
     lines = content.replace(b"\r", b"").split(b"\n")
@@ -70,6 +79,11 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabul
         raise UnusableInputError(
             f"{path}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing from this vocabulary; "
             "masking needs them, each on a line of its own."
+        )
+    if all(_SPECIAL.fullmatch(piece) for piece in ids):
+        raise UnusableInputError(
+            f"{path}: this vocabulary has special pieces only, such as [MASK], so every word would become [UNK]; name "
+            "a vocabulary with the words of the text's language."
         )
     return Vocabulary(
         path=path,

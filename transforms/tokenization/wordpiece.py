@@ -27,13 +27,15 @@ class TokenizedText:
       ids: int32[tokens].
       segment_ends: int64[segments], where each ends in `ids`.
       document_ends: int64[documents], where each ends in `segment_ends`.
-      unknown: how many words have no pieces.
+      words: how many words there are; a punctuation character or an ideograph is a word of its own.
+      unknown: how many of them have no pieces and became [UNK].
       bytes: of the text read, carriage returns not counted.
     """
 
     ids: npt.NDArray[np.int32]
     segment_ends: npt.NDArray[np.int64]
     document_ends: npt.NDArray[np.int64]
+    words: int
     unknown: int
     bytes: int
 
@@ -118,6 +120,7 @@ class Tokenizer:
             _joined(ids, np.int32),
             _joined(segment_ends, np.int64),
             _joined(document_ends, np.int64),
+            int(state[kernels.WORDS]),
             int(state[kernels.UNKNOWN]),
             read,
         )

@@ -90,7 +90,8 @@ DOCUMENTS = 2  # documents that ended in this block
 OPEN_SEGMENTS = 3  # segments of the document that is still open
 UNKNOWN = 4  # words without pieces, in all blocks
 BAD_BYTE = 5  # where this block stops being UTF-8, or -1
-STATE = 6
+WORDS = 6  # words, unknown ones included, in all blocks
+STATE = 7
 
 # Nodes of the trie.
 WORD_START = 0
@@ -477,8 +478,8 @@ def _careful_word(table, words, text, i, n):
     """Reads one word, or one character that stands alone, whatever it is made of.
 
     Stops before a newline and before what is not UTF-8. Returns where it goes on in `text` (negative: -1 less the
-    place that is not UTF-8), where the pieces end, how many words were unknown, and whether there was anything but
-    white space.
+    place that is not UTF-8), where the pieces end, how many words there were, how many of them were unknown, and
+    whether there was anything but white space.
     """
     size = np.int64(0)  # bytes of the word
     points = np.int64(0)  # code points in it; beyond MAX_WORD they are only counted
@@ -510,6 +511,7 @@ def _careful_word(table, words, text, i, n):
             run = np.int64(0)
         elif kind in (SPACE, PUNCTUATION, IDEOGRAPH):
             n, unknown = _end_word(words, size, points, n)
+            count = np.int64(points > 0)
             if kind != SPACE:
                 # A word of its own: the character itself, or what it becomes.
                 size = entry >> BYTES_SHIFT & BYTES_MASK
@@ -520,14 +522,15 @@ def _careful_word(table, words, text, i, n):
                 _copy(words.word, 0, source, size)
                 n, more = _write_word(words, size, 1, n)
                 unknown += more
-            return i + length, n, unknown, seen
+                count += 1
+            return i + length, n, count, unknown, seen
         elif kind == STARTER:
             run = np.int64(0)
         elif kind == COMPLEX:
             size, points, run = _append_complex(table, words, entry, size, points, run)
         i += length  # nothing else remains of an ACCENT, or of what is to DELETE
     n, unknown = _end_word(words, size, points, n)
-    return (-1 - i if decoded < 0 else i), n, unknown, seen
+    return (-1 - i if decoded < 0 else i), n, np.int64(points > 0), unknown, seen
 
 
 @kernel
@@ -606,6 +609,7 @@ def tokenize_block(text_array, size, arrays, block):
     block.state[SEGMENTS] = 0
     block.state[DOCUMENTS] = 0
     n = np.int64(0)
+    read = np.int64(0)  # words
     unknown = np.int64(0)
     line_start = np.int64(0)  # in `ids`
     seen = False  # whether the line has anything that is not white space; a line with pieces has
@@ -621,6 +625,7 @@ def tokenize_block(text_array, size, arrays, block):
                 piece = get_i32(ascii_ids, byte)
                 put_i32(words.ids, n, piece)
                 n += 1
+                read += 1
                 unknown += piece == words.unknown_id
                 i += 1
                 continue
@@ -636,17 +641,20 @@ def tokenize_block(text_array, size, arrays, block):
                 n, more = _cached_word(words, at, n)
             else:
                 n, more = _new_word(words, low, high, n)
+            read += 1
             unknown += more
             i += length + (byte == _BLANK)
             continue
         # A long word, one that something other than ASCII belongs to or may end, or a control character.
-        i, n, more, other = _careful_word(table, words, text, i, n)
+        i, n, count, more, other = _careful_word(table, words, text, i, n)
+        read += count
         unknown += more
         seen |= other
         if i < 0:
             break
     block.state[BAD_BYTE] = -1 if i >= 0 else -1 - i
     block.state[IDS] = n
+    block.state[WORDS] += read
     block.state[UNKNOWN] += unknown
 
 

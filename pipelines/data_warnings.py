@@ -1,0 +1,120 @@
+"""What a finished data set makes one doubt: text that is cut off, words that the vocabulary lacks, no eval set."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transforms.tokenization.vocabulary import Vocabulary
+
+# A text with a sentence a line is in examples whole, but for some thousandths (7 % at --dupe_factor 1, 29 % where
+# max_seq_length is only 32); of one with a document a line, less than a tenth is.
+_LITTLE_USED = 0.5
+# One word in 1,000 to 10,000 is unknown where vocabulary and text fit, and one in 7 where an uncased vocabulary meets
+# English with its capitals.
+_MANY_UNKNOWN = 0.05
+# Of an uncased vocabulary no piece has a capital letter, of a cased one for English a third.
+_MANY_CAPITALS = 0.05
+
+
+def text_used(counts: Mapping[str, int]) -> float:
+    """The share of a text's tokens that are in at least one example, 0 to 1; `counts` is as in ExampleCounts."""
+    return 1 - counts["unused_tokens"] / max(1, counts["tokens"])
+
+
+def words_unknown(counts: Mapping[str, int]) -> float:
+    """The share of a text's words that became [UNK], 0 to 1; `counts` is as in ExampleCounts."""
+    return counts["unknown_words"] / max(1, counts["words"])
+
+
+def percent(share: float) -> str:
+    """A share with three digits as `99.9 %`, or below 1 % with one, as `0.03 %`."""
+    return f"{100 * share:.3g} %" if share >= 0.01 else f"{100 * share:.1g} %"
+
+
+def warn(command: str, warnings: Sequence[str]) -> None:
+    """Prints warnings to stderr, a line each."""
+    for warning in warnings:
+        sys.stderr.write(f"maskmill {command}: warning: {warning}\n")
+    sys.stderr.flush()
+
+
+def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> list[str]:
+    """What a vocabulary says, before anything is done, that its user should be warned of, a sentence each."""
+    if not do_lower_case or vocabulary.capital_share < _MANY_CAPITALS:
+        return []
+    return [
+        f"{percent(vocabulary.capital_share)} of the pieces of {vocabulary.path} have capital letters, which are never "
+        "used when the text is lower-cased; give --do_lower_case False for a cased vocabulary."
+    ]
+
+
+def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
+    """What the manifest of a stage says that its user should be warned of, a sentence each."""
+    if manifest["stage"] == "extract":
+        return _without_eval_set(manifest)
+    if manifest["stage"] == "examples":
+        parameters = manifest["parameters"]
+        return warnings_of_examples(
+            {next(iter(shard["inputs"])): shard for shard in manifest["shards"]},
+            max_seq_length=parameters["max_seq_length"],
+            do_lower_case=parameters["do_lower_case"],
+        )
+    return []
+
+
+def warnings_of_examples(
+    texts: Mapping[str, Mapping[str, int]], *, max_seq_length: int, do_lower_case: bool
+) -> list[str]:
+    """What the counts of examples say that a user should be warned of, a sentence each.
+
+    Args:
+      texts: for the path of each text, the fields of ExampleCounts.
+      max_seq_length, do_lower_case: as the examples were made with.
+    """
+    return [*_little_used(texts, max_seq_length), *_many_unknown(texts, do_lower_case)]
+
+
+def _little_used(texts: Mapping[str, Mapping[str, int]], max_seq_length: int) -> list[str]:
+    cut = {name: counts for name, counts in texts.items() if text_used(counts) < _LITTLE_USED}
+    if not cut:
+        return []
+    worst, counts = min(cut.items(), key=lambda text: text_used(text[1]))
+    average = counts["tokens"] / max(1, counts["sentences"])
+    return [
+        f"only {percent(text_used(counts))} of the text of {worst}{_others(cut)} is in examples, "
+        f"because its lines have {average:,.0f} tokens on average and max_seq_length is {max_seq_length}; put one "
+        "sentence on each line (`maskmill extract` does so for dumps, JSON lines, Parquet and text, in the languages "
+        "that its --language names)."
+    ]
+
+
+def _many_unknown(texts: Mapping[str, Mapping[str, int]], do_lower_case: bool) -> list[str]:
+    many = {name: counts for name, counts in texts.items() if words_unknown(counts) > _MANY_UNKNOWN}
+    if not many:
+        return []
+    worst, counts = max(many.items(), key=lambda text: words_unknown(text[1]))
+    remedy = "check that the vocabulary is for the text's language"
+    if not do_lower_case:
+        remedy += ", and give --do_lower_case True if it is for lower-cased (uncased) text"
+    return [
+        f"{percent(words_unknown(counts))} of the words of {worst}{_others(many)} are not in the "
+        f"vocabulary and became [UNK]; {remedy}."
+    ]
+
+
+def _others(texts: Mapping[str, object]) -> str:
+    if len(texts) < 2:
+        return ""
+    return f" (likewise {len(texts) - 1:,} other shard{'s' if len(texts) > 2 else ''})"
+
+
+def _without_eval_set(manifest: Mapping[str, Any]) -> list[str]:
+    counts = manifest["counts"]
+    share = manifest["parameters"]["eval_fraction"] or manifest["decided"].get("eval_fraction")
+    if not share or counts["eval"]["documents"]:
+        return []
+    return [
+        f"the eval set is empty, because its share is {share} and there are only {counts['train']['documents']:,} "
+        "articles; give --num_eval_articles the number to hold out, or 0 for no eval set."
+    ]

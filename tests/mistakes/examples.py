@@ -1,0 +1,337 @@
+"""Text, vocabularies and options that make no good examples or no eval set, refused or warned of."""
+
+import gzip
+import json
+
+from mistakes.table import Mistake
+
+TEXT = "part-00000-of-00001"
+SPECIAL = b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
+EXAMPLES = f"examples --input={TEXT} --output=out"
+CREATE = f"create-pretraining-data --input_file={TEXT} --output_file=new.tfrecord"
+EXTRACT = "extract --input=dump.xml --output=out"
+MASK = "--vocab_file=vocab.txt"
+
+ONE_LINE_A_DOCUMENT = (
+    "The apple grows on trees and is eaten raw or cooked, as the pear is, " * 40 + "\n\n"
+).encode() * 9
+JSON_LINES = (json.dumps({"id": 1, "text": "The apple grows on trees. It is eaten raw. " * 40}) + "\n").encode() * 9
+CHINESE = (
+    "苹果是一种常见的水果,生长在世界各地的温带地区。人们可以生吃苹果,也可以把它做成果汁或者果酱。"
+    "梨的味道很甜,形状比苹果长一些。李子是一种核果,晒干以后可以保存很长时间。\n"
+).encode() * 3
+GREEK = "\n".join(f"{letter}\n##{letter}" for letter in "αβγδεζηθικλμνξοπρστυφχψω").encode()
+CAPITALS = b"The Apple And The Pear Grow On Trees In Many Countries.\nPeople Eat Them.\n\nThe Plum Has A Stone.\n"
+
+
+def vocabulary(name: str, content: bytes, says: str, command: str = EXAMPLES) -> Mistake:
+    """A vocabulary that cannot be used."""
+    return Mistake(
+        name=f"vocabulary-{name}", command=f"{command} --vocab_file=v.txt", files={"v.txt": content}, says=says
+    )
+
+
+def masking(name: str, flag: str, says: str, command: str = EXAMPLES) -> Mistake:
+    """A value of an option that cannot be meant."""
+    return Mistake(name=f"masking-{name}", command=f"{command} {MASK} {flag}", says=says)
+
+
+def text(name: str, content: bytes, says: str) -> Mistake:
+    """A text that has no examples."""
+    return Mistake(
+        name=f"text-{name}",
+        command=f"examples --input=t.txt --output=out {MASK}",
+        files={"t.txt": content},
+        says=says,
+        leaves=("out",),
+    )
+
+
+def warned(name: str, command: str, says: str, leaves: tuple[str, ...] = ("out",), **files: bytes) -> Mistake:
+    """A command that does its work and warns."""
+    return Mistake(
+        name=f"warned-{name}",
+        command=command,
+        files={f"{stem}.txt": content for stem, content in files.items()},
+        code=0,
+        says=f"warning: .*{says}",
+        leaves=leaves,
+    )
+
+
+VOCABULARIES = [
+    vocabulary("of-special-pieces", SPECIAL, "special pieces only.*would become.*name a vocabulary"),
+    vocabulary("of-special-pieces-drop-in", SPECIAL, "special pieces only", CREATE),
+    vocabulary("of-unused-pieces", SPECIAL + b"[unused0]\n[unused1]\n", "special pieces only"),
+    vocabulary("empty", b"", r"\[MASK\] and \[CLS\].* are missing"),
+    vocabulary("of-one-blank-line", b"\n", r"\[MASK\] and \[CLS\].* are missing"),
+    vocabulary("without-mask", SPECIAL.replace(b"[MASK]\n", b"the\n"), r"\[MASK\] is missing.*line of its own"),
+    vocabulary("without-unk-drop-in", SPECIAL.replace(b"[UNK]\n", b"the\n"), r"\[UNK\] is missing", CREATE),
+    vocabulary("special-pieces-in-lower-case", SPECIAL.lower() + b"the\n", r"\[MASK\] and .* are missing"),
+    vocabulary("with-counts-behind-a-tab", SPECIAL.replace(b"\n", b"\t7\n") + b"the\t9\n", r"\[MASK\] and .* missing"),
+    vocabulary("in-latin-1", SPECIAL + "café\n".encode("latin-1"), "line 6: this vocabulary is not UTF-8"),
+    vocabulary("in-utf-16", (SPECIAL + b"the\n").decode().encode("utf-16"), "line 1: this vocabulary is not UTF-8"),
+    vocabulary("packed", gzip.compress(SPECIAL + b"the\n", mtime=0), "this vocabulary is not UTF-8|are missing"),
+    vocabulary("tokenizer-json", json.dumps({"[MASK]": 0, "the": 1}).encode(), r"\[MASK\] and .* are missing"),
+    Mistake(name="vocabulary-missing", command=f"{EXAMPLES} --vocab_file=no.txt", says="no.txt.* does not exist"),
+    Mistake(name="vocabulary-not-named", command=EXAMPLES, says="vocab_file"),
+    Mistake(name="vocabulary-a-directory", command=f"{EXAMPLES} --vocab_file=.", says=r"directory"),
+    Mistake(name="vocabulary-records", command=f"{EXAMPLES} --vocab_file=examples.tfrecord", says="vocabulary"),
+    Mistake(
+        name="vocabulary-of-a-build-is-special-pieces",
+        command="build b.yaml",
+        files={
+            "b.yaml": b"output: build\nextract:\n  input: dump.xml\nexamples:\n  vocab_file: v.txt\n",
+            "v.txt": SPECIAL,
+        },
+        says="special pieces only",
+    ),
+]
+
+MASKING = [
+    masking("length-too-short", "--max_seq_length=4", "max_seq_length 4: .*5 to 16,384 pieces"),
+    masking("length-zero", "--max_seq_length=0", "max_seq_length 0: .*choose a length"),
+    masking("length-negative", "--max_seq_length=-128", "max_seq_length -128: .*choose a length"),
+    masking("length-too-long", "--max_seq_length=16385", "max_seq_length 16385: .*choose a length"),
+    masking("length-too-short-drop-in", "--max_seq_length=2", "max_seq_length 2: .*choose a length", CREATE),
+    masking("no-predictions", "--max_predictions_per_seq=0", "without a masked position there is nothing"),
+    masking("too-many-predictions", "--max_predictions_per_seq=1000000000", "max_predictions_per_seq 1000000000: "),
+    masking("no-predictions-drop-in", "--max_predictions_per_seq=-1", "max_predictions_per_seq -1: ", CREATE),
+    masking("probability-zero", "--masked_lm_prob=0", "masked_lm_prob 0.0: .*above 0 and at most 1"),
+    masking("probability-in-percent", "--masked_lm_prob=15", "masked_lm_prob 15.0: .*at most 1"),
+    masking("probability-nan", "--masked_lm_prob=nan", "masked_lm_prob nan: .*at most 1"),
+    masking("short-probability-negative", "--short_seq_prob=-0.1", "short_seq_prob -0.1: .*from 0 to 1"),
+    masking("short-probability-in-percent", "--short_seq_prob=10", "short_seq_prob 10.0: .*from 0 to 1"),
+    masking("no-dupe", "--dupe_factor=0", "dupe_factor 0: .*at least once"),
+    masking("dupe-negative-drop-in", "--dupe_factor=-5", "dupe_factor -5: .*at least once", CREATE),
+    masking("dupe-enormous", "--dupe_factor=10000000000", "dupe_factor 10000000000: "),
+    masking("dupe-beyond-64-bits", "--dupe_factor=100000000000000000000", "dupe_factor 1"),
+    Mistake(
+        name="masking-of-a-build-out-of-range",
+        command="build b.yaml",
+        files={
+            "b.yaml": b"output: build\nextract:\n  input: dump.xml\n"
+            b"examples:\n  vocab_file: vocab.txt\n  masked_lm_prob: 15\n"
+        },
+        says="masked_lm_prob 15.0: .*at most 1",
+    ),
+]
+
+TEXTS = [
+    text("empty", b"", "there is no sentence in this text"),
+    text("of-blank-lines", b"\n \n\n\t\n", "there is no sentence in this text"),
+    text("in-latin-1", "Das Äpfelchen.\nEin Café.\n".encode("latin-1"), "line 1: this text is not UTF-8"),
+    text("in-utf-16", "One sentence.\nAnother.\n".encode("utf-16"), "line 1: this text is not UTF-8"),
+    text("with-a-bad-byte-in-line-3", b"One.\nTwo.\nThr\xffee.\n", r"line 3: .* \(byte 0xFF after 3 bytes"),
+    Mistake(
+        name="text-missing", command=f"examples --input=no.txt --output=out {MASK}", says="no.txt.* does not exist"
+    ),
+    Mistake(
+        name="text-missing-drop-in",
+        command=f"create-pretraining-data --input_file='no*' --output_file=new.tfrecord {MASK}",
+        says=r"no\*",
+    ),
+    Mistake(
+        name="text-empty-drop-in",
+        command=f"create-pretraining-data --input_file=t.txt --output_file=new.tfrecord {MASK}",
+        files={"t.txt": b""},
+        says="there is no sentence in this text",
+    ),
+    Mistake(
+        name="texts-of-one-name",
+        command=f"examples --input={TEXT},a/{TEXT} --output=out {MASK}",
+        files={f"a/{TEXT}": b"A sentence.\nAnother.\n"},
+        says="would become one shard; rename one",
+    ),
+    Mistake(
+        name="outputs-of-one-name",
+        command=f"create-pretraining-data --input_file={TEXT} --output_file=a.tfrecord,a.tfrecord {MASK}",
+        says="each named once",
+    ),
+]
+
+EVAL_SETS = [
+    Mistake(
+        name="eval-more-articles-than-there-are",
+        command=f"{EXTRACT} --num_eval_articles=5",
+        says="--num_eval_articles 5 is more than the 4 articles there are; ask for fewer",
+        leaves=("out",),
+    ),
+    Mistake(
+        name="eval-of-all-articles",
+        command=f"{EXTRACT} --num_eval_articles=4",
+        says="All 4 articles fall into the eval set; hold out fewer",
+        leaves=("out",),
+    ),
+    Mistake(
+        name="eval-articles-negative", command=f"{EXTRACT} --num_eval_articles=-1", says="must be 0 or more, not -1"
+    ),
+    Mistake(name="eval-fraction-one", command=f"{EXTRACT} --eval_fraction=1", says="at least 0 and below 1, not 1.0"),
+    Mistake(name="eval-fraction-in-percent", command=f"{EXTRACT} --eval_fraction=5", says="below 1, not 5.0"),
+    Mistake(name="eval-fraction-negative", command=f"{EXTRACT} --eval_fraction=-0.1", says="at least 0.*not -0.1"),
+    Mistake(name="eval-fraction-nan", command=f"{EXTRACT} --eval_fraction=nan", says="at least 0.*not nan"),
+    Mistake(
+        name="eval-by-both-options",
+        command=f"{EXTRACT} --eval_fraction=0.1 --num_eval_articles=1",
+        says="exclude each other; give one of them",
+    ),
+    Mistake(
+        name="eval-fraction-with-mlperf", command=f"{EXTRACT} --compat=mlperf --eval_fraction=0.1", says="give a number"
+    ),
+    Mistake(
+        name="eval-fewer-examples-than-mlperf-picks",
+        command="build b.yaml",
+        files={
+            "b.yaml": b"output: build\ncompat: google\nextract:\n  input: dump.xml\n  num_eval_articles: 1\n"
+            b"examples:\n  vocab_file: vocab.txt\neval:\n  num_examples_to_pick: 10000\n"
+        },
+        says="10,000 cannot be picked; pick fewer, or make more",
+        leaves=("build",),
+    ),
+    Mistake(
+        name="eval-examples-of-an-empty-eval-set",
+        command="build b.yaml",
+        files={
+            "b.yaml": b"output: build\ncompat: google\n"
+            b"extract:\n  input: dump.xml\nexamples:\n  vocab_file: vocab.txt\n"
+        },
+        says="The eval set is empty, so 10,000 eval examples cannot be picked; hold out articles with num_eval_art",
+        leaves=("build",),
+    ),
+    Mistake(
+        name="pick-more-than-there-are",
+        command="pick-eval --input_tfrecord=examples.tfrecord --output_tfrecord=new --num_examples_to_pick=1000",
+        says="1,000 cannot be picked; pick fewer, or make more",
+    ),
+    Mistake(
+        name="pick-none",
+        command="pick-eval --input_tfrecord=examples.tfrecord --output_tfrecord=new --num_examples_to_pick=0",
+        says="1 or more",
+    ),
+    Mistake(
+        name="pick-of-another-length",
+        command="pick-eval --input_tfrecord=examples.tfrecord --output_tfrecord=new --num_examples_to_pick=2 "
+        "--max_seq_length=128",
+        says="has 32 values in input_ids, not 128; give the lengths",
+    ),
+    Mistake(
+        name="pick-of-another-number-of-predictions",
+        command="pick-eval --input_tfrecord=examples.tfrecord --output_tfrecord=new --num_examples_to_pick=2 "
+        "--max_predictions_per_seq=20",
+        says="has 5 values in masked_lm_.*, not 20",
+    ),
+    Mistake(
+        name="pick-from-text",
+        command=f"pick-eval --input_tfrecord={TEXT} --output_tfrecord=new --num_examples_to_pick=1",
+        says=TEXT,
+    ),
+]
+
+SHARDS = [
+    Mistake(name="shard-size-zero", command=f"{EXTRACT} --shard_size_mb=0", says="shard_size_mb must be .*not 0.0"),
+    Mistake(name="shard-size-negative", command=f"{EXTRACT} --shard_size_mb=-1", says="shard_size_mb must be .*not -1"),
+    Mistake(name="shard-size-nan", command=f"{EXTRACT} --shard_size_mb=nan", says="shard_size_mb must be .*not nan"),
+    Mistake(
+        name="shard-size-infinite", command=f"{EXTRACT} --shard_size_mb=inf", says="shard_size_mb must be .*not inf"
+    ),
+    Mistake(
+        name="shard-size-nan-with-mlperf",
+        command=f"{EXTRACT} --compat=mlperf --shard_size_mb=nan",
+        says="shard_size_mb must be .*not nan",
+    ),
+    Mistake(name="shard-size-of-some-bytes", command=f"{EXTRACT} --shard_size_mb=1e-300", says="shard_size_mb must be"),
+    Mistake(name="no-documents", command=f"{EXTRACT} --max_documents=0", says="--max_documents must be 1 or more"),
+    Mistake(
+        name="filters-that-leave-nothing",
+        command=f"{EXTRACT} --min_characters=100000",
+        says="No article is left of dump.xml after the filters .*too short",
+        leaves=("out",),
+    ),
+    Mistake(name="min-characters-zero", command=f"{EXTRACT} --min_characters=0", says="must be 1 or more, not 0"),
+    Mistake(name="letter-share-in-percent", command=f"{EXTRACT} --min_letter_share=90", says="between 0 and 1, not 90"),
+    Mistake(name="list-share-nan", command=f"{EXTRACT} --max_list_share=nan", says="between 0 and 1, not nan"),
+    Mistake(
+        name="near-duplicates-threshold-zero",
+        command=f"{EXTRACT} --near_duplicate_threshold=0",
+        says="above 0 and at most 1, not 0",
+    ),
+    Mistake(
+        name="duplicates-of-no-words",
+        command=f"{EXTRACT} --drop_duplicates --min_duplicate_words=0",
+        says="--min_duplicate_words must be 1 or more",
+    ),
+]
+
+WARNED = [
+    warned(
+        "one-line-a-document",
+        f"examples --input=t.txt --output=out {MASK}",
+        r"only [\d.]+ % of the text of t.txt is in examples, because its lines have [\d,]+ tokens .*put one sentence",
+        t=ONE_LINE_A_DOCUMENT,
+    ),
+    warned(
+        "json-lines-drop-in",
+        f"create-pretraining-data --input_file=t.txt --output_file=new.tfrecord {MASK}",
+        "only .* of the text of t.txt is in examples.*maskmill extract",
+        leaves=("new.tfrecord", "new.tfrecord.idx"),
+        t=JSON_LINES,
+    ),
+    warned(
+        "chinese-without-sentence-splitting",
+        f"examples --input=t.txt --output=out {MASK} --max_seq_length=32",
+        "only .* of the text of t.txt is in examples",
+        t=CHINESE,
+    ),
+    warned(
+        "capitals-and-an-uncased-vocabulary",
+        f"examples --input=t.txt --output=out {MASK} --do_lower_case=False",
+        r"% of the words of t.txt are not in the vocabulary .*give --do_lower_case True",
+        t=CAPITALS,
+    ),
+    warned(
+        "capitals-and-an-uncased-vocabulary-drop-in",
+        f"create-pretraining-data --input_file=t.txt --output_file=new.tfrecord {MASK} --do_lower_case=False",
+        r"% of the words of t.txt are not in the vocabulary .*give --do_lower_case True",
+        leaves=("new.tfrecord", "new.tfrecord.idx"),
+        t=CAPITALS,
+    ),
+    warned(
+        "vocabulary-of-another-language",
+        f"{EXAMPLES} --vocab_file=v.txt",
+        rf"100 % of the words of {TEXT} are not in the vocabulary .*for the text's language",
+        v=SPECIAL + GREEK,
+    ),
+    warned(
+        "cased-vocabulary-and-lower-cased-text",
+        f"{EXAMPLES} --vocab_file=v.txt",
+        "% of the pieces of v.txt have capital letters.*give --do_lower_case False for a cased vocabulary",
+        v=SPECIAL + b"the\nThe\nApple\napple\n",
+    ),
+    warned(
+        "cased-vocabulary-and-lower-cased-text-drop-in",
+        f"{CREATE} --vocab_file=v.txt",
+        "% of the pieces of v.txt have capital letters.*give --do_lower_case False for a cased vocabulary",
+        leaves=("new.tfrecord", "new.tfrecord.idx"),
+        v=SPECIAL + b"the\nThe\nApple\napple\n",
+    ),
+    warned(
+        "default-eval-share-of-four-articles",
+        EXTRACT,
+        "the eval set is empty, because its share is 0.005 and there are only 4 articles; give --num_eval_articles",
+    ),
+    warned(
+        "own-eval-share-of-four-articles",
+        f"{EXTRACT} --eval_fraction=0.0001",
+        "the eval set is empty, because its share is 0.0001 and there are only 4 articles",
+    ),
+    Mistake(
+        name="warned-build-without-an-eval-set",
+        command="build b.yaml",
+        files={"b.yaml": b"output: build\nextract:\n  input: dump.xml\nexamples:\n  vocab_file: vocab.txt\n"},
+        code=0,
+        says="warning: the eval set is empty, because its share is 0.005",
+        leaves=("build",),
+    ),
+]
+
+MISTAKES = [*VOCABULARIES, *MASKING, *TEXTS, *EVAL_SETS, *SHARDS, *WARNED]
