@@ -67,6 +67,10 @@ class Watch:
         self._ending = threading.Lock()
 
     def __enter__(self) -> "Watch":
+        # TensorFlow is imported with standard error on /dev/null: the terminal is remembered.
+        self._errors = -1
+        with contextlib.suppress(OSError):  # it may be closed
+            self._errors = os.dup(_STDERR)
         self._read, write = os.pipe()
         os.set_blocking(write, False)
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -93,7 +97,7 @@ class Watch:
         try:
             with contextlib.suppress(OSError):  # the terminal may be gone
                 # On a terminal the line holds the progress so far, or the ^C that was typed.
-                os.write(_STDERR, (b"\r\x1b[K" if os.isatty(_STDERR) else b"") + sentence)
+                os.write(self._errors, (b"\r\x1b[K" if os.isatty(self._errors) else b"") + sentence)
             # Other threads will complain that the workers are gone.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, _STDOUT)
