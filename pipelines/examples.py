@@ -54,6 +54,11 @@ class ExamplesStage(Stage[ExamplesOptions]):
         return super().defaults | {"vocab_file_sha256": self.setup.vocab_sha256}
 
     @property
+    def kernels(self) -> Sequence[str]:
+        """Those of the steps from sentences to records."""
+        return ("kernels", "tokenization", "masking", "records")
+
+    @property
     def decided(self) -> dict[str, Any]:
         """What --compat decides."""
         masking = self.setup.masking

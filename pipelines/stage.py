@@ -12,6 +12,7 @@ from pipelines.checks import Checked, Workload
 from pipelines.options import option_defaults, parameters
 from pipelines.runner import ProgressLine
 from transforms.grouping import GroupAll
+from transforms.kernels import compiler
 from transforms.storage import manifest, outcomes
 
 Options = TypeVar("Options")
@@ -55,6 +56,11 @@ class Stage(abc.ABC, Generic[Options]):
     def defaults(self) -> dict[str, Any]:
         """The parameters of options that are left out: a directory whose claim lacks an option was made with these."""
         return option_defaults(type(self.options))
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Whose kernels the stage runs, as `transforms.kernels.compiler.warm` names them."""
+        return ()
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -139,6 +145,9 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
         claims = [stage.claim() for stage in stages]
         for claim in claims:
             claim.write()
+
+    if runner.is_local(beam_options):
+        compiler.prepare([name for stage in stages for name in stage.kernels])
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         elements = stages[0].source(pipeline)
