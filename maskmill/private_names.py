@@ -53,6 +53,12 @@ PRIVATE_NAMES = (
         *_BEAM, "apache_beam.transforms.environments", "SubprocessSDKEnvironment.from_command_string", _LOCAL_WORKERS
     ),
     PrivateName(*_BEAM, "apache_beam.runners.worker.sdk_worker_main", "main", _LOCAL_WORKERS),
+    PrivateName(
+        *_BEAM,
+        "apache_beam.pipeline",
+        "Pipeline.local_tempdir",
+        "leaves nothing in /tmp (pipelines/runner.py)",
+    ),
     PrivateName(*_NUMBA, "numba.core.options", "DefaultOptions._nrt", _LEAN_KERNELS),
     PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._cache", _MACHINE_CODE),
     PrivateName(*_NUMBA, "numba.core.caching", "NullCache.load_overload", _MACHINE_CODE),

@@ -1,5 +1,6 @@
 """Runs stages: everything is checked first, and only then is Beam imported and the graph run."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,8 @@ def run_entries(chosen: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequen
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
     """
     checked = [(entry, entry.check(options, is_first=place == 0)) for place, (entry, options) in enumerate(chosen)]
+    # Beam takes a second or two to import; this line shows at once that the command was understood.
+    print(checked[0][1].announcement, file=sys.stderr, flush=True)
     from pipelines.stage import run_stages
 
     stages = [entry.load().of(found) for entry, found in checked if entry.implementation is not None]

@@ -12,6 +12,7 @@ from typing import Any
 from pipelines import data_warnings
 from pipelines.options import option_defaults, parameters
 from pipelines.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, decided_masking
+from pipelines.startup import first_line
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.storage import files, manifest
@@ -44,12 +45,14 @@ class Checked:
       workload: how much the stage has to do, as far as that can be told.
       contents: the sha256 of what an option X names, as `X_sha256`.
       found: what the look has found, fields of the stage's implementation by name.
+      announcement: a line that says at once what the stage reads.
     """
 
     options: Any
     workload: Workload
     contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
     found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    announcement: str = ""
 
 
 def _check_output(stage: str, options: Any, contents: Mapping[str, str]) -> None:
@@ -101,12 +104,16 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
     for name, is_on in needs_templates.items():
         if is_on and any(unit.format != "mediawiki" for unit in units):
             raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
-    workload = Workload(
-        input_bytes=sum(file.size for file in inputs), pieces=None, paths=(*options.input, options.output)
-    )
     if found.skipped:
         data_warnings.warn("extract", [found.skipped_text])
-    return Checked(options=options, workload=workload, contents=contents, found={"from_doc_files": from_doc_files})
+    size = sum(file.size for file in inputs)
+    return Checked(
+        options=options,
+        workload=Workload(input_bytes=size, pieces=None, paths=(*options.input, options.output)),
+        contents=contents,
+        found={"from_doc_files": from_doc_files, "reads_pages": any(unit.format == "mediawiki" for unit in units)},
+        announcement=first_line("extract", files=len(inputs), size=size, output=options.output),
+    )
 
 
 def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
@@ -131,12 +138,17 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     if skipped:
         data_warnings.warn("examples", [f"{', '.join(skipped)}: skipped, because they are no text shards."])
     read = options.input if is_first else ()
-    workload = Workload(
-        input_bytes=_WORK_A_BYTE * sum(text.size for text in texts),
-        pieces=len(texts) if is_first else None,
-        paths=(*read, options.vocab_file, options.output),
+    size = sum(text.size for text in texts)
+    return Checked(
+        options=options,
+        workload=Workload(
+            input_bytes=_WORK_A_BYTE * size,
+            pieces=len(texts) if is_first else None,
+            paths=(*read, options.vocab_file, options.output),
+        ),
+        contents=contents,
+        announcement=first_line("examples", files=len(texts), size=size, output=options.output),
     )
-    return Checked(options=options, workload=workload, contents=contents)
 
 
 def eval_set(options: EvalOptions, *, is_first: bool) -> Checked:

@@ -13,6 +13,7 @@ from pipelines import (
     console,
     flags,
     help,
+    interruption,
     next_step,
     options,
     stage_options,
@@ -330,7 +331,8 @@ def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -
             prints.say(f"{said}: There is not enough memory{detail}; free some, or take smaller pieces of input.")
             return FAILED
         except KeyboardInterrupt:
-            prints.say(f"{said}: interrupted; the same command goes on where this one stopped.")
+            # In a process of the command's own, interruption.Watch ends it before this is reached.
+            prints.say(f"{said}: interrupted; {interruption.HOW_TO_GO_ON}")
             return INTERRUPTED
 
 

@@ -40,6 +40,11 @@ class ExamplesStage(Stage[ExamplesOptions]):
         )
 
     @property
+    def kernels(self) -> Sequence[str]:
+        """Those of the steps from sentences to records."""
+        return ("kernels", "tokenization", "masking", "records")
+
+    @property
     def decided(self) -> dict[str, Any]:
         """What --compat decides."""
         masking = self.setup.masking

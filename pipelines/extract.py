@@ -32,10 +32,20 @@ class ExtractStage(Stage[ExtractOptions]):
     """Input: one tuple, the patterns of the inputs. Output: TextShard, the description of each shard with text.
 
     from_doc_files: whether the inputs are WikiExtractor's files, which the reference's chain takes as they are.
+    reads_pages: whether one of the inputs is a dump.
     """
 
     name: ClassVar[str] = "extract"
     from_doc_files: bool
+    reads_pages: bool
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Those of a dump's pages, where one is read, and those of sentences."""
+        if not self.reads_pages:
+            return ("sentences",)
+        ours = self.options.decided_extraction.extractor == "maskmill"
+        return ("inputs", "sentences", f"extraction.kernels.{'wikitext' if ours else 'wikiextractor'}")
 
     @property
     def decided(self) -> dict[str, Any]:

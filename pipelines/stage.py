@@ -12,6 +12,7 @@ from pipelines.checks import Checked, Workload
 from pipelines.options import option_defaults, parameters
 from pipelines.runner import ProgressLine
 from transforms.grouping import GroupAll
+from transforms.kernels import compiler
 from transforms.storage import manifest, outcomes
 
 Options = TypeVar("Options")
@@ -60,6 +61,11 @@ class Stage(abc.ABC, Generic[Options]):
         One whose claim does not know a checksum of `contents` is taken to have been made with the same content.
         """
         return {**option_defaults(type(self.options)), **self.contents}
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Whose kernels the stage runs, as `transforms.kernels.compiler.warm` names them."""
+        return ()
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -144,6 +150,9 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
         claims = [stage.claim() for stage in stages]
         for claim in claims:
             claim.write()
+
+    if runner.is_local(beam_options):
+        compiler.prepare([name for stage in stages for name in stage.kernels])
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         elements = stages[0].source(pipeline)
