@@ -28,7 +28,8 @@ from benchmarks.measure import describe_machine, print_machine
 from benchmarks.wikiextractor_compat import ROOT, SAMPLE, cell, read_pages, reference_documents
 from transforms.extraction.wikiextractor import WikiExtractorCompat
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from transforms.inputs.mediawiki import Page, dump_date, read_header
+from transforms.inputs.dump_dates import dump_date
+from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.site import Site
 from transforms.sentences.punkt import SentenceSplitter
 

@@ -5,6 +5,7 @@ on the path, would be imported instead and fail somewhere in the middle of a run
 """
 
 import importlib.util
+import signal
 import sys
 from pathlib import Path
 
@@ -36,16 +37,16 @@ def foreign_package() -> str | None:
 
 def main() -> int:
     """Runs the command line of this process and returns its exit code."""
-    if sys.argv[1:] == ["--version"]:
-        print(f"maskmill {__version__}")
-        return 0
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback for a Ctrl-C before the watch begins
     if (sentence := foreign_package()) is not None:
         print(f"maskmill: {sentence}", file=sys.stderr)
         return 2
-    from pipelines.startup import collect_garbage_rarely, hide_bigquery_warning
+    from pipelines import interruption, startup
 
-    collect_garbage_rarely()
-    hide_bigquery_warning()
-    from pipelines import cli
+    startup.collect_garbage_rarely()
+    startup.hide_bigquery_warning()
+    with interruption.Watch(" ".join(sys.argv[1:2])):
+        from pipelines import cli
 
-    return cli.main()
+        return cli.main(version=__version__)

@@ -31,13 +31,11 @@ class PrivateName:
     used_for: str
 
 
-_PYTHON = ("python", "3.11.7")
 _BEAM = ("apache-beam", "2.77.0")
 _NUMBA = ("numba", "0.68.1")
 _KERAS = ("keras", "3.15.1")
 _KERAS_HUB = ("keras-hub", "0.32.0")
 
-_BEAM_FLAGS = "knows Beam's flags from misspelt ones (pipelines/runner.py)"
 _LOCAL_WORKERS = "starts the local runner's worker processes (pipelines/runner.py, local_worker.py)"
 _LEAN_KERNELS = "compiles kernels without counting references (transforms/kernels/compiler.py)"
 _MACHINE_CODE = "keeps machine code on disk (transforms/kernels/cache.py)"
@@ -45,20 +43,22 @@ _DEPENDENCIES = "finds what machine code depends on (transforms/kernels/dependen
 _WEIGHTS = "finds a model's weights by the reference's names (training/model.py)"
 _SIZES = "sets what keras-hub's layers fix (training/model.py)"
 
-_BEAM_OPTIONS = "apache_beam.options.pipeline_options"
 _ENCODER = "keras_hub.src.layers.modeling.transformer_encoder"
 _MASKED_LM_HEAD = "keras_hub.src.layers.modeling.masked_lm_head"
 _ATTENTION = "keras.src.layers.attention.multi_head_attention"
 _OPTIMIZER = "keras.src.optimizers.base_optimizer"
 
 PRIVATE_NAMES = (
-    PrivateName(*_PYTHON, "argparse", "ArgumentParser._actions", "lists a parser's flags (pipelines/)"),
-    PrivateName(*_BEAM, _BEAM_OPTIONS, "_BeamArgumentParser", _BEAM_FLAGS),
-    PrivateName(*_BEAM, _BEAM_OPTIONS, "PipelineOptions._add_argparse_args", _BEAM_FLAGS),
     PrivateName(
         *_BEAM, "apache_beam.transforms.environments", "SubprocessSDKEnvironment.from_command_string", _LOCAL_WORKERS
     ),
     PrivateName(*_BEAM, "apache_beam.runners.worker.sdk_worker_main", "main", _LOCAL_WORKERS),
+    PrivateName(
+        *_BEAM,
+        "apache_beam.pipeline",
+        "Pipeline.local_tempdir",
+        "leaves nothing in /tmp (pipelines/runner.py)",
+    ),
     PrivateName(*_NUMBA, "numba.core.options", "DefaultOptions._nrt", _LEAN_KERNELS),
     PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._cache", _MACHINE_CODE),
     PrivateName(*_NUMBA, "numba.core.caching", "NullCache.load_overload", _MACHINE_CODE),

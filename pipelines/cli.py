@@ -1,96 +1,158 @@
 """The `maskmill` command, which `maskmill/command.py` calls. It imports a stage, and Beam with it, only to run it."""
 
-import argparse
 import dataclasses
-import importlib.util
-import logging
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from pipelines import build_options, options, stage_options, summary
+from pipelines import (
+    beam_flags,
+    build_options,
+    checks,
+    console,
+    flags,
+    help,
+    interruption,
+    next_step,
+    options,
+    stage_options,
+    summary,
+)
+from pipelines.flags import CommandLine
+from pipelines.options import Option
 from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.options import option
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
+INTERRUPTED = 128 + signal.SIGINT
+
+_HELP = ("-h", "-help", "--help")
+_VERSION = ("-version", "--version")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommonOptions:
+    """The flags of every command."""
+
+    quiet: bool = option(False, help="print nothing but errors")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] | None = option(
+        None, help="log to standard error from this level on, what Beam does included"
+    )
+
+    def __post_init__(self) -> None:
+        if self.quiet and self.log_level is not None:
+            raise UnusableInputError("--quiet and --log_level exclude each other; give one of them.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """The flag of the commands that run on Beam."""
+
+    workers: int | None = option(
+        None, help="processes of the local runner (default: one a core, and one for less than 24 MB of input)"
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """The flags of `maskmill index`."""
+
+    output: str | None = option(None, help="name of the index; only for a single file")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ConfigOptions:
+    """The flag of `maskmill build` that no section has."""
+
+    print_config: bool = option(
+        False, help="print the build with a comment for each option, every default without CONFIG.yaml, and stop"
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Command:
     """A subcommand.
 
     Attributes:
       help: its line in --help.
-      add_arguments: adds its arguments to a parser.
+      usage: what follows its name in a command line.
+      example: a whole command line.
+      options: its own flags by name.
       run: runs it; may return an exit code of its own (128 + the signal that ended a training, as shells do).
-      beam: whether Beam's flags go through.
+      beam: whether it runs on Beam: Beam's flags go through.
+      takes_names: whether it takes names of files that belong to no flag.
     """
 
     help: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, list[str]], int | None]
+    usage: str
+    example: str
+    options: Mapping[str, Option]
+    run: Callable[[CommandLine], int | None]
     beam: bool = False
+    takes_names: bool = False
+
+    @property
+    def flags(self) -> dict[str, Option]:
+        """All flags of ours by name."""
+        shared = [WorkerOptions, CommonOptions] if self.beam else [CommonOptions]
+        return dict(self.options) | {
+            name: dataclasses.replace(known, group="how the command runs")
+            for shared_class in shared
+            for name, known in options.options_of(shared_class).items()
+        }
 
 
-def _add(options_class: type) -> Callable[[argparse.ArgumentParser], None]:
-    return lambda parser: options.add_flags(parser, options_class)
+def _run_stage(entry: StageEntry) -> Callable[[CommandLine], None]:
+    def run(line: CommandLine) -> None:
+        chosen: Any = options.from_flags(entry.options, line.values)
+        beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
+        from pipelines import build
 
-
-def _run_stage(entry: StageEntry) -> Callable[[argparse.Namespace, list[str]], None]:
-    def run(namespace: argparse.Namespace, beam_arguments: list[str]) -> None:
-        chosen: Any = options.from_flags(entry.options, namespace)
-        from pipelines.stage import run_stages
-
-        manifests = run_stages([entry.load().check(chosen, is_first=True)], beam_arguments)
+        manifests = build.run_entries([(entry, chosen)], beam_arguments)
         summary.report(chosen.output, manifests.get(entry.name, {}))
+        if manifests:
+            next_step.report([chosen.output], next_step.of({entry.name: chosen}))
 
     return run
 
 
-def _create_pretraining_data(namespace: argparse.Namespace, _: list[str]) -> None:
-    chosen = options.from_flags(stage_options.CreatePretrainingDataOptions, namespace)
+def _create_pretraining_data(line: CommandLine) -> None:
+    chosen = options.from_flags(stage_options.CreatePretrainingDataOptions, line.values)
     from pipelines import pretraining_data
 
     pretraining_data.run(chosen)
 
 
-def _pick_eval(namespace: argparse.Namespace, _: list[str]) -> None:
-    chosen = options.from_flags(stage_options.PickEvalOptions, namespace)
+def _pick_eval(line: CommandLine) -> None:
+    chosen = options.from_flags(stage_options.PickEvalOptions, line.values)
     from pipelines import record_files
 
     record_files.pick(chosen)
 
 
-def _add_index(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="TFRecord files (globs and comma lists too)")
-    parser.add_argument("--output", default=argparse.SUPPRESS, help="name of the index; only for a single file")
-
-
-def _index(namespace: argparse.Namespace, _: list[str]) -> None:
+def _index(line: CommandLine) -> None:
+    chosen = options.from_flags(IndexOptions, line.values)
+    if not line.names:
+        raise UnusableInputError("FILE is missing: name TFRecord files (globs and comma lists too).")
     from pipelines import record_files
 
-    record_files.index(namespace.files, getattr(namespace, "output", None))
+    record_files.index(line.names, chosen.output)
 
 
-def _add_build(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", nargs="?", metavar="CONFIG.yaml", help="the build; --print_config shows one")
-    parser.add_argument("--print_config", action="store_true", help="print every default with a comment, and stop")
-
-
-def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> int:
-    if namespace.print_config:
-        print(build_options.print_config())
+def _build(line: CommandLine) -> int:
+    if len(line.names) > 1:
+        raise UnusableInputError(f"{line.names[1]}: a build has one YAML file, and {line.names[0]} is named already.")
+    overrides = {name: value for name, value in line.values.items() if name in build_options.flags()}
+    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
+    if line.values.get("print_config"):
+        print(build_options.print_config(build_options.read_build(line.names[0], overrides) if line.names else None))
         return DONE
-    if namespace.config is None:
-        raise UnusableInputError("build: name a CONFIG.yaml; `maskmill build --print_config` prints one to start from.")
-    chosen = build_options.read_build(namespace.config)
-    training = chosen.stages.get("train")
-    if training is not None:
-        from training import preflight
-
-        preflight.check(training, has_input=False)
-        _check_training()
+    if not line.names:
+        raise UnusableInputError("CONFIG.yaml is missing: `maskmill build --print_config` prints one to start from.")
+    chosen = build_options.read_build(line.names[0], overrides)
     from pipelines import build
 
     manifests = build.run(chosen, beam_arguments)
@@ -99,108 +161,179 @@ def _build(namespace: argparse.Namespace, beam_arguments: list[str]) -> int:
         return DONE
     for name, made in manifests.items():
         summary.report(chosen.stages[name].output, made)
-    if training is None:
+    next_step.report([chosen.stages[name].output for name in manifests], next_step.of(chosen.stages))
+    if "train" not in chosen.stages:
         return DONE
     from training import command
 
-    return command.run(training)
+    return command.run(chosen.stages["train"])
 
 
-def _check_training() -> None:
-    missing = [name for name in ("tensorflow", "keras", "keras_hub") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UnusableInputError(f"Training needs {missing[0]}; install maskmill with its extra: maskmill[tensorflow].")
-
-
-def _train(namespace: argparse.Namespace, _: list[str]) -> int:
-    chosen = options.from_flags(TrainOptions, namespace)
-    from training import command, preflight
+def _train(line: CommandLine) -> int:
+    chosen = options.from_flags(TrainOptions, line.values)
+    from training import preflight
 
     preflight.check(chosen)
     if chosen.launcher is None:
-        _check_training()
+        checks.check_training_installed()
+    from training import command
 
     return command.run(chosen)
 
 
-def _convert_checkpoint(namespace: argparse.Namespace, _: list[str]) -> int:
-    chosen = options.from_flags(ConvertOptions, namespace)
-    from training import command, preflight
+def _convert_checkpoint(line: CommandLine) -> int:
+    chosen = options.from_flags(ConvertOptions, line.values)
+    from training import preflight
 
     preflight.check_conversion(chosen)
-    _check_training()
+    checks.check_training_installed()
+    from training import command
 
     return command.convert_checkpoint(chosen)
 
 
+def _usage_of(known: Mapping[str, Option]) -> str:
+    required = [f"--{name} VALUE" for name, needed in known.items() if needed.is_required]
+    return f"{' '.join(required)} [--flag VALUE …]"
+
+
+def _of_stage(entry: StageEntry) -> _Command:
+    known = options.options_of(entry.options)
+    return _Command(
+        help=entry.help,
+        usage=_usage_of(known),
+        example=entry.example,
+        options=known,
+        run=_run_stage(entry),
+        beam=True,
+    )
+
+
+def _of_options(help: str, example: str, options_class: type, run: Callable[[CommandLine], int | None]) -> _Command:
+    known = options.options_of(options_class)
+    return _Command(help=help, usage=_usage_of(known), example=example, options=known, run=run)
+
+
 COMMANDS: Mapping[str, _Command] = {
-    "build": _Command("run all stages from one YAML file", _add_build, _build, beam=True),
-    **{
-        entry.name: _Command(entry.help, _add(entry.options), _run_stage(entry), beam=True)
-        for entry in STAGES
-        if entry.is_command
-    },
-    "create-pretraining-data": _Command(
+    "build": _Command(
+        help="run all stages from one YAML file",
+        usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
+        example="maskmill build build.yaml --examples.dupe_factor 3 --workers 4",
+        options={**options.options_of(ConfigOptions), **build_options.flags()},
+        run=_build,
+        beam=True,
+        takes_names=True,
+    ),
+    **{entry.name: _of_stage(entry) for entry in STAGES if entry.is_command},
+    "create-pretraining-data": _of_options(
         "drop-in for create_pretraining_data.py",
-        _add(stage_options.CreatePretrainingDataOptions),
+        "maskmill create-pretraining-data --input_file text/part-00000-of-00500 --output_file part-0.tfrecord "
+        "--vocab_file vocab.txt",
+        stage_options.CreatePretrainingDataOptions,
         _create_pretraining_data,
     ),
-    "pick-eval": _Command("pick eval examples at even distance", _add(stage_options.PickEvalOptions), _pick_eval),
-    "index": _Command("write DALI's index of TFRecord files", _add_index, _index),
-    "train": _Command("pre-train or fine-tune an encoder on the examples", _add(TrainOptions), _train),
-    "convert-checkpoint": _Command(
-        "convert checkpoints: TensorFlow 1 and 2, Hugging Face", _add(ConvertOptions), _convert_checkpoint
+    "pick-eval": _of_options(
+        "pick eval examples at even distance",
+        "maskmill pick-eval --input_tfrecord eval-all.tfrecord --output_tfrecord eval.tfrecord",
+        stage_options.PickEvalOptions,
+        _pick_eval,
+    ),
+    "index": _Command(
+        help="write DALI's index of TFRecord files",
+        usage="FILE … [--output INDEX]",
+        example="maskmill index examples/part-*.tfrecord",
+        options=options.options_of(IndexOptions),
+        run=_index,
+        takes_names=True,
+    ),
+    "train": _of_options(
+        "pre-train or fine-tune an encoder on the examples",
+        "maskmill train --input_file 'examples/part-*.tfrecord' --output_dir run --preset base",
+        TrainOptions,
+        _train,
+    ),
+    "convert-checkpoint": _of_options(
+        "convert checkpoints: TensorFlow 1 and 2, Hugging Face",
+        "maskmill convert-checkpoint --input run --output bert --format huggingface",
+        ConvertOptions,
+        _convert_checkpoint,
     ),
 }
 
 
-def _usage() -> str:
-    lines = ["usage: maskmill COMMAND [--flag VALUE …]", "", "Turns a Wikipedia dump, or any text corpus, into masked-"]
-    lines[-1] += "language-model pre-training data."
-    lines += ["", "commands:"]
-    lines += [f"  {name:<24} {command.help}" for name, command in COMMANDS.items()]
-    lines += ["", "maskmill COMMAND --help lists a command's flags. Beam's own flags (--runner, …) go through."]
-    return "\n".join(lines)
+def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The command's name, and its arguments: flags in front of the name are the command's, too."""
+    place = 0
+    while place < len(arguments) and arguments[place].startswith("-"):
+        place += 2 if arguments[place].lstrip("-") == "log_level" else 1
+    if place >= len(arguments):
+        return None, list(arguments)
+    return arguments[place], [*arguments[:place], *arguments[place + 1 :]]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command line; returns its exit code: 0 done, 1 the run failed, 2 the command or its input is unusable."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(_usage())
-        return DONE if arguments else UNUSABLE
-    name, rest = arguments[0], arguments[1:]
-    # A retry either succeeds or ends in a sentence of ours, so its log lines are noise.
-    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    try:
-        if name not in COMMANDS:
-            raise UnusableInputError(f"{name}: there is no such command{options.nearest(name, COMMANDS)}.")
-        command = COMMANDS[name]
-        parser = argparse.ArgumentParser(prog=f"maskmill {name}", description=command.help, allow_abbrev=False)
-        command.add_arguments(parser)
-        namespace, beam_arguments = options.parse(parser, rest, _beam_flags if command.beam else None)
-        return command.run(namespace, beam_arguments) or DONE
-    except UnusableInputError as error:
-        _say(f"maskmill {name}: {error}")
-        return UNUSABLE
-    except RunFailedError as error:
-        _say(f"maskmill {name}: {error}")
-        return FAILED
-    except KeyboardInterrupt:
-        _say(f"maskmill {name}: interrupted; the same command goes on where this one stopped.")
-        return FAILED
+def _help_of(name: str) -> str:
+    command = COMMANDS[name]
+    return help.of_command(
+        name,
+        command.help,
+        usage=command.usage,
+        example=command.example,
+        groups=help.in_groups(command.flags),
+        takes_beam_flags=command.beam,
+    )
 
 
-def _say(sentence: str) -> None:
-    # One write, so that a line that another thread logs meanwhile does not end up inside the sentence.
-    sys.stderr.write(sentence + "\n")
-    sys.stderr.flush()
+def _run(name: str | None, arguments: list[str], prints: console.Console, version: str) -> int:
+    """Runs a command; returns its exit code."""
+    asked = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if name == "help":
+        name, asked = next((a for a in arguments if a in COMMANDS), None), ["--help"]
+    if name is not None and name not in COMMANDS:
+        hint = options.nearest(name, COMMANDS) or "; see maskmill --help"
+        raise UnusableInputError(f"{name}: there is no such command{hint}.")
+    if any(argument in _VERSION for argument in asked):
+        print(f"maskmill {version}")
+        return DONE
+    if any(argument in _HELP for argument in asked) or (name is None and not arguments):
+        print(help.of_program({name: c.help for name, c in COMMANDS.items()}) if name is None else _help_of(name))
+        return DONE if asked else UNUSABLE
+    if name is None:
+        raise UnusableInputError(f"{arguments[0]}: a command is missing in front of it; see maskmill --help.")
+    command = COMMANDS[name]
+    line = flags.parse(
+        arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
+    )
+    common = options.from_flags(CommonOptions, line.values)
+    with prints.listening(quiet=common.quiet, level=common.log_level):
+        return command.run(line) or DONE
 
 
-def _beam_flags() -> Mapping[str, bool]:
-    from pipelines import runner
+def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -> int:
+    """Runs a command line; returns its exit code. `version` is what --version prints.
 
-    return runner.beam_flags()
+    0: done; 1: the run failed; 2: the command or its input is unusable; 130: interrupted by Ctrl-C.
+    """
+    name, arguments = _split(sys.argv[1:] if argv is None else argv)
+    with console.opened() as prints:
+        said = f"maskmill {name}" if name in COMMANDS else "maskmill"
+        try:
+            code = _run(name, arguments, prints, version)
+            prints.finish()
+            return code
+        except UnusableInputError as error:
+            prints.say(f"{said}: {error}")
+            return UNUSABLE
+        except RunFailedError as error:
+            prints.say(f"{said}: {error}")
+            return FAILED
+        except MemoryError as error:
+            detail = f" ({error})" if str(error) else ""
+            prints.say(f"{said}: There is not enough memory{detail}; free some, or take smaller pieces of input.")
+            return FAILED
+        except KeyboardInterrupt:
+            # In a process of the command's own, interruption.Watch ends it before this is reached.
+            prints.say(f"{said}: interrupted; {interruption.HOW_TO_GO_ON}")
+            return INTERRUPTED
 
 
 if __name__ == "__main__":

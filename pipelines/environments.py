@@ -9,13 +9,17 @@ a step that needs an order sorts by a number that the elements carry. A bundle c
 anything over a bundle. The values of a key are iterated once; they are descriptions of shards, never text.
 """
 
+import http.client
 import importlib.util
 import json
 import shutil
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Set
 
+import grpc
 from apache_beam.options.pipeline_options import (
     DebugOptions,
     FlinkRunnerOptions,
@@ -30,19 +34,19 @@ from apache_beam.options.pipeline_options import (
 )
 
 from transforms.errors import UnusableInputError
-from transforms.storage import files
+from transforms.storage import files, network
 
 FLINK = "FlinkRunner"
 DATAFLOW = "DataflowRunner"
-
-# Flags of the Flink runner that only its Java part knows; each takes a value.
-JAVA_FLAGS = ("number_of_execution_retries", "execution_retry_delay", "environment_expiration_millis")
 
 _EMBEDDED = ("[local]", "[auto]")
 
 # How long Python workers wait for another step of their job. It must be less than the cluster's delay before a restart:
 # a worker that was killed is kept for as long, and a job that starts anew meanwhile would be given it.
 _WORKERS_WAIT_MILLIS = 2_000
+
+# How long to wait for the first answer of a service that should be running.
+_PATIENCE_SECONDS = 5.0
 
 
 def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
@@ -60,6 +64,7 @@ def complete(options: PipelineOptions, given: Set[str], paths: Iterable[str]) ->
         # Workers import what they run from installed packages; the program that submits defines nothing.
         options.view_as(SetupOptions).save_main_session = False
     runner = options.view_as(StandardOptions).runner
+    _check_job_endpoint(options, given)
     if runner == FLINK:
         _complete_flink(options, given, paths)
     elif runner == DATAFLOW:
@@ -74,6 +79,50 @@ def is_dry_run(options: PipelineOptions) -> bool:
 def only_describes(options: PipelineOptions) -> bool:
     """Whether these options ask for the job's description and not for its execution."""
     return is_dry_run(options) or options.view_as(GoogleCloudOptions).template_location is not None
+
+
+def goes_on_alone(options: PipelineOptions) -> bool:
+    """Whether the job that these options submit goes on when this process ends."""
+    master = options.view_as(FlinkRunnerOptions).flink_master.strip()
+    runner, endpoint = options.view_as(StandardOptions).runner, options.view_as(PortableOptions).job_endpoint
+    return runner == DATAFLOW or (runner == FLINK and (master not in _EMBEDDED or endpoint not in (None, "embed")))
+
+
+def _check_job_endpoint(options: PipelineOptions, given: Set[str]) -> None:
+    """Waits for the job service at `--job_endpoint`: a few seconds, or as long as `--job_server_timeout` says."""
+    portable = options.view_as(PortableOptions)
+    endpoint = portable.job_endpoint
+    if endpoint in (None, "", "embed"):
+        return
+    host, port = _host_and_port(endpoint, "--job_endpoint")
+    waits = given & {"--job_server_timeout", "--job-server-timeout"}
+    deadline = time.monotonic() + (float(portable.job_server_timeout) if waits else 0.0)
+    while failure := network.connection_failure(host, port, _PATIENCE_SECONDS):
+        if time.monotonic() >= deadline:
+            raise UnusableInputError(
+                f"{endpoint}: no job service answers there ({failure}); start it, correct --job_endpoint, or wait for "
+                "it with --job_server_timeout SECONDS."
+            )
+        time.sleep(1)
+    with grpc.insecure_channel(endpoint) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=_PATIENCE_SECONDS)
+        except grpc.FutureTimeoutError:
+            raise UnusableInputError(
+                f"{endpoint}: what answers there is no job service (it does not speak gRPC); correct --job_endpoint."
+            ) from None
+
+
+def _host_and_port(address: str, flag: str) -> tuple[str, int]:
+    """The host and the port of `HOST:PORT`."""
+    try:
+        parts = urllib.parse.urlsplit(f"//{address}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or not port or "/" in address:
+        raise UnusableInputError(f"{flag} is {address}: it must be HOST:PORT, as in localhost:8099.")
+    return host, port
 
 
 def _complete_flink(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
@@ -127,11 +176,12 @@ def _task_slots(master: str) -> list[int]:
     """The task slots of each TaskManager of the cluster at `host:port` or a URL."""
     url = master if master.startswith(("http://", "https://")) else f"http://{master}"
     try:
-        with urllib.request.urlopen(f"{url}/taskmanagers", timeout=30) as answer:
+        with urllib.request.urlopen(f"{url}/taskmanagers", timeout=_PATIENCE_SECONDS) as answer:
             found = json.load(answer)["taskmanagers"]
-    except (urllib.error.URLError, OSError, ValueError, KeyError) as error:
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+        reason = getattr(error, "reason", error)
         raise UnusableInputError(
-            f"{url}: Flink's REST service does not answer ({error}); start the cluster or correct --flink_master."
+            f"{url}: Flink's REST service does not answer ({reason}); start the cluster or correct --flink_master."
         ) from error
     return [int(manager["slotsNumber"]) for manager in found]
 

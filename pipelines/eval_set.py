@@ -2,11 +2,11 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines.runner import ProgressLine, Workload
+from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import EvalOptions
 from pipelines.stages import EVAL_NAME
@@ -20,11 +20,6 @@ class EvalStage(Stage[EvalOptions]):
     """Input: ExampleShard. Output: PickedExamples, or None where there are none to pick."""
 
     name: ClassVar[str] = "eval"
-
-    @classmethod
-    def check(cls, options: EvalOptions, *, is_first: bool) -> Self:
-        """There is nothing to look at before the examples are there."""
-        return cls(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output,)))
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the picking step."""

@@ -2,12 +2,11 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines import data_warnings
-from pipelines.runner import ProgressLine, Workload
+from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import ExamplesOptions, decided_masking
 from transforms.grouping import GroupAll
@@ -15,11 +14,7 @@ from transforms.records import closing, example_shards
 from transforms.records.example_shards import ExamplesSetup, WriteExamples
 from transforms.shards.text_files import describe_text_shard, find_texts
 from transforms.shards.text_shards import TextShard
-from transforms.storage import files, progress
-from transforms.tokenization.vocabulary import load_vocabulary
-
-# A shard grows about 18-fold at dupe 10: count it as that much work.
-_WORK_A_BYTE = 10
+from transforms.storage import progress
 
 
 def announce_texts(shards: Sequence[TextShard], output: str) -> None:
@@ -31,37 +26,22 @@ def announce_texts(shards: Sequence[TextShard], output: str) -> None:
 class ExamplesStage(Stage[ExamplesOptions]):
     """Input: TextShard. Output: ExampleShard.
 
-    setup: what decides a shard's examples, the vocabulary's checksum included.
+    vocab_sha256: of the vocabulary, in hexadecimal.
     """
 
     name: ClassVar[str] = "examples"
-    setup: ExamplesSetup
+    vocab_sha256: str
 
-    @classmethod
-    def check(cls, options: ExamplesOptions, *, is_first: bool) -> Self:
-        """Checks the vocabulary, and the text shards where they are there already."""
-        masking = decided_masking(options.masking, options.compat)
-        vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
-        data_warnings.warn(
-            "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
+    @property
+    def setup(self) -> ExamplesSetup:
+        """What decides a shard's examples, the vocabulary's checksum included."""
+        return ExamplesSetup(
+            vocab_file=self.options.vocab_file,
+            vocab_sha256=self.vocab_sha256,
+            masking=decided_masking(self.options.masking, self.options.compat),
+            one_seed=self.options.compat != "none",
+            packed=self.options.packed,
         )
-        setup = ExamplesSetup(
-            vocab_file=options.vocab_file,
-            vocab_sha256=files.sha256_of(options.vocab_file),
-            masking=masking,
-            one_seed=options.compat != "none",
-            packed=options.packed,
-        )
-        paths: tuple[str, ...] = (options.vocab_file, options.output)
-        workload = Workload(input_bytes=0, pieces=None, paths=paths)
-        if is_first:
-            texts = find_texts(options.input)
-            workload = Workload(
-                input_bytes=_WORK_A_BYTE * sum(text.size for text in texts),
-                pieces=len(texts),
-                paths=(*options.input, *paths),
-            )
-        return cls(options=options, workload=workload, setup=setup)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -72,6 +52,11 @@ class ExamplesStage(Stage[ExamplesOptions]):
     def defaults(self) -> dict[str, Any]:
         """A directory whose claim does not know the vocabulary's checksum is taken to have been made with this one."""
         return super().defaults | {"vocab_file_sha256": self.setup.vocab_sha256}
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Those of the steps from sentences to records."""
+        return ("kernels", "tokenization", "masking", "records")
 
     @property
     def decided(self) -> dict[str, Any]:

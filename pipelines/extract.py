@@ -2,29 +2,25 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import apache_beam as beam
 
 from pipelines.options import parameters
-from pipelines.runner import ProgressLine, Workload
+from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import ExtractOptions
-from transforms.errors import UnusableInputError
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
 from transforms.inputs.batches import CutIntoBatches, FindInputs
-from transforms.inputs.formats import detect_format
-from transforms.inputs.units import plan_units
 from transforms.sentences.punkt import installed_checksum
-from transforms.shards import closing, duplicates, text_shards
+from transforms.shards import closing, text_shards
 from transforms.shards import fragments as fragment_step
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, TakeRawFiles
 from transforms.shards.planning import PlanTextShards
 from transforms.shards.text_shards import TextShard
-from transforms.storage import files
 
 
 def has_text(shard: TextShard) -> bool:
@@ -37,34 +33,12 @@ class ExtractStage(Stage[ExtractOptions]):
     """Input: one tuple, the patterns of the inputs. Output: TextShard, the description of each shard with text.
 
     from_doc_files: whether the inputs are WikiExtractor's files, which the reference's chain takes as they are.
+    reads_pages: whether one of the inputs is a dump.
     """
 
     name: ClassVar[str] = "extract"
     from_doc_files: bool
-
-    @classmethod
-    def check(cls, options: ExtractOptions, *, is_first: bool) -> Self:
-        """Checks the inputs: that they are there, and that they can be read in this way."""
-        extraction = options.decided_extraction
-        duplicates.check_installed(extraction.quality)
-        inputs = files.match(options.input)
-        from_doc_files = detect_format(inputs[0].path, options.input_format) == "wikiextractor"
-        if options.compat == "mlperf":
-            _ = options.mlperf  # its own checks
-            if options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
-                raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
-        units = plan_units(inputs, input_format=options.input_format, reading=extraction.reading)
-        needs_templates = {
-            "drop_stubs": extraction.quality.drop_stubs,
-            "expand_templates": extraction.wikitext.expand_templates,
-        }
-        for name, is_on in needs_templates.items():
-            if is_on and any(unit.format != "mediawiki" for unit in units):
-                raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
-        workload = Workload(
-            input_bytes=sum(file.size for file in inputs), pieces=None, paths=(*options.input, options.output)
-        )
-        return cls(options=options, workload=workload, from_doc_files=from_doc_files)
+    reads_pages: bool
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -82,6 +56,14 @@ class ExtractStage(Stage[ExtractOptions]):
         return {} if checksum is None else {"language_sha256": checksum}
 
     @property
+    def kernels(self) -> Sequence[str]:
+        """Those of a dump's pages, where one is read, and those of sentences."""
+        if not self.reads_pages:
+            return ("sentences",)
+        ours = self.options.decided_extraction.extractor == "maskmill"
+        return ("inputs", "sentences", f"extraction.kernels.{'wikitext' if ours else 'wikiextractor'}")
+
+    @property
     def decided(self) -> dict[str, Any]:
         """The extractor, the share or number of the eval set, the size of the shards."""
         given = self.parameters
@@ -93,7 +75,9 @@ class ExtractStage(Stage[ExtractOptions]):
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the steps of the default mode, or of the reference's chain."""
-        inputs = elements | "FindInputs" >> FindInputs(dump_date=self.options.dump_date)  # list of InputFile
+        inputs = elements | "FindInputs" >> FindInputs(
+            dump_date=self.options.dump_date, input_format=self.options.input_format
+        )  # list of InputFile
         if self.options.compat == "mlperf":
             return self._expand_mlperf(inputs)
         extraction, output = self.options.decided_extraction, self.output

@@ -22,7 +22,8 @@ def command(log: str) -> str:
     """The shell command of a worker of this process. What the worker prints to stderr goes to the file `log`."""
     # -P keeps this file's folder off the path until the parent's is read.
     worker = [sys.executable, "-P", os.path.abspath(__file__), str(os.getpid()), json.dumps(sys.path)]
-    return f"exec {shlex.join(worker)} 2>>{shlex.quote(log)}"
+    # Ctrl-C on a terminal reaches every process of the command. What follows from it, the parent decides.
+    return f"trap '' INT HUP; exec {shlex.join(worker)} 2>>{shlex.quote(log)}"
 
 
 def is_worker(command_line: list[str]) -> bool:

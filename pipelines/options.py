@@ -1,38 +1,32 @@
-"""Options classes (transforms/options.py) as flags, as sections of a YAML file, and as a manifest's parameters.
+"""Options classes (transforms/options.py) by name: what values an option takes, and options made of values.
 
-Flags take argparse's forms and absl's: `--x 3`, `--x=3`, `--flag`, `--flag=True`, `--noflag`; a flag is never
-abbreviated.
+Flags (flags.py), a build's file (build_options.py, yaml_text.py), manifests and the Dataflow template all read this.
 """
 
-import argparse
 import dataclasses
 import difflib
 import functools
+import math
 import types
 import typing
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from transforms.errors import UnusableInputError
-from transforms.options import HELP
+from transforms.options import GROUPS, HELP
+from transforms.storage import paths
 
 T = TypeVar("T")
 
-_TRUE = ("true", "t", "1", "yes", "y")
-_FALSE = ("false", "f", "0", "no", "n")
+TRUE = ("true", "t", "1", "yes", "y")
+FALSE = ("false", "f", "0", "no", "n")
 
+# Compiled code and manifests hold whole numbers in 64 bits.
+_LARGEST = 2**63 - 1
+_SHOWN_CHARACTERS = 60
 
-def parse_boolean(text: str) -> bool:
-    """Reads `True`, `false`, `1`, `no` and the like, as absl does.
-
-    Raises:
-      argparse.ArgumentTypeError: it is none of these.
-    """
-    if text.lower() in _TRUE:
-        return True
-    if text.lower() in _FALSE:
-        return False
-    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+_ONE = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+_MANY = {int: "whole numbers separated by commas", float: "numbers separated by commas", str: "a comma list"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,16 +38,94 @@ class Kind:
     optional: bool = False
     is_list: bool = False
 
-    def read(self, text: str) -> Any:
-        """The value that a flag's text means.
+    @property
+    def wanted(self) -> str:
+        """The values that it takes, as a sentence names them."""
+        if self.choices is not None:
+            return f"one of {', '.join(map(str, self.choices))}"
+        return (_MANY if self.is_list else _ONE)[self.type]
+
+    def read(self, text: str, name: str) -> Any:
+        """The value that a flag's text means; `name` is what messages call the flag.
 
         Raises:
-          ValueError, argparse.ArgumentTypeError: it means none.
+          UnusableInputError: it means none.
         """
+        if not text.strip():
+            raise UnusableInputError(f"{name} is empty: give it a value, or leave it out.")
+        try:
+            value = self._parse(text)
+        except ValueError:
+            raise UnusableInputError(f"{name} must be {self.wanted}, not {shown(text)}.") from None
+        return self.check(value, name)
+
+    def _parse(self, text: str) -> Any:
         if self.is_list:
             one = dataclasses.replace(self, is_list=False)
-            return tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
-        return parse_boolean(text) if self.type is bool else self.type(text)
+            return [one._parse(part.strip()) for part in text.split(",") if part.strip()]
+        if self.type is bool:
+            if text.lower() not in TRUE + FALSE:
+                raise ValueError(text)
+            return text.lower() in TRUE
+        return self.type(text)
+
+    def check(self, value: Any, name: str) -> Any:
+        """The value itself, with lists as tuples and numbers as floats where those are meant.
+
+        Args:
+          value: as YAML gives it.
+          name: what messages call it.
+
+        Raises:
+          UnusableInputError: the value is of another type or none of the choices, is empty or out of range.
+        """
+        if value is None and self.optional:
+            return None
+        if self.is_list:
+            if isinstance(value, str):
+                value = [part.strip() for part in value.split(",") if part.strip()]
+            if not isinstance(value, list):
+                raise UnusableInputError(f"{name} must be a list, not {_typed(value)}.")
+            one = dataclasses.replace(self, is_list=False)
+            places = [name] if len(value) == 1 else [f"{name}[{place}]" for place in range(len(value))]
+            return tuple(one.check(item, place) for place, item in zip(places, value, strict=True))
+        if self.type is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST:
+            value = float(value)
+        if not isinstance(value, self.type) or (self.type is int and isinstance(value, bool)):
+            hint = "; quote it" if self.type is str and isinstance(value, (bool, int, float)) else ""
+            raise UnusableInputError(f"{name} must be {_ONE[self.type]}, not {_typed(value)}{hint}.")
+        if self.choices is not None and value not in self.choices:
+            raise UnusableInputError(f"{name} must be {self.wanted}, not {shown(value)}.")
+        if isinstance(value, str):
+            _check_text(value, name)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise UnusableInputError(f"{name} must be a finite number, not {value}.")
+        elif isinstance(value, int) and abs(value) > _LARGEST:
+            raise UnusableInputError(f"{name} must be a whole number of at most 64 bits, not {shown(value)}.")
+        return value
+
+
+def _check_text(text: str, name: str) -> None:
+    if not text.strip():
+        raise UnusableInputError(f"{name} is empty: give it a value, or leave it out.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UnusableInputError(
+            f"{name}: the name {shown(text)} is not UTF-8; rename the file or directory."
+        ) from None
+    if "\0" in text:
+        raise UnusableInputError(f"{name}: {shown(text)} has a NUL character in it, which no name has.")
+
+
+def shown(value: Any) -> str:
+    """A value in a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def _typed(value: Any) -> str:
+    return f"{shown(value)} ({type(value).__name__})"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -66,13 +138,15 @@ class Option:
       default: `dataclasses.MISSING` where it is required.
       kind: what values it takes.
       path: the names of the fields that lead to it.
+      group: the heading that it stands under in --help.
     """
 
     name: str
     help: str
     default: Any
     kind: Kind
-    path: tuple[str, ...]
+    path: tuple[str, ...] = ()
+    group: str = ""
 
     @property
     def is_required(self) -> bool:
@@ -86,8 +160,8 @@ class Option:
             return f"{self.help} (required)"
         if self.default in (None, (), ""):
             return self.help
-        shown = ",".join(map(str, self.default)) if self.kind.is_list else self.default
-        return f"{self.help} (default: {shown})"
+        default = ",".join(map(str, self.default)) if self.kind.is_list else self.default
+        return f"{self.help} (default: {default})"
 
 
 def _kind(annotation: Any) -> Kind:
@@ -106,10 +180,13 @@ def options_of(options_class: type) -> Mapping[str, Option]:
     """The options of an options class by name, those of nested classes in their place."""
     hints = typing.get_type_hints(options_class)
     options: dict[str, Option] = {}
+    groups: Mapping[str, str] = getattr(options_class, GROUPS, {})
+    group = ""
     for field in dataclasses.fields(options_class):
+        group = groups.get(field.name, group)
         if dataclasses.is_dataclass(hints[field.name]):
             for name, inner in options_of(hints[field.name]).items():
-                options[name] = dataclasses.replace(inner, path=(field.name, *inner.path))
+                options[name] = dataclasses.replace(inner, path=(field.name, *inner.path), group=inner.group or group)
         elif HELP in field.metadata:
             options[field.name] = Option(
                 name=field.name,
@@ -117,6 +194,7 @@ def options_of(options_class: type) -> Mapping[str, Option]:
                 default=field.default,
                 kind=_kind(hints[field.name]),
                 path=(field.name,),
+                group=group,
             )
     return options
 
@@ -138,7 +216,7 @@ def make(options_class: type[T], values: Mapping[str, Any]) -> T:
         if dataclasses.is_dataclass(hints[field.name]):
             arguments[field.name] = make(hints[field.name], values)
         elif field.name in values:
-            arguments[field.name] = values[field.name]
+            arguments[field.name] = paths.as_written(values[field.name])
     return options_class(**arguments)
 
 
@@ -157,54 +235,37 @@ def option_defaults(options_class: type, *, without: Iterable[str] = ("output",)
     return {name: option.default for name, option in options if name not in without and not option.is_required}
 
 
-def add_flags(parser: argparse.ArgumentParser, options_class: type) -> None:
-    """Adds a flag for each option of an options class."""
-    for name, option in options_of(options_class).items():
-        kind = option.kind
-        arguments: dict[str, Any] = {
-            "dest": name,
-            "default": argparse.SUPPRESS,
-            "help": option.full_help.replace("%", "%%"),
-        }
-        if kind.is_list:
-            arguments |= {"type": functools.partial(_read_list, kind), "metavar": "A,B"}
-        elif kind.type is bool:
-            arguments |= {"type": parse_boolean, "metavar": "BOOL"}
-        else:
-            arguments |= {"type": kind.type, "choices": kind.choices}
-            if kind.choices is None:
-                arguments["metavar"] = {int: "N", float: "F"}.get(kind.type, "S")
-        parser.add_argument(f"--{name}", **arguments)
-
-
-def _read_list(kind: Kind, text: str) -> Any:
-    try:
-        return kind.read(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a comma list of {kind.type.__name__} values") from None
-
-
-def from_flags(options_class: type[T], namespace: argparse.Namespace) -> T:
-    """Makes the options from what argparse read.
+def from_flags(options_class: type[T], given: Mapping[str, Any]) -> T:
+    """Makes the options of the values of flags by name; flags of others may be among them.
 
     Raises:
-      UnusableInputError: a required flag is missing, or what the options' own checks refuse.
+      UnusableInputError: required flags are missing, or what the options' own checks refuse.
     """
     known = options_of(options_class)
-    given = {name: getattr(namespace, name) for name in known if hasattr(namespace, name)}
-    for name, option in known.items():
-        if option.is_required and name not in given:
-            raise UnusableInputError(f"--{name} is missing: {option.help}.")
+    missing = [option for name, option in known.items() if option.is_required and name not in given]
+    if len(missing) == 1:
+        raise UnusableInputError(f"--{missing[0].name} is missing: {missing[0].help}.")
+    if missing:
+        named = [f"--{option.name} ({option.help})" for option in missing]
+        raise UnusableInputError(f"{', '.join(named[:-1])} and {named[-1]} are missing.")
     return make(options_class, given)
 
 
-def from_mapping(options_class: type[T], mapping: Any, *, where: str, **fixed: Any) -> T:
-    """Makes the options from a section of a YAML file.
+def from_mapping(
+    options_class: type[T],
+    mapping: Any,
+    *,
+    where: str,
+    label: Callable[[str], str] | None = None,
+    **fixed: Any,
+) -> T:
+    """Makes the options from a section of a build's file.
 
     Args:
       options_class: the options' class.
-      mapping: what YAML gave for the section; None for an empty one.
+      mapping: what YAML gave for the section; None for an empty one. A required option that is None is missing.
       where: names the section in messages, like `build.yaml: extract`.
+      label: what messages call an option of the section; None: `where.NAME`.
       fixed: values that the section cannot give.
 
     Raises:
@@ -212,132 +273,28 @@ def from_mapping(options_class: type[T], mapping: Any, *, where: str, **fixed: A
     """
     mapping = {} if mapping is None else mapping
     if not isinstance(mapping, dict):
-        raise UnusableInputError(f"{where} must be a mapping of options to values, not {_shown(mapping)}.")
-    known = {name: option for name, option in options_of(options_class).items() if name not in fixed}
+        raise UnusableInputError(f"{where} must be a mapping of options to values, not {_typed(mapping)}.")
+    label = label or (lambda name: f"{where}.{name}")
+    options = options_of(options_class)
+    known = {name: option for name, option in options.items() if name not in fixed}
     values: dict[str, Any] = {}
     for key, value in mapping.items():
+        if key in fixed and key in options:
+            raise UnusableInputError(f"{label(key)}: a build decides this itself; leave it out.")
         if key not in known:
-            raise UnusableInputError(f"{where}.{key}: there is no such option{nearest(str(key), known)}.")
-        values[key] = _typed(value, known[key].kind, f"{where}.{key}")
+            raise UnusableInputError(f"{label(str(key))}: there is no such option{nearest(str(key), known)}.")
+        if value is not None or not known[key].is_required:
+            values[key] = known[key].kind.check(value, label(key))
     for name, option in known.items():
         if option.is_required and name not in values:
-            raise UnusableInputError(f"{where}.{name} is missing: {option.help}.")
-    return make(options_class, values | fixed)
+            raise UnusableInputError(f"{label(name)} is missing: {option.help}.")
+    try:
+        return make(options_class, values | fixed)
+    except UnusableInputError as error:
+        raise UnusableInputError(f"{where}: {error}") from None
 
 
-def _typed(value: Any, kind: Kind, where: str) -> Any:
-    if value is None and kind.optional:
-        return None
-    if kind.is_list:
-        if isinstance(value, str):
-            value = [part.strip() for part in value.split(",") if part.strip()]
-        if not isinstance(value, list):
-            raise UnusableInputError(f"{where} must be a list, not {_shown(value)}.")
-        one = dataclasses.replace(kind, is_list=False)
-        return tuple(_typed(v, one, f"{where}[{i}]") for i, v in enumerate(value))
-    if kind.type is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if not isinstance(value, kind.type) or (kind.type is int and isinstance(value, bool)):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[kind.type]
-        raise UnusableInputError(f"{where} must be {wanted}, not {_shown(value)}.")
-    if kind.choices is not None and value not in kind.choices:
-        raise UnusableInputError(f"{where} must be one of {', '.join(kind.choices)}, not {_shown(value)}.")
-    return value
-
-
-def _shown(value: Any) -> str:
-    return f"{value!r} ({type(value).__name__})"
-
-
-def describe(options_class: type, *, skip: Container[str] = (), indent: str = "  ") -> str:
-    """The section of a YAML file that holds every default, each with a comment."""
-    lines = []
-    for name, option in options_of(options_class).items():
-        if name in skip:
-            continue
-        choices = f" [{'|'.join(map(str, option.kind.choices))}]" if option.kind.choices else ""
-        lines.append(f"{indent}# {option.help}{choices}")
-        lines.append(f"{indent}{name}:" if option.is_required else f"{indent}{name}: {_yaml(option.default)}")
-    return "\n".join(lines)
-
-
-def _yaml(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_yaml(v) for v in value) + "]"
-    if isinstance(value, str):
-        plain = value and all(c.isalnum() or c in "-_./" for c in value) and not value[0].isdigit()
-        return value if plain else f"'{value}'"
-    return str(value)
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean X` for the known name nearest to an unknown one, or nothing."""
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {found[0]}" if found else ""
-
-
-def absl_forms(parser: argparse.ArgumentParser, argv: Sequence[str]) -> list[str]:
-    """Rewrites absl's forms into argparse's: `--f` to `--f=true`, `--nof` to `--f=false`, `-x=3` to `--x=3`."""
-    names = {s[2:]: a for a in parser._actions for s in a.option_strings if s.startswith("--")}
-    booleans = {n for n, a in names.items() if a.type is parse_boolean}
-    out: list[str] = []
-    for index, argument in enumerate(argv):
-        if argument == "--":
-            return out + list(argv[index:])
-        flag, equals, _ = argument.partition("=")
-        if flag.startswith("-") and not flag.startswith("--") and flag[1:] in names and len(flag) > 2:
-            flag, argument = "-" + flag, "-" + argument
-        name = flag[2:] if flag.startswith("--") else ""
-        if not equals and name in booleans:
-            argument = f"--{name}=true"
-        elif not equals and name.startswith("no") and name[2:] in booleans:
-            argument = f"--{name[2:]}=false"
-        out.append(argument)
-    return out
-
-
-def parse(
-    parser: argparse.ArgumentParser,
-    argv: Sequence[str],
-    other_flags: Callable[[], Mapping[str, bool]] | None = None,
-) -> tuple[argparse.Namespace, list[str]]:
-    """Parses a command line; flags that the parser does not know must be known to Beam.
-
-    Args:
-      parser: made with allow_abbrev=False.
-      argv: the arguments after the subcommand.
-      other_flags: gives Beam's flags, each with whether it takes a value; called only when a flag is unknown.
-        None where the command takes none of Beam's.
-
-    Returns:
-      What the parser read, and the arguments that go to Beam.
-
-    Raises:
-      UnusableInputError: a flag that neither knows, with the nearest name.
-    """
-    namespace, rest = parser.parse_known_args(absl_forms(parser, argv))
-    if not rest:
-        return namespace, []
-    known = dict(other_flags()) if other_flags else {}
-    own = [s[2:] for a in parser._actions for s in a.option_strings if s.startswith("--")]
-    passed: list[str] = []
-    takes_value = False
-    for argument in rest:
-        if takes_value and not argument.startswith("--"):
-            passed.append(argument)
-            takes_value = False
-            continue
-        name, equals, _ = argument.partition("=")
-        bare = name[2:] if name.startswith("--") else ""
-        if bare not in known:
-            if not name.startswith("-"):
-                raise UnusableInputError(f"{argument}: this argument belongs to no flag; see --help.")
-            hint = nearest(name.lstrip("-"), [*own, *known])
-            raise UnusableInputError(f"{name}: there is no such flag{hint.replace('mean ', 'mean --')}.")
-        passed.append(argument)
-        takes_value = known[bare] and not equals
-    return namespace, passed
+def nearest(name: str, known: Iterable[str], *, prefix: str = "") -> str:
+    """`; did you mean X` for the known name nearest to an unknown one, or nothing; `prefix` goes in front of it."""
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {prefix}{found[0]}" if found else ""

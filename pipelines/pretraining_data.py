@@ -2,9 +2,10 @@
 
 import dataclasses
 
-from pipelines import data_warnings, summary
+from pipelines import data_warnings, interruption, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.errors import UnusableInputError
+from transforms.kernels import compiler
 from transforms.records.examples import write_examples
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
@@ -12,6 +13,7 @@ from transforms.tokenization.vocabulary import load_vocabulary
 _NAME = "create-pretraining-data"
 
 
+@interruption.going_on(interruption.START_ANEW)
 def run(options: CreatePretrainingDataOptions) -> None:
     """Writes the examples of one group of text files, and an index beside each output that is not packed."""
     masking = decided_masking(options.masking, options.compat)
@@ -26,6 +28,7 @@ def run(options: CreatePretrainingDataOptions) -> None:
         )
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
     files.check_not_inputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
+    compiler.prepare(("kernels", "tokenization", "masking", "records"))
     written, counts = write_examples(
         inputs, list(options.output_file), vocabulary, masking, indexes=not packed, packed=packed, checksum=False
     )

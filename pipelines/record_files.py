@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+from pipelines import interruption
 from pipelines.stage_options import PickEvalOptions
 from transforms.errors import UnusableInputError
 from transforms.records import eval_picking, tfrecord
 from transforms.storage import files
 
 
+@interruption.going_on(interruption.START_ANEW)
 def pick(options: PickEvalOptions) -> None:
     """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
     inputs = [f.path for f in files.match(options.input_tfrecord)]
@@ -23,6 +25,7 @@ def pick(options: PickEvalOptions) -> None:
     print(f"{options.num_examples_to_pick:,} examples, {written.size:,} bytes:\n  {written.path}")
 
 
+@interruption.going_on(interruption.START_ANEW)
 def index(patterns: Sequence[str], output: str | None) -> None:
     """Writes an index beside each TFRecord, or under `output` for a single one."""
     found = files.match(patterns)

@@ -5,6 +5,7 @@ import dataclasses
 import logging
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -21,49 +22,31 @@ from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
     StandardOptions,
-    _BeamArgumentParser,
 )
 
-from pipelines import environments
+from pipelines import environments, interruption
+from pipelines.beam_flags import LOCAL_RUNNERS
+from pipelines.checks import Workload
 from pipelines.local_runner import WORKER_LOG, local_runner, local_workers
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files, progress
 
-LOCAL_RUNNERS = (None, "", "DirectRunner", "FnApiRunner", "local")
-
 # Below this much input a second process costs more (2 s to start) than it saves.
 _WORTH_PROCESSES = 24 << 20
 
+# Where the width of the terminal is not known.
+_COLUMNS = 80
+# A file system may round the times of files down.
+_CLOCK_SLACK_SECONDS = 1.0
 
-def beam_flags() -> dict[str, bool]:
-    """Beam's own flags, each with whether it takes a value."""
-    parser = _BeamArgumentParser(add_help=False)
-    for options_class in PipelineOptions.__subclasses__():
-        options_class._add_argparse_args(parser)
-    known = {s[2:]: a.nargs != 0 for a in parser._actions for s in a.option_strings if s.startswith("--")}
-    return known | dict.fromkeys(environments.JAVA_FLAGS, True)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Workload:
-    """How much there is to do, and where.
-
-    Attributes:
-      input_bytes: how much there is to read; small jobs stay in this process.
-      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
-      paths: every input and output: not every runner's workers see this machine's files.
-    """
-
-    input_bytes: int
-    pieces: int | None
-    paths: tuple[str, ...]
+_JOB_GOES_ON = "the job goes on where it was submitted; stop it there, or wait for its end before you run it again."
 
 
 def pipeline_options(beam_arguments: Sequence[str], workload: Workload) -> PipelineOptions:
     """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
     Args:
-      beam_arguments: flags that `options.parse` left for Beam.
+      beam_arguments: flags of Beam, as `flags.parse` gives them.
       workload: how much there is to do.
 
     Raises:
@@ -109,21 +92,41 @@ def run(
         went wrong is a RunFailedError with the cause attached.
     """
     # Beam logs every attempt at a step that fails; the user gets one sentence instead (`_one_sentence`).
-    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    if logging.getLogger("apache_beam").level == logging.NOTSET:
+        logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     watched = Progress(lines) if lines and all(files.is_local(line.output) for line in lines) else None
     with (
-        tempfile.TemporaryDirectory(prefix="maskmill-") as logs,
-        _one_sentence(logs),
+        _scratch_directory() as scratch,
+        _one_sentence(scratch),
         watched or contextlib.nullcontext(),
     ):
-        runner: Any = local_runner(options, logs) if is_local(options) else None
+        runner: Any = local_runner(options, scratch) if is_local(options) else None
         pipeline = beam.Pipeline(runner=runner, options=options)
+        # Beam's own directory would stay behind when the command is interrupted.
+        shutil.rmtree(pipeline.local_tempdir)
+        pipeline.local_tempdir = tempfile.mkdtemp(dir=scratch)
         build_graph(pipeline)
         result = pipeline.run()
-        state = result.wait_until_finish()
+        goes_on_alone = not is_local(options) and environments.goes_on_alone(options)
+        with interruption.going_on(_JOB_GOES_ON) if goes_on_alone else contextlib.nullcontext():
+            state = result.wait_until_finish()
         if state not in (None, "DONE"):
             raise RunFailedError(f"The pipeline ended in state {state}; see the runner's log.")
     return not environments.only_describes(options)
+
+
+@contextlib.contextmanager
+def _scratch_directory() -> Iterator[str]:
+    """A directory for this run's temporary files, which goes with it."""
+    try:
+        directory = tempfile.TemporaryDirectory(prefix=interruption.scratch_prefix())
+    except OSError as error:
+        raise RunFailedError(
+            f"There is no directory for temporary files ({error.strerror or error}); make room, or name another one in "
+            "TMPDIR."
+        ) from error
+    with directory as path:
+        yield path
 
 
 _STEP_ERROR = re.compile(r"(UnusableInputError|RunFailedError): ([^\n]*)")
@@ -164,8 +167,11 @@ def _one_sentence(logs: str) -> Iterator[None]:
             kind = UnusableInputError if name == "UnusableInputError" else RunFailedError
             raise kind(_WHILE_RUNNING.sub("", message).replace("\\n", "")) from error
         _raise_if_worker_ended(failed_threads, error)
-        kept = _keep_story(error, failed_threads, logs)
-        raise RunFailedError(f"The run failed: {_last_line(error)}. The whole story is in {kept}.") from error
+        try:
+            where = f"The whole story is in {_keep_story(error, failed_threads, logs)}"
+        except OSError as full:
+            where = f"The whole story could not be written ({full.strerror})"
+        raise RunFailedError(f"The run failed: {_last_line(error)}. {where}.") from error
     except KeyboardInterrupt as error:
         _raise_if_worker_ended(failed_threads, error)
         raise
@@ -177,9 +183,11 @@ def _one_sentence(logs: str) -> Iterator[None]:
 def _raise_if_worker_ended(failed_threads: Sequence[threading.ExceptHookArgs], error: BaseException) -> None:
     for thread in failed_threads:
         if ended := _WORKER_ENDED.search(str(thread.exc_value)):
+            code = int(ended[1])
+            cause = ", often for want of memory" if code == -signal.SIGKILL else ""
+            how = f"was killed by signal {-code}{cause}" if code < 0 else f"ended with code {code}"
             raise RunFailedError(
-                f"A worker process ended with code {ended[1]} (-9: something killed it, often for want of memory); "
-                "run the same command again, it goes on where this one stopped."
+                f"A worker process {how}; run the same command again, it goes on where this one stopped."
             ) from error
 
 
@@ -204,7 +212,7 @@ def _last_line(error: Exception) -> str:
 class Progress:
     """Shows how far the steps are: pieces done, MB/s, time left.
 
-    On a terminal this is one line that changes; elsewhere each change is a line of its own.
+    On a terminal this is one line that changes, and fits; elsewhere each change is a line of its own.
     """
 
     def __init__(self, lines: Sequence[ProgressLine], stream: TextIO | None = None) -> None:
@@ -212,20 +220,21 @@ class Progress:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._every = 0.5 if self._terminal else 15.0
+        self._between = " · " if _can_write("·", self._stream) else " | "
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
         self._began = time.time()
-        self._first_seen: dict[str, float] = {}
         self._shown = ""
 
     def __enter__(self) -> "Progress":
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        self._show()
+        if error is None:
+            self._show()
         if self._terminal and self._shown:
             self._stream.write("\n")
 
@@ -234,7 +243,7 @@ class Progress:
             self._show()
 
     def _show(self) -> None:
-        text = " · ".join(t for t in map(self._line_text, self._lines) if t)
+        text = self._fit([text for text in map(self._line_text, self._lines) if text])
         if not text or text == self._shown:
             return
         if self._terminal:
@@ -244,22 +253,45 @@ class Progress:
         self._stream.flush()
         self._shown = text
 
+    def _fit(self, steps: list[str]) -> str:
+        """One line of the steps; where it would be too long the first ones, which are done soonest, are left out."""
+        room = _COLUMNS
+        if self._terminal:
+            with contextlib.suppress(OSError, ValueError):  # a stream without a terminal of its own
+                room = os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
+        room -= 1  # in the last column the cursor would go to the next line
+        while len(steps) > 1 and len(self._between.join(steps)) > room:
+            steps = steps[1:]
+        return self._between.join(steps)[: max(room, 1)]
+
     def _line_text(self, line: ProgressLine) -> str:
         announced = progress.announced(line.output, line.kind)
-        if announced is None or not announced.pieces:
-            return ""
-        begun = self._first_seen.setdefault(line.kind, time.time())
-        done = progress.finished_since(line.output, line.kind, self._began)
-        if not done:
-            return ""
-        total, megabytes = announced.pieces, announced.bytes / 1e6
-        elapsed = max(0.1, time.time() - begun)
-        share = min(1.0, done / total)
-        text = f"{line.label} {min(done, total)}/{total}"
-        if done < total:
-            left = elapsed / share - elapsed
-            text += f", {megabytes * share / elapsed:.1f} MB/s, {_duration(left)} left"
+        if announced is None or not announced.pieces or announced.time < self._began - _CLOCK_SLACK_SECONDS:
+            return ""  # no work, or that of an earlier run
+        finished = progress.finished_since(line.output, line.kind, self._began)
+        return _step_text(line.label, announced, finished, time.time() - announced.time)
+
+
+def _step_text(label: str, announced: progress.Announced, finished: progress.Finished, seconds: float) -> str:
+    """How far a step is, `seconds` after it has announced its work.
+
+    Rate and time left follow from the pieces that this run has made: those that it has found took no time.
+    """
+    total = announced.pieces
+    done = min(finished.made + finished.found, total)
+    text = f"{label} {done:,}/{total:,}"
+    if done == total or not finished.made or seconds <= 0:
         return text
+    rate = announced.bytes / total * finished.made / seconds
+    return f"{text}, {rate / 1e6:.1f} MB/s, {_duration(seconds / finished.made * (total - done))} left"
+
+
+def _can_write(text: str, stream: TextIO) -> bool:
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _duration(seconds: float) -> str:

@@ -7,10 +7,12 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import apache_beam as beam
 
-from pipelines import environments, runner
+from pipelines import beam_flags, environments, runner
+from pipelines.checks import Checked, Workload
 from pipelines.options import option_defaults, parameters
-from pipelines.runner import ProgressLine, Workload
+from pipelines.runner import ProgressLine
 from transforms.grouping import GroupAll
+from transforms.kernels import compiler
 from transforms.storage import manifest, outcomes
 
 Options = TypeVar("Options")
@@ -20,13 +22,14 @@ Options = TypeVar("Options")
 class Stage(abc.ABC, Generic[Options]):
     """A stage with checked options, ready to run. It is pickled with the graph.
 
-    A run goes through these in order: `check` for every stage, `claim` for every stage, `source` of the first,
-    `expand` of each on what the one before it gave, `close` of each on the workers.
+    A run goes through these in order: the checks of every stage, which pipelines/stages.py names and which need no
+    Beam, `claim` for every stage, `source` of the first, `expand` of each on what the one before it gave, `close` of
+    each on the workers. What the checks found are further fields of a stage.
 
     Attributes:
       name: as in pipelines/stages.py; the manifest bears it.
       options: the stage's options; `options.output` is its directory.
-      workload: how much the stage has to do, as far as `check` can tell.
+      workload: how much the stage has to do, as far as the checks can tell.
     """
 
     name: ClassVar[str]
@@ -34,17 +37,9 @@ class Stage(abc.ABC, Generic[Options]):
     workload: Workload
 
     @classmethod
-    @abc.abstractmethod
-    def check(cls, options: Options, *, is_first: bool) -> Self:
-        """Looks at everything that can be looked at before any work: inputs, vocabularies, extras that are needed.
-
-        Args:
-          options: the stage's options.
-          is_first: whether the stage reads its own input; otherwise the stage before it makes that.
-
-        Raises:
-          UnusableInputError: with these options or inputs it cannot run.
-        """
+    def of(cls, checked: Checked) -> Self:
+        """The stage of what its checks found."""
+        return cls(options=checked.options, workload=checked.workload, **checked.found)
 
     @property
     def output(self) -> str:
@@ -61,6 +56,11 @@ class Stage(abc.ABC, Generic[Options]):
     def defaults(self) -> dict[str, Any]:
         """The parameters of options that are left out: a directory whose claim lacks an option was made with these."""
         return option_defaults(type(self.options))
+
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Whose kernels the stage runs, as `transforms.kernels.compiler.warm` names them."""
+        return ()
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -135,7 +135,9 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
     """
     paths = tuple(dict.fromkeys(path for stage in stages for path in stage.workload.paths))
     workload = dataclasses.replace(stages[0].workload, paths=paths)
-    beam_options = runner.pipeline_options(beam_arguments, workload)
+    with beam_flags.one_sentence():
+        beam_options = runner.pipeline_options(beam_arguments, workload)
+        beam_options.get_all_options()  # Beam reads most flags only when they are asked for
     before: dict[str, outcomes.Before] = {}
     if not environments.is_dry_run(beam_options):
         before = {stage.output: outcomes.look(stage.output) for stage in stages}
@@ -143,6 +145,9 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
         claims = [stage.claim() for stage in stages]
         for claim in claims:
             claim.write()
+
+    if runner.is_local(beam_options):
+        compiler.prepare([name for stage in stages for name in stage.kernels])
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         elements = stages[0].source(pipeline)

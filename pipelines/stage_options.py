@@ -5,7 +5,9 @@ or a kernel, so that `--help` answers at once.
 """
 
 import dataclasses
-from typing import Literal
+import datetime
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.masking.options import MaskingOptions
@@ -31,7 +33,16 @@ class ExtractOptions:
     extraction: ExtractionOptions = nested(ExtractionOptions)
     split: SplitOptions = nested(SplitOptions)
 
+    GROUPS: ClassVar[Mapping[str, str]] = {"dump_date": "how wikitext becomes text"}
+
     def __post_init__(self) -> None:
+        if self.dump_date is not None:
+            try:
+                datetime.date.fromisoformat(self.dump_date)
+            except ValueError:
+                raise UnusableInputError(
+                    f"--dump_date is {self.dump_date!r}; it must be a day such as 2024-05-01."
+                ) from None
         mlperf = self.compat == "mlperf"
         if self.extraction.wikitext.expand_templates and (self.extraction.extractor == "wikiextractor" or mlperf):
             raise UnusableInputError("--expand_templates does not go with WikiExtractor's text: it expands none.")
@@ -87,6 +98,14 @@ def decided_masking(masking: MaskingOptions, compat: str) -> MaskingOptions:
     )
 
 
+def _check_at_least_one(options: object, *names: str) -> None:
+    """Raises UnusableInputError if one of these options is given and is not 1 or more."""
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesOptions:
     """The options of `maskmill examples`."""
@@ -100,6 +119,8 @@ class ExamplesOptions:
     )
     packed: bool = option(False, help="gzip the TFRecords (they then have no index)")
 
+    GROUPS: ClassVar[Mapping[str, str]] = {"compat": "whose records, and how they are packed"}
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvalOptions:
@@ -111,6 +132,9 @@ class EvalOptions:
         10000,
         help="eval examples to pick at even distance; where there are fewer all are taken (with mlperf: an error)",
     )
+
+    def __post_init__(self) -> None:
+        _check_at_least_one(self, "num_examples_to_pick")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,3 +157,6 @@ class PickEvalOptions:
     num_examples_to_pick: int = option(10000, help="number of examples to pick, at even distance")
     max_seq_length: int | None = option(None, help="where given, records of another length are an error")
     max_predictions_per_seq: int | None = option(None, help="where given, another number of positions is an error")
+
+    def __post_init__(self) -> None:
+        _check_at_least_one(self, "num_examples_to_pick", "max_seq_length", "max_predictions_per_seq")

@@ -1,7 +1,7 @@
 """The stages of a build, in order. Whoever walks them (the command, a build, the Dataflow template) reads this list.
 
-To add a stage: its options in pipelines/stage_options.py, its module with a `Stage` (pipelines/stage.py), and an entry
-here. Nothing here imports Beam or a kernel.
+To add a stage: its options in pipelines/stage_options.py, what it looks at first in pipelines/checks.py, its module
+with a `Stage` (pipelines/stage.py), and an entry here. Nothing here imports Beam or a kernel.
 """
 
 import dataclasses
@@ -14,6 +14,7 @@ from training.options import TrainOptions
 from transforms.storage import files
 
 if TYPE_CHECKING:
+    from pipelines.checks import Checked
     from pipelines.stage import Stage
 
 # The file of the picked eval examples, in the eval stage's folder.
@@ -47,7 +48,9 @@ class StageEntry:
       name: of its section in a build's file and in its manifest; of its command, where it has one.
       help: its line in `maskmill --help` and in `--print_config`.
       options: the class of its options.
+      checks: `module:function` of what it looks at before any work (`check`).
       implementation: `module:Class` of its Stage; None for training, which runs behind the graph.
+      example: a command line of its command, for --help; empty where it has none.
       is_command: whether it can be run alone as `maskmill NAME` by what all stages share.
       is_optional: whether a build does it only where its section is there.
       decided: the options that a build decides itself, which the section cannot give.
@@ -56,18 +59,40 @@ class StageEntry:
     name: str
     help: str
     options: type
+    checks: str
     implementation: str | None
+    example: str = ""
     is_command: bool = True
     is_optional: bool = False
     decided: Mapping[str, Callable[[BuildSoFar], Any]]
+
+    def check(self, options: Any, *, is_first: bool) -> "Checked":
+        """Looks at everything that can be looked at before any work: inputs, vocabularies, outputs, needed extras.
+
+        Beam is not imported for this, unless a path is not on this machine.
+
+        Args:
+          options: the stage's options.
+          is_first: whether the stage reads its own input; otherwise the stage before it makes that.
+
+        Raises:
+          UnusableInputError: with these options or inputs it cannot run.
+        """
+        checked: Checked = _named(self.checks)(options, is_first=is_first)
+        return checked
 
     def load(self) -> "type[Stage[Any]]":
         """Imports the stage, and Beam with it."""
         if self.implementation is None:
             raise ValueError(f"{self.name} is no stage of the graph")
-        module, _, name = self.implementation.partition(":")
-        stage: type[Stage[Any]] = getattr(importlib.import_module(module), name)
+        stage: type[Stage[Any]] = _named(self.implementation)
         return stage
+
+
+def _named(place: str) -> Any:
+    """What `module:name` names."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _examples_files(build: BuildSoFar) -> tuple[str, ...]:
@@ -80,14 +105,18 @@ STAGES: tuple[StageEntry, ...] = (
         name="extract",
         help="dump or corpus → text shards and eval set",
         options=ExtractOptions,
+        checks="pipelines.checks:extract",
         implementation="pipelines.extract:ExtractStage",
+        example="maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
         decided={"output": lambda build: build.folder("text"), "compat": lambda build: build.compat},
     ),
     StageEntry(
         name="examples",
         help="text shards → masked TFRecord shards",
         options=ExamplesOptions,
+        checks="pipelines.checks:examples",
         implementation="pipelines.examples:ExamplesStage",
+        example="maskmill examples --input text --output examples --vocab_file vocab.txt",
         decided={
             "input": lambda build: (build.stages["extract"].output,),
             "output": lambda build: build.folder("examples"),
@@ -98,6 +127,7 @@ STAGES: tuple[StageEntry, ...] = (
         name="eval",
         help="pick eval examples at even distance",
         options=EvalOptions,
+        checks="pipelines.checks:eval_set",
         implementation="pipelines.eval_set:EvalStage",
         is_command=False,  # pick-eval has the reference's flags
         decided={"output": lambda build: build.folder("eval"), "compat": lambda build: build.compat},
@@ -106,6 +136,7 @@ STAGES: tuple[StageEntry, ...] = (
         name="train",
         help="pre-train or fine-tune an encoder on the examples",
         options=TrainOptions,
+        checks="pipelines.checks:train",
         implementation=None,
         is_command=False,  # it runs without Beam
         is_optional=True,

@@ -10,6 +10,7 @@ import dump_files
 from commands import VOCAB
 from shard_builds import article, cut_batches
 
+from pipelines import checks
 from pipelines.examples import ExamplesStage
 from pipelines.extract import ExtractStage
 from pipelines.stage_options import ExamplesOptions, ExtractOptions
@@ -66,7 +67,7 @@ def extract_options(dump: Path, output: Path) -> ExtractOptions:
 def build(dump: Path, output: Path) -> None:
     """Makes text shards and example shards below `output`, from what is there already where that fits."""
     options = extract_options(dump, output / "text")
-    stage = ExtractStage.check(options, is_first=True)
+    stage = ExtractStage.of(checks.extract(options, is_first=True))
     before = outcomes.look(stage.output)
     stage.claim().write()
     batches = cut_batches(dump, UNIT_BYTES)
@@ -74,15 +75,13 @@ def build(dump: Path, output: Path) -> None:
     stage.close([*fragments, *shards])
     outcomes.conclude(stage.output, before)
 
-    examples = ExamplesStage.check(
-        ExamplesOptions(
-            input=(stage.output,),
-            output=str(output / "examples"),
-            vocab_file=str(VOCAB),
-            masking=MaskingOptions(dupe_factor=1, max_seq_length=32, max_predictions_per_seq=5),
-        ),
-        is_first=True,
+    examples_options = ExamplesOptions(
+        input=(stage.output,),
+        output=str(output / "examples"),
+        vocab_file=str(VOCAB),
+        masking=MaskingOptions(dupe_factor=1, max_seq_length=32, max_predictions_per_seq=5),
     )
+    examples = ExamplesStage.of(checks.examples(examples_options, is_first=True))
     before = outcomes.look(examples.output)
     examples.claim().write()
     examples.close([write_example_shard(shard, examples.setup, examples.output) for shard in shards])
@@ -100,7 +99,7 @@ def _make_text(batches: Sequence[UnitBatch], options: ExtractOptions):  # type: 
 def build_half(dump: Path, output: Path) -> None:
     """A build that ends before its shards: the texts of its fragments are there."""
     options = extract_options(dump, output / "text")
-    ExtractStage.check(options, is_first=True).claim().write()
+    ExtractStage.of(checks.extract(options, is_first=True)).claim().write()
     _make_text(cut_batches(dump, UNIT_BYTES), options)
     for path in (output / "text").iterdir():
         if path.is_file():
@@ -113,7 +112,7 @@ def build_mlperf(dump: Path, output: Path) -> None:
     options = ExtractOptions(
         input=(str(dump),), output=str(output), compat="mlperf", split=SplitOptions(num_eval_articles=2)
     )
-    stage = ExtractStage.check(options, is_first=True)
+    stage = ExtractStage.of(checks.extract(options, is_first=True))
     before = outcomes.look(stage.output)
     stage.claim().write()
     extraction, mlperf = options.decided_extraction, options.mlperf

@@ -28,7 +28,7 @@ from pipelines import cli
 pytestmark = pytest.mark.long
 
 # What is written while a run goes on, in front of the sentence that ends it.
-PROGRESS = re.compile(r"(templates|extract|text shards|examples) \d+/\d+")
+PROGRESS = re.compile(r"(templates|extract|text shards|examples)( [\d,]+/[\d,]+|: [\d,]+ files?, )")
 
 # No mistake may keep its user waiting longer.
 DEADLINE_S = 10

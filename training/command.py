@@ -46,6 +46,7 @@ def run(options: TrainOptions) -> int:
         return launchers.launch(options)
     from training import devices
 
+    devices.check_coordinator(options.coordinator)
     devices.select_backend(options.backend)
     _import_quietly()
     from training import storage

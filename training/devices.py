@@ -3,11 +3,17 @@
 import contextlib
 import dataclasses
 import importlib.util
+import math
 import os
 import sys
+import threading
 from typing import Any
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.storage import network
+
+_LOOKUP_SECONDS = 5.0
+_JAX_WAITS_LONGER_SECONDS = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +44,8 @@ class DeviceOptions:
     """Which backend and devices to use, and where the other hosts are.
 
     `dtype` is Keras's dtype policy. `coordinator` is HOST:PORT of the first process, or "auto" where the platform tells
-    JAX; `num_processes` and `process_id` are None then.
+    JAX; `num_processes` and `process_id` are None then. The processes wait for each other for `coordinator_timeout`
+    seconds.
     """
 
     backend: str = "jax"
@@ -47,6 +54,7 @@ class DeviceOptions:
     coordinator: str | None = None
     num_processes: int | None = None
     process_id: int | None = None
+    coordinator_timeout: float = 300.0
     deterministic: bool = False
 
 
@@ -73,6 +81,7 @@ def start(options: DeviceOptions) -> Devices:
 
     Raises:
       UnusableInputError: there are fewer devices than asked for, or TensorFlow is not told the other hosts.
+      RunFailedError: the other processes did not come in time.
     """
     import keras
 
@@ -99,9 +108,7 @@ def _start_jax(options: DeviceOptions) -> Devices:
         with contextlib.suppress(RuntimeError):
             jax.config.update("jax_num_cpu_devices", options.num_devices)
     if options.coordinator is not None:
-        # With None, JAX asks the platform: Slurm, GKE or Cloud TPU.
-        address = None if options.coordinator == "auto" else options.coordinator
-        keras.distribution.initialize(address, options.num_processes, options.process_id)
+        _meet_other_processes(options)
     available = jax.devices()
     platform = available[0].platform
     count = options.num_devices or (1 if platform == "cpu" else len(available))
@@ -124,6 +131,57 @@ def _start_jax(options: DeviceOptions) -> Devices:
         process_count=jax.process_count(),
         mesh=mesh,
     )
+
+
+def check_coordinator(coordinator: str | None) -> None:
+    """Looks for the first process's host, before anything is imported that takes long.
+
+    Raises:
+      UnusableInputError: its name has no address.
+    """
+    host = (coordinator or "").rpartition(":")[0].strip("[]")
+    if host and (failure := network.lookup_failure(host, _LOOKUP_SECONDS)):
+        raise UnusableInputError(f"--coordinator {coordinator}: there is no host {host} ({failure}); correct its name.")
+
+
+def _meet_other_processes(options: DeviceOptions) -> None:
+    """Joins the processes of a run on several hosts; JAX itself would end this one with a stack trace in the end."""
+    import jax
+    import keras
+
+    ended: list[Exception | None] = []
+
+    def join() -> None:
+        try:
+            jax.distributed.initialize(
+                # With None, JAX asks the platform: Slurm, GKE or Cloud TPU.
+                coordinator_address=None if options.coordinator == "auto" else options.coordinator,
+                num_processes=options.num_processes,
+                process_id=options.process_id,
+                initialization_timeout=math.ceil(options.coordinator_timeout) + _JAX_WAITS_LONGER_SECONDS,
+            )
+        except Exception as error:  # noqa: BLE001 - the main thread reports it
+            ended.append(error)
+        else:
+            ended.append(None)
+
+    thread = threading.Thread(target=join, name="meet-other-processes", daemon=True)
+    thread.start()
+    thread.join(options.coordinator_timeout)
+    if ended and ended[0] is not None:
+        raise UnusableInputError(
+            f"--coordinator {options.coordinator}: the processes cannot meet ({ended[0]}); correct --coordinator, "
+            "--num_processes and --process_id."
+        ) from ended[0]
+    if not ended:
+        count = f"{options.num_processes} " if options.num_processes else ""
+        raise RunFailedError(
+            f"--coordinator {options.coordinator}: not all {count}processes were there within "
+            f"{options.coordinator_timeout:g} s; start them all with the same --coordinator, or wait longer with "
+            "--coordinator_timeout SECONDS."
+        )
+    # As keras.distribution.initialize does: what takes no seed from us must be the same on all hosts.
+    keras.utils.set_random_seed(0)
 
 
 def _platform() -> str:

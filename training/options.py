@@ -8,8 +8,8 @@ reference counts each part as a step.
 
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
 
 from training.config import from_preset
 from transforms.errors import UnusableInputError
@@ -57,6 +57,16 @@ class TrainOptions:
     Raises:
       UnusableInputError: options are out of range or do not go together.
     """
+
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "bert_config_file": "the model",
+        "max_seq_length": "batches and steps",
+        "optimizer": "the optimizer",
+        "save_checkpoints_steps": "checkpoints, evaluation and logs",
+        "backend": "devices and hosts",
+        "num_labels": "classification",
+        "launcher": "launchers",
+    }
 
     output_dir: str = option(help="directory of the checkpoints and logs; a run in it is resumed")
     input_file: tuple[str, ...] = option(
@@ -145,6 +155,9 @@ class TrainOptions:
     )
     coordinator: str | None = option(
         None, help="several hosts: HOST:PORT of the first, or `auto` on Slurm, GKE and Cloud TPU"
+    )
+    coordinator_timeout: float = option(
+        300.0, help="several hosts: how many seconds the processes wait for each other at the start"
     )
     num_processes: int | None = option(None, help="several hosts: number of processes")
     process_id: int | None = option(None, help="several hosts: the number of this process, from 0")
@@ -269,6 +282,10 @@ class TrainOptions:
         _, colon, port = self.coordinator.rpartition(":")
         if self.coordinator != "auto" and not (colon and port.isdecimal() and 0 < int(port) < 2**16):
             raise UnusableInputError(f"--coordinator {self.coordinator}: it must be HOST:PORT or auto.")
+        if not 0 < self.coordinator_timeout < math.inf:
+            raise UnusableInputError(
+                f"--coordinator_timeout is {self.coordinator_timeout:g}: it must be a number of seconds above 0."
+            )
         if self.process_id is not None and self.num_processes is not None and self.process_id >= self.num_processes:
             raise UnusableInputError(
                 f"--process_id is {self.process_id}: of {self.num_processes} processes the last is "

@@ -51,6 +51,7 @@ class Session:
                 coordinator=options.coordinator,
                 num_processes=options.num_processes,
                 process_id=options.process_id,
+                coordinator_timeout=options.coordinator_timeout,
                 deterministic=options.deterministic,
             )
         )

@@ -7,7 +7,6 @@ The name of a parameter is the name of a section and that of an option in it: `e
 `num_eval_articles` in the section `extract` of a build's YAML file. All other flags go to Beam.
 """
 
-import argparse
 import dataclasses
 import json
 import os
@@ -16,17 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines import build_options, options
+from pipelines import beam_flags, build_options, flags, options
 from pipelines.stages import GRAPH_STAGES
 from transforms.errors import RunFailedError, UnusableInputError
 
 _GS = "^gs://.+"
-_KINDS = {
-    str: "text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-}
 _PATTERNS = {
     bool: "^([Tt]rue|[Ff]alse)$",
     int: "^-?[0-9]+$",
@@ -46,20 +39,6 @@ class Parameter:
     def name(self) -> str:
         """The parameter's name, which begins with the section's."""
         return self.option.name if self.section is None else f"{self.section}_{self.option.name}"
-
-    def value(self, text: str) -> Any:
-        """The value that a YAML file has for the option, read from a flag's text.
-
-        Raises:
-          UnusableInputError: the text is no value of the option.
-        """
-        kind = self.option.kind
-        try:
-            value = kind.read(text)
-        except (ValueError, argparse.ArgumentTypeError):
-            expected = "whole numbers separated by commas" if kind.is_list else _KINDS[kind.type]
-            raise UnusableInputError(f"--{self.name} takes {expected}, not {text!r}.") from None
-        return list(value) if kind.is_list else value
 
     def metadata(self) -> dict[str, Any]:
         """The parameter's entry in the template's metadata."""
@@ -99,29 +78,36 @@ def metadata() -> dict[str, Any]:
     }
 
 
+def read(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Reads the arguments: the build that the parameters describe, as its YAML file has it, and Beam's flags.
+
+    Raises:
+      UnusableInputError: an unknown flag, or a value that a parameter does not take.
+    """
+    known = {parameter.name: parameter for parameter in parameters()}
+    own = {name: dataclasses.replace(parameter.option, name=name) for name, parameter in known.items()}
+    line = flags.parse(argv, own, beam_flags.read)
+    content: dict[str, Any] = {}
+    for name, value in line.values.items():
+        section = known[name].section
+        options_of_section = content if section is None else content.setdefault(section, {})
+        options_of_section[known[name].option.name] = list(value) if isinstance(value, tuple) else value
+    return content, list(line.beam)
+
+
 def run(argv: Sequence[str]) -> None:
     """Makes the build that the arguments describe and passes it to Beam's runner.
 
     Raises:
       UnusableInputError, RunFailedError: in the same cases as `maskmill build`.
     """
-    parser = argparse.ArgumentParser(prog="template.py", allow_abbrev=False)
-    known = parameters()
-    for parameter in known:
-        parser.add_argument(f"--{parameter.name}", default=argparse.SUPPRESS, help=parameter.option.help)
-    from pipelines import build, runner
-
-    namespace, beam_arguments = options.parse(parser, argv, runner.beam_flags)
-    content: dict[str, Any] = {}
-    for parameter in known:
-        text = getattr(namespace, parameter.name, None)
-        if text is not None:
-            section = content if parameter.section is None else content.setdefault(parameter.section, {})
-            section[parameter.option.name] = parameter.value(text)
+    content, beam_arguments = read(argv)
     # The workers get the image in which this program runs.
     image = os.environ.get("MASKMILL_IMAGE")
     if image and not any(a.partition("=")[0] == "--sdk_container_image" for a in beam_arguments):
         beam_arguments = [*beam_arguments, f"--sdk_container_image={image}"]
+    from pipelines import build
+
     build.run(build_options.make_build(content, where="parameters"), beam_arguments)
 
 

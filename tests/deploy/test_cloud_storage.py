@@ -18,7 +18,7 @@ import dump_files
 import pytest
 
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import completions, files
+from transforms.storage import cloud_check, completions, files
 
 pytestmark = pytest.mark.long
 
@@ -114,10 +114,10 @@ def test_a_missing_object_or_bucket_is_reported_in_one_sentence(environment: Map
         files.match(f"gs://{BUCKET}/none")
     with pytest.raises(UnusableInputError, match="matches no file"):
         files.match(f"gs://{BUCKET}/none-*")
-    with pytest.raises(UnusableInputError, match="no such bucket or object"):
+    with pytest.raises(UnusableInputError, match=r"/none: there is no such object\.$"):
         files.open_input(f"gs://{BUCKET}/none")
     for attempt in (lambda p: files.match(f"{p}*"), files.read_bytes, lambda p: files.write_bytes(p, b"1")):
-        sentence = r"^gs://no-such-bucket/x\*?: there is no such bucket or object\.$"
+        sentence = r"^gs://no-such-bucket: there is no such bucket; correct its name, or create it\.$"
         with pytest.raises(UnusableInputError, match=sentence):
             attempt("gs://no-such-bucket/x")
 
@@ -284,8 +284,104 @@ def test_a_missing_bucket_ends_a_command_with_2(environment: Mapping[str, str], 
         ("gs://no-such-bucket/out", str(commands.DUMP)),
     ):
         done = commands.maskmill("extract", f"--input={source}", f"--output={output}")
+        sentence = "gs://no-such-bucket: there is no such bucket; correct its name, or create it."
         # Google's library logs a warning about the made-up account.
         lines = [line for line in done.stderr.splitlines() if "urllib3.connectionpool" not in line]
-        assert (done.returncode, len(lines)) == (2, 1), done.stderr
-        assert lines[0].startswith("maskmill extract: gs://no-such-bucket/")
-        assert "there is no such bucket" in lines[0] or "does not exist" in lines[0]
+        assert (done.returncode, lines) == (2, [f"maskmill extract: {sentence}"])
+
+
+def answer_with(status: int) -> cloud.Handler:
+    """Cloud Storage with a fault."""
+    return lambda request, body: cloud.json_answer({"error": {"code": status, "message": "made up"}}, status)
+
+
+@pytest.fixture
+def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine on which nobody has logged in to Google."""
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+
+
+def refused_command(variables: Mapping[str, str], *, code: int = 2) -> str:
+    """The one sentence of a command that reads from a bucket, in a process with these variables."""
+    done = commands.maskmill("extract", "--input=gs://some-bucket/dump.xml", "--output=/nowhere/out", **variables)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def test_a_service_that_cannot_be_reached_is_said_at_once() -> None:
+    said = refused_command({"STORAGE_EMULATOR_HOST": "http://localhost:1"})
+    assert said == (
+        "maskmill extract: gs://some-bucket: http://localhost:1 cannot be reached (Connection refused); check the "
+        "network.\n"
+    )
+
+
+def test_an_unknown_host_is_said_at_once() -> None:
+    said = refused_command({"STORAGE_EMULATOR_HOST": "http://no-such-host.invalid:9000"})
+    assert "http://no-such-host.invalid:9000 cannot be reached (" in said
+
+
+def test_an_address_without_a_scheme_is_no_address() -> None:
+    said = refused_command({"STORAGE_EMULATOR_HOST": "localhost:9000"})
+    assert "'localhost:9000' is no address of a storage service; STORAGE_EMULATOR_HOST should be like" in said
+
+
+def test_a_proxy_that_is_not_there_is_named() -> None:
+    said = refused_command(
+        {"STORAGE_EMULATOR_HOST": "http://storage.invalid", "http_proxy": "http://localhost:1", "no_proxy": ""}
+    )
+    assert "http://storage.invalid cannot be reached through the proxy http://localhost:1 (Connection refused)" in said
+
+
+@pytest.mark.usefixtures("no_credentials")
+def test_missing_credentials_are_told_from_refused_ones() -> None:
+    with cloud.server(answer_with(401)) as url:
+        said = refused_command({"STORAGE_EMULATOR_HOST": url})
+    assert "gs://some-bucket: there are no usable Google credentials (Your default credentials were not found" in said
+    assert "run `gcloud auth application-default login`, or name a service account's file" in said
+
+
+@pytest.mark.parametrize(("content", "reason"), [(None, "was not found"), ("no JSON", "is not a valid json file")])
+def test_an_unusable_file_of_credentials_is_named(content: str | None, reason: str, tmp_path: Path) -> None:
+    account = tmp_path / "account.json"
+    if content is not None:
+        account.write_text(content)
+    with cloud.server(answer_with(401)) as url:
+        said = refused_command({"STORAGE_EMULATOR_HOST": url, "GOOGLE_APPLICATION_CREDENTIALS": str(account)})
+    assert str(account) in said
+    assert reason in said
+
+
+def test_a_public_bucket_needs_no_credentials(
+    environment: Mapping[str, str], no_credentials: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cloud_check.check_path(f"gs://{BUCKET}/x")
+
+
+def test_a_service_that_only_fails_is_not_waited_for(environment: Mapping[str, str]) -> None:
+    with cloud.server(answer_with(503)) as url:
+        said = refused_command({"STORAGE_EMULATOR_HOST": url})
+    assert "gs://some-bucket: Cloud Storage does not answer as it should (" in said
+    assert "made up" in said
+
+
+def test_an_account_that_may_not_list_is_not_refused(environment: Mapping[str, str]) -> None:
+    with cloud.server(answer_with(403)) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+        cloud_check.check_path("gs://may-not-be-listed/x")
+
+
+def test_a_bucket_is_looked_at_once(environment: Mapping[str, str]) -> None:
+    asked: list[str] = []
+
+    def answer(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        asked.append(request.path)
+        return cloud.json_answer({"items": []})
+
+    with cloud.server(answer) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
+        cloud_check.check_path("gs://looked-at-once/x")
+        requests = len(asked)
+        cloud_check.check_path("gs://looked-at-once/y")
+    assert len(asked) == requests > 0

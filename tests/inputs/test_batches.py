@@ -1,5 +1,6 @@
 """Inputs with their checksums and dates, and their batches: the same whatever order Beam gives them in."""
 
+import gzip
 import hashlib
 import itertools
 from pathlib import Path
@@ -13,8 +14,10 @@ from dump_files import dump, page
 from input_files import READING, write_file
 
 from transforms.errors import UnusableInputError
+from transforms.inputs import batches as batches_module
 from transforms.inputs import units
 from transforms.inputs.batches import CutIntoBatches, FindInputs, digest_input, inputs_in_order, plan_batches
+from transforms.inputs.dump_dates import DateEvidence
 from transforms.inputs.units import InputFile, Unit, UnitBatch
 from transforms.storage import files, progress
 
@@ -41,21 +44,29 @@ def test_the_date_is_the_one_named_or_the_dumps_own(tmp_path: Path) -> None:
     info = files.FileInfo(path=path, size=files.size(path))
     assert digest_input((7, info), None) == (
         7,
-        InputFile(path=path, size=info.size, sha256=files.sha256_of(path), date="2020-01-31"),
+        InputFile(path=path, size=info.size, sha256=files.sha256_of(path)),
+        DateEvidence(wiki="https://test.wikipedia.org/wiki", named="2020-01-31"),
     )
     assert digest_input((7, info), "2001-02-03")[1].date == "2001-02-03"
     text = write_file(tmp_path, b"Just text.")
-    assert digest_input((0, files.FileInfo(path=text, size=10)), None)[1].date == ""
+    assert digest_input((0, files.FileInfo(path=text, size=10)), None)[2] is None
 
 
 def test_inputs_are_put_in_order_by_their_numbers(inputs: list[InputFile]) -> None:
-    for shuffled in itertools.permutations(enumerate(inputs)):
+    for shuffled in itertools.permutations((number, file, None) for number, file in enumerate(inputs)):
         assert inputs_in_order(shuffled) == inputs
+
+
+def test_parts_of_a_dump_get_one_date(inputs: list[InputFile]) -> None:
+    evidence = [DateEvidence(wiki="a", newest=f"2010-01-0{day}") for day in (2, 3)]
+    digested = [(1, inputs[1], evidence[1]), (2, inputs[2], None), (0, inputs[0], evidence[0])]
+    assert [file.date for file in inputs_in_order(digested)] == ["2010-01-03", "2010-01-03", ""]
 
 
 def test_a_batch_is_a_unit(inputs: list[InputFile], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(units, "_SMALLEST_UNIT", 2)
     monkeypatch.setattr(units, "_LARGEST_UNIT", 2)
+    monkeypatch.setattr(batches_module, "_SMALL_FILE", 0)
     batches = plan_batches(inputs, input_format="auto", reading=READING, limit=None)
     assert [batch.number for batch in batches] == list(range(len(batches)))
     assert [(batch.file, batch.limit) for batch in batches if len(batch.units) != 1] == []
@@ -69,12 +80,40 @@ def test_a_batch_is_a_unit(inputs: list[InputFile], monkeypatch: pytest.MonkeyPa
 def test_with_a_limit_a_batch_is_a_file(inputs: list[InputFile], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(units, "_SMALLEST_UNIT", 2)
     monkeypatch.setattr(units, "_LARGEST_UNIT", 2)
+    monkeypatch.setattr(batches_module, "_SMALL_FILE", 0)
     batches = plan_batches(inputs, input_format="auto", reading=READING, limit=5)
     assert [(b.number, b.file, len(b.units), b.limit) for b in batches] == [
         (0, inputs[0], 1, 5),
         (1, inputs[1], 3, 5),
         (2, inputs[2], 1, 5),
     ]
+
+
+def test_small_files_share_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches_module, "_SMALL_FILE", 12)
+    monkeypatch.setattr(batches_module, "_BYTES_OF_SMALL_FILES", 30)
+    monkeypatch.setattr(batches_module, "_MOST_FILES", 4)
+    sizes = [10, 12, 8, 1, 13, 9, 13, *[2] * 6]
+    files = [input_file(tmp_path, f"{k:02}.txt", b"x" * size) for k, size in enumerate(sizes)]
+    batches = plan_batches(files, input_format="auto", reading=READING, limit=None)
+    assert [[file.size for file in batch.files] for batch in batches] == [
+        [10, 12, 8], [1], [13], [9], [13], [2] * 4, [2] * 2,
+    ]  # fmt: skip
+    assert [batch.number for batch in batches] == list(range(7))
+    assert [file for batch in batches for file in batch.files] == files
+    assert [unit for batch in batches for unit in batch.units] == [whole(file) for file in files]
+    assert batches[0].parts == [(file, [whole(file)]) for file in files[:3]]
+    limited = plan_batches(files, input_format="auto", reading=READING, limit=1)
+    assert [(batch.files, batch.limit) for batch in limited] == [(batch.files, 1) for batch in batches]
+
+
+def test_packed_files_count_as_what_they_are_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = gzip.compress(b"x", mtime=0)
+    monkeypatch.setattr(batches_module, "_SMALL_FILE", 4 * len(packed) - 1)
+    files = [input_file(tmp_path, f"{k}.txt.gz", packed) for k in range(2)]
+    assert len(plan_batches(files, input_format="auto", reading=READING, limit=None)) == 2
+    monkeypatch.setattr(batches_module, "_SMALL_FILE", 4 * len(packed))
+    assert len(plan_batches(files, input_format="auto", reading=READING, limit=None)) == 1
 
 
 def test_an_input_of_another_format_is_one_sentence(inputs: list[InputFile]) -> None:
@@ -108,8 +147,10 @@ def test_cut_into_batches(order: list[int], inputs: list[InputFile], tmp_path: P
                 input_format="auto", reading=READING, limit=None, output=output, kinds=("templates", "extract")
             )
         )
-        expected = [UnitBatch(number=k, file=file, units=(whole(file),)) for k, file in enumerate(ordered)]
-        assert_that(batches, equal_to(expected))
-    work = progress.Announced(pieces=3, bytes=sum(map(len, TEXTS.values())))
+        together = UnitBatch(
+            number=0, file=ordered[0], more=tuple(ordered[1:]), units=tuple(whole(file) for file in ordered)
+        )
+        assert_that(batches, equal_to([together]))
+    work = progress.Announced(pieces=1, bytes=sum(map(len, TEXTS.values())))
     assert progress.announced(output, "templates") == progress.announced(output, "extract") == work
     assert progress.announced(output, "clean") is None

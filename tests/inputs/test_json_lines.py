@@ -6,13 +6,17 @@ import json
 import lzma
 from pathlib import Path
 
+import pytest
 from dump_files import CONTAINERS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from input_files import CUTTABLE, document, read_units, write_file
 
+from transforms.errors import UnusableInputError
 from transforms.inputs.documents import RejectedPage
 from transforms.inputs.options import ReadOptions
+from transforms.inputs.units import plan_units
+from transforms.storage import files
 
 records = st.lists(
     st.one_of(
@@ -78,3 +82,45 @@ def test_a_line_too_large_is_set_aside(tmp_path: Path) -> None:
     assert (first, last) == (document("a"), document("b"))
     assert isinstance(large, RejectedPage)
     assert large.reason == "the document is larger than 1048576 bytes"
+
+
+def lines(*records: object) -> bytes:
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            lines({"body": "a", "id": 1}, {"b": 2}),
+            r'there is no column "text"; name one with --text_column; its columns are body, id, b\.',
+        ),
+        (
+            lines({"text": 1, "id": 1}),
+            r'the column "text" holds whole numbers, not text; name another with --text_column',
+        ),
+        (lines({"text": ["a"], "id": 1}, {"id": 2}), 'the column "text" holds lists, not text'),
+        (lines({"text": {"en": "a"}, "id": 1}), 'the column "text" holds objects, not text'),
+        (lines({"text": None, "id": 1}), r'the column "text" holds nothing \(null\), not text'),
+        (
+            lines({"text": "a", "key": 1}),
+            r'there is no column "id"; name one with --id_column; .* text, key',
+        ),
+        (lines({"text": "a", "id": 1.5}), 'the column "id" holds numbers, not text or whole numbers'),
+        (lines({"text": "a", "id": True}), 'the column "id" holds true or false'),
+        (lines({}), 'there is no column "text"; .* are none'),
+        (b"Just text.\nMore.\n", "none of its first lines is a JSON object .* 'Just text.'.*--input_format text"),
+    ],
+)
+def test_columns_that_no_line_has_are_seen_when_units_are_planned(content: bytes, message: str, tmp_path: Path) -> None:
+    path = write_file(tmp_path, content, "x.jsonl")
+    with pytest.raises(UnusableInputError, match=message):
+        plan_units(files.match(path), input_format="jsonl", reading=ReadOptions(id_column="id"))
+
+
+def test_a_single_bad_line_is_left_to_the_reader(tmp_path: Path) -> None:
+    content = b"no JSON\n" + lines({"body": "a"}, {"text": None, "id": 1}, {"text": "a", "id": 1})
+    path = write_file(tmp_path, content, "x.jsonl")
+    assert plan_units(files.match(path), reading=ReadOptions(id_column="id"))
+    long = lines(*[{"text": None, "id": 1}] * 60_000, {"text": "a", "id": 1})
+    assert plan_units(files.match(write_file(tmp_path, long, "x.jsonl")), reading=ReadOptions(id_column="id"))

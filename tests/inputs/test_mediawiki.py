@@ -18,7 +18,7 @@ from input_files import READING, SMALL, read_units, write_file
 from transforms.errors import UnusableInputError
 from transforms.inputs.documents import RejectedPage
 from transforms.inputs.formats import detect_format
-from transforms.inputs.mediawiki import Page, dump_date, read_header, site_base
+from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import Unit, plan_units, read_unit
@@ -137,33 +137,6 @@ def test_a_dump_without_pages(tmp_path: Path) -> None:
     path = write_file(tmp_path, dump([]))
     assert read_units(path, 30) == []
     assert read_header(path).decode() == header()
-
-
-@pytest.mark.parametrize(
-    ("name", "date"),
-    [
-        ("enwiki-20200131-pages-articles.xml", "2020-01-31"),
-        ("enwiki-20200131-pages-articles1.xml-p1p41242", "2020-01-31"),
-        ("x-99999999-20060303.xml", "2006-03-03"),
-        ("x-20201301.xml", "2012-01-02"),
-        ("x-120200131.xml", "2012-01-02"),
-        ("x.xml", "2012-01-02"),
-    ],
-)
-def test_the_dumps_date(name: str, date: str, tmp_path: Path) -> None:
-    path = write_file(tmp_path, dump([page(1, "A", "x"), page(2, "B", "x", older=["", ""]), page(3, "C", "x")]), name)
-    assert dump_date(path) == date
-
-
-def test_only_the_first_pages_count_for_the_date(tmp_path: Path) -> None:
-    pages = [page(k, f"P{k}", "x") for k in range(1, 201)]
-    assert dump_date(write_file(tmp_path, dump([*pages, page(201, "Z", "x", older=["", ""])]))) == "2010-01-02"
-
-
-def test_no_date(tmp_path: Path) -> None:
-    assert dump_date(write_file(tmp_path, b"Just text.", "x.txt")) is None
-    with pytest.raises(UnusableInputError, match=r"x\.xml: neither its name nor its first pages .* --dump_date"):
-        dump_date(write_file(tmp_path, dump([]), "x.xml"))
 
 
 GOOD = page(1, "Good", "text")

@@ -3,6 +3,7 @@
 import logging
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import IN_MEMORY, VOCAB, maskmill
 from conftest import ROOT
 
-from transforms.kernels import cache, kernel
+from transforms.kernels import cache, compiler, kernel
 from transforms.kernels.memory import load_u8
 
 pytestmark = pytest.mark.long
@@ -197,8 +199,9 @@ def run(folder: Path, directory: Path, before: str = "", **environment: str) -> 
         capture_output=True,
         text=True,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    return tuple(map(int, done.stdout.split()))
+    result, loaded, compiled = map(int, done.stdout.split())
+    assert (done.returncode, done.stderr.count("maskmill: compiling")) == (0, min(compiled, 1)), done.stderr
+    return result, loaded, compiled
 
 
 def test_versions_share_a_directory(tmp_path: Path) -> None:
@@ -238,7 +241,8 @@ def test_warming_up_removes_unused_files(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "transforms.kernels", "kernels"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith("maskmill: compiling for this machine, which takes about a minute, once; kept in ")
     warmed, removed = done.stdout.splitlines()
     assert warmed.startswith("transforms.kernels.crc32c, transforms.kernels.random: warm after ")
     assert warmed.endswith(f"looked for in {tmp_path / 'maskmill'}")
@@ -246,3 +250,58 @@ def test_warming_up_removes_unused_files(tmp_path: Path) -> None:
     assert not old.exists()
     # The cache keeps every kernel that was compiled on the way.
     assert any(path.name.startswith("transforms.kernels.crc32c.masked_crc32c-") for path in code_in(old.parent))
+
+
+# ---- what the user is told
+
+
+NOTICE = re.compile(
+    r"maskmill: compiling for this machine, which takes about a minute, once; kept in (\S+)\n"
+    r"maskmill: compiled; the next command starts at once\n"
+)
+
+
+def prepare(cache_directory: Path) -> str:
+    """What a new process says that prepares the kernels of `characters`."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from transforms.kernels import compiler; compiler.prepare(['characters'])"],
+        cwd=ROOT, env=os.environ | {"NUMBA_CACHE_DIR": str(cache_directory)}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    return done.stderr
+
+
+def test_the_user_is_told_of_a_compilation_once(tmp_path: Path) -> None:
+    said = NOTICE.fullmatch(prepare(tmp_path))
+    assert said is not None
+    assert Path(said[1]) == tmp_path / "maskmill"
+    assert len(code_in(tmp_path / "maskmill")) >= 1
+    assert prepare(tmp_path) == ""
+
+
+def test_what_is_prepared_is_chosen_by_step_or_module() -> None:
+    assert compiler.warm(["sentences"]) == ["transforms.sentences.kernels.punkt"]
+    assert compiler.warm(["extraction.kernels.wikitext"]) == ["transforms.extraction.kernels.wikitext"]
+    assert len(compiler.warm(["extraction.kernels.wikiextractor"])) == 6
+    assert compiler.warm(["extraction.kernels.wiki_text"]) == []
+
+
+def test_a_stage_prepares_all_kernels_that_it_runs(tmp_path: Path) -> None:
+    """Nothing is compiled in an example stage's workers: the main process has compiled it, and said so."""
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    (tmp_path / "part").write_text("A first sentence.\nAnd a second.\n\nAnother document.\nIts end.\n\n" * 50)
+    flags = [f"--input={tmp_path}/part", f"--vocab_file={VOCAB}", f"--output={tmp_path}/out", *IN_MEMORY]
+    done = maskmill("examples", *flags, **environment)
+    assert done.returncode == 0, done.stderr
+    assert len(NOTICE.findall(done.stderr)) == done.stderr.count("maskmill:") / 2 == 1
+    compiled = code_in(tmp_path / "cache" / "maskmill")
+    program = (
+        "from transforms.kernels import compiler; compiler.prepare(['kernels', 'tokenization', 'masking', 'records'])"
+    )
+    alone = tmp_path / "alone"
+    subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=os.environ | {"NUMBA_CACHE_DIR": str(alone)}, check=True
+    )
+    missing = {path.name for path in compiled} - {path.name for path in code_in(alone / "maskmill")}
+    assert not missing, "the stage compiled these behind the user's back"
+    assert "maskmill:" not in maskmill("examples", *flags, **environment).stderr

@@ -135,7 +135,7 @@ _OTHERS: dict[str, tuple[str, bytes, str, str]] = {
     "gz-around-bz2": ("x.gz", gzip.compress(bz2.compress(DUMP)), "", "packed twice, gz around bz2; unpack it once"),
     "xz-around-gz": ("x.xz", lzma.compress(gzip.compress(PLAIN)), "", "packed twice, xz around gz; unpack it once"),
     "bz2-around-xz": ("x.bz2", bz2.compress(lzma.compress(PLAIN)), "", "packed twice, bz2 around xz; unpack it once"),
-    "gz-around-parquet": ("x.parquet.gz", gzip.compress(PARQUET), "", "neither text nor packed"),
+    "gz-around-parquet": ("x.parquet.gz", gzip.compress(PARQUET), "", "a Parquet file; unpack it first"),
     "parquet-as-jsonl": ("x.parquet", JSON_LINES, "--input_format=parquet", "this is no Parquet file"),
     "jsonl-as-parquet": ("x.jsonl", PARQUET, "--input_format=jsonl", "it looks like a Parquet file"),
     "parquet-as-a-dump": ("x.xml", PARQUET, "--input_format=mediawiki", "it looks like a Parquet file"),

@@ -99,13 +99,13 @@ MASKING = [
     masking("no-predictions-drop-in", "--max_predictions_per_seq=-1", "max_predictions_per_seq -1: ", CREATE),
     masking("probability-zero", "--masked_lm_prob=0", "masked_lm_prob 0.0: .*above 0 and at most 1"),
     masking("probability-in-percent", "--masked_lm_prob=15", "masked_lm_prob 15.0: .*at most 1"),
-    masking("probability-nan", "--masked_lm_prob=nan", "masked_lm_prob nan: .*at most 1"),
+    masking("probability-nan", "--masked_lm_prob=nan", "--masked_lm_prob must be a finite number"),
     masking("short-probability-negative", "--short_seq_prob=-0.1", "short_seq_prob -0.1: .*from 0 to 1"),
     masking("short-probability-in-percent", "--short_seq_prob=10", "short_seq_prob 10.0: .*from 0 to 1"),
     masking("no-dupe", "--dupe_factor=0", "dupe_factor 0: .*at least once"),
     masking("dupe-negative-drop-in", "--dupe_factor=-5", "dupe_factor -5: .*at least once", CREATE),
     masking("dupe-enormous", "--dupe_factor=10000000000", "dupe_factor 10000000000: "),
-    masking("dupe-beyond-64-bits", "--dupe_factor=100000000000000000000", "dupe_factor 1"),
+    masking("dupe-beyond-64-bits", "--dupe_factor=100000000000000000000", "at most 64 bits"),
     Mistake(
         name="masking-of-a-build-out-of-range",
         command="build b.yaml",
@@ -121,7 +121,7 @@ TEXTS = [
     text("empty", b"", "there is no sentence in this text"),
     text("of-blank-lines", b"\n \n\n\t\n", "there is no sentence in this text"),
     text("in-latin-1", "Das Äpfelchen.\nEin Café.\n".encode("latin-1"), "line 1: this text is not UTF-8"),
-    text("in-utf-16", "One sentence.\nAnother.\n".encode("utf-16"), "line 1: this text is not UTF-8"),
+    text("in-utf-16", "One sentence.\nAnother.\n".encode("utf-16"), "UTF-16 text"),
     text("with-a-bad-byte-in-line-3", b"One.\nTwo.\nThr\xffee.\n", r"line 3: .* \(byte 0xFF after 3 bytes"),
     Mistake(
         name="text-missing", command=f"examples --input=no.txt --output=out {MASK}", says="no.txt.* does not exist"
@@ -169,7 +169,7 @@ EVAL_SETS = [
     Mistake(name="eval-fraction-one", command=f"{EXTRACT} --eval_fraction=1", says="at least 0 and below 1, not 1.0"),
     Mistake(name="eval-fraction-in-percent", command=f"{EXTRACT} --eval_fraction=5", says="below 1, not 5.0"),
     Mistake(name="eval-fraction-negative", command=f"{EXTRACT} --eval_fraction=-0.1", says="at least 0.*not -0.1"),
-    Mistake(name="eval-fraction-nan", command=f"{EXTRACT} --eval_fraction=nan", says="at least 0.*not nan"),
+    Mistake(name="eval-fraction-nan", command=f"{EXTRACT} --eval_fraction=nan", says="must be a finite number"),
     Mistake(
         name="eval-by-both-options",
         command=f"{EXTRACT} --eval_fraction=0.1 --num_eval_articles=1",
@@ -249,7 +249,7 @@ SHARDS = [
     ),
     Mistake(name="min-characters-zero", command=f"{EXTRACT} --min_characters=0", says="must be 1 or more, not 0"),
     Mistake(name="letter-share-in-percent", command=f"{EXTRACT} --min_letter_share=90", says="between 0 and 1, not 90"),
-    Mistake(name="list-share-nan", command=f"{EXTRACT} --max_list_share=nan", says="between 0 and 1, not nan"),
+    Mistake(name="list-share-nan", command=f"{EXTRACT} --max_list_share=nan", says="must be a finite number"),
     Mistake(
         name="near-duplicates-threshold-zero",
         command=f"{EXTRACT} --near_duplicate_threshold=0",

@@ -151,12 +151,12 @@ INDEX = [
 PICK_EVAL = [
     *commands_on(PICK, DAMAGED),
     *commands_on(PICK, DAMAGED_PACKED),
-    Mistake(name="pick-no-example", command=f"{_PICK_GOOD}x --num_examples_to_pick=0", says="0.*must be 1 or more"),
+    Mistake(name="pick-no-record", command=f"{_PICK_GOOD}x --num_examples_to_pick=0", says="must be 1 or more, not 0"),
     Mistake(
-        name="pick-less-than-none", command=f"{_PICK_GOOD}x --num_examples_to_pick=-5", says="-5.*must be 1 or more"
+        name="pick-less-than-none", command=f"{_PICK_GOOD}x --num_examples_to_pick=-5", says="must be 1 or more, not -5"
     ),
     Mistake(
-        name="pick-a-hundred-thousand-of-few",
+        name="pick-more-records-than-there-are",
         command=f"{_PICK_GOOD}x --num_examples_to_pick=100000",
         says=r"examples.tfrecord: there are [0-9]+ examples, 100,000 cannot be picked; pick fewer, or make more",
     ),

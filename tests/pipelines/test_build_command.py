@@ -14,7 +14,7 @@ import pytest
 import yaml
 from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 
-from pipelines import build_options, cli, local_worker
+from pipelines import build_options, cli, local_worker, yaml_text
 from transforms.errors import UnusableInputError
 
 pytestmark = pytest.mark.long
@@ -219,8 +219,8 @@ def test_a_config_that_is_no_yaml_or_does_not_exist_is_refused(
 
 def test_the_printed_config_is_a_build_once_it_is_filled_in(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["build", "--print_config"]) == 0
-    content = yaml.safe_load(capsys.readouterr().out)
-    with pytest.raises(UnusableInputError, match="output must be text"):
+    content = yaml_text.parse(capsys.readouterr().out.encode(), where="x")
+    with pytest.raises(UnusableInputError, match="x, line 2: output is missing"):
         build_options.make_build(content, where="x")
     content["output"], content["extract"]["input"], content["examples"]["vocab_file"] = "o", "i", "v"
     filled_in = build_options.make_build(content, where="x")
@@ -271,7 +271,7 @@ def test_a_killed_worker_ends_the_build_with_one_sentence_and_a_killed_build_lea
         if victim == "worker":
             assert process.returncode == 1
             assert [line for line in errors.splitlines() if line.startswith("maskmill")] == errors.splitlines()[-1:]
-            assert "A worker process ended with code -9" in errors
+            assert "A worker process was killed by signal 9, often for want of memory; run the same command" in errors
             assert "Traceback" not in errors
         gone, alive = psutil.wait_procs(workers, timeout=30)
         assert len(gone) == 2, alive

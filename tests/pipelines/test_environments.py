@@ -1,11 +1,16 @@
 """The options that a command sets for each runner, and the commands that it refuses before it submits a job."""
 
+import concurrent.futures
+import contextlib
 import os
 import shutil
+import socket
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import cloud
+import grpc
 import pytest
 from apache_beam.options.pipeline_options import (
     DebugOptions,
@@ -19,7 +24,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.transforms.environments import python_sdk_dependencies
 
 from pipelines import environments, runner
-from pipelines.runner import Workload
+from pipelines.checks import Workload
 from transforms.errors import UnusableInputError
 
 
@@ -32,6 +37,18 @@ def flink() -> Iterator[str]:
 
     with cloud.server(answer) as url:
         yield url
+
+
+@contextlib.contextmanager
+def job_service() -> Iterator[str]:
+    """Runs a gRPC server that knows no method, and gives its address."""
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+    port = server.add_insecure_port("localhost:0")
+    server.start()
+    try:
+        yield f"localhost:{port}"
+    finally:
+        server.stop(None)
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +129,8 @@ def test_flink_needs_java(monkeypatch: pytest.MonkeyPatch) -> None:
         options("--runner=FlinkRunner", "--flink_master=[local]")
     with pytest.raises(UnusableInputError, match=r"^/opt/java: --runner=FlinkRunner needs Java 11 or 17"):
         options("--runner=FlinkRunner", "--flink_master=[local]", "--job_server_java_launcher=/opt/java")
-    options("--runner=FlinkRunner", "--job_endpoint=localhost:8099")  # the job server runs elsewhere
+    with job_service() as endpoint:
+        options("--runner=FlinkRunner", f"--job_endpoint={endpoint}")  # the job server runs elsewhere
 
 
 def test_a_missing_job_server_is_refused_in_one_sentence(tmp_path: Path) -> None:
@@ -133,6 +151,56 @@ def test_a_process_on_dataflow_works_on_one_shard_at_a_time() -> None:
     assert made.view_as(SetupOptions).sdk_location == "default"
 
 
+@pytest.mark.parametrize("runner_name", ["FlinkRunner", "PortableRunner"])
+def test_a_job_service_that_is_not_there_is_refused_in_one_sentence(runner_name: str) -> None:
+    sentence = r"^localhost:1: no job service answers there \(Connection refused\); start it, correct --job_end"
+    with pytest.raises(UnusableInputError, match=sentence):
+        options(f"--runner={runner_name}", "--job_endpoint=localhost:1")
+
+
+def test_a_job_service_that_is_slow_to_start_is_waited_for() -> None:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        endpoint = f"localhost:{free.getsockname()[1]}"
+    server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+
+    def start() -> None:
+        server.add_insecure_port(endpoint)
+        server.start()
+
+    threading.Timer(0.5, start).start()
+    options("--runner=FlinkRunner", f"--job_endpoint={endpoint}", "--job_server_timeout=60")
+    server.stop(None)
+
+
+def test_a_web_server_is_no_job_service(flink: str) -> None:
+    endpoint = flink.removeprefix("http://")
+    with pytest.raises(UnusableInputError, match=rf"^{endpoint}: what answers there is no job service"):
+        options("--runner=FlinkRunner", f"--job_endpoint={endpoint}")
+
+
+@pytest.mark.parametrize("address", ["localhost", "localhost:", ":8099", "localhost:x", "http://localhost:8099"])
+def test_a_job_endpoint_is_a_host_and_a_port(address: str) -> None:
+    with pytest.raises(UnusableInputError, match=f"^--job_endpoint is {address}: it must be HOST:PORT"):
+        options("--runner=FlinkRunner", f"--job_endpoint={address}")
+
+
+@pytest.mark.parametrize(
+    ("flags", "goes_on_alone"),
+    [
+        (("--runner=DataflowRunner",), True),
+        (("--runner=FlinkRunner",), False),
+        (("--runner=FlinkRunner", "--flink_master=[local]"), False),
+        (("--runner=FlinkRunner", "--flink_master=host:8081"), True),
+        (("--runner=FlinkRunner", "--job_endpoint=host:8099"), True),
+    ],
+)
+def test_a_job_on_a_cluster_goes_on_when_the_command_is_interrupted(
+    flags: tuple[str, ...], goes_on_alone: bool
+) -> None:
+    assert environments.goes_on_alone(PipelineOptions(list(flags))) is goes_on_alone
+
+
 @pytest.mark.parametrize(
     ("flag", "only_describes"),
     [("--dry_run=True", True), ("--template_location=gs://b/t", True), ("--job_name=x", False)],
@@ -140,8 +208,3 @@ def test_a_process_on_dataflow_works_on_one_shard_at_a_time() -> None:
 def test_a_job_that_is_only_described_is_recognised(flag: str, only_describes: bool) -> None:
     made = options("--runner=DataflowRunner", "--sdk_container_image=image", flag)
     assert environments.only_describes(made) is only_describes
-
-
-def test_beam_knows_the_flags_for_java() -> None:
-    known = runner.beam_flags()
-    assert all(known[name] for name in environments.JAVA_FLAGS)

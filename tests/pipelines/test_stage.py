@@ -4,15 +4,16 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import apache_beam as beam
 import pytest
 import yaml
 
 from pipelines import build, build_options, cli, stages
+from pipelines.checks import Checked, Workload
 from pipelines.options import options_of
-from pipelines.runner import ProgressLine, Workload
+from pipelines.runner import ProgressLine
 from pipelines.stage import Stage, run_stages
 from pipelines.stages import GRAPH_STAGES, STAGES, BuildSoFar, StageEntry
 from transforms.errors import RunFailedError, UnusableInputError
@@ -33,6 +34,10 @@ class NumbersOptions:
             raise UnusableInputError(f"--count must be 1 or more, not {self.count}.")
 
 
+def check_numbers(options: NumbersOptions, *, is_first: bool) -> Checked:
+    return Checked(options=options, workload=Workload(input_bytes=0, pieces=options.count, paths=(options.output,)))
+
+
 def write_number(number: int, output: str) -> int:
     files.write_bytes(files.join(output, f"number-{number}"), str(number).encode())
     return number
@@ -43,10 +48,6 @@ class NumbersStage(Stage[NumbersOptions]):
     """Input: nothing. Output: whole numbers, each written to a file."""
 
     name: ClassVar[str] = "numbers"
-
-    @classmethod
-    def check(cls, options: NumbersOptions, *, is_first: bool) -> Self:
-        return cls(options=options, workload=Workload(input_bytes=0, pieces=options.count, paths=(options.output,)))
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         return pipeline | "Count" >> beam.Create(range(self.options.count))
@@ -80,11 +81,11 @@ class DoublesStage(NumbersStage):
 
 
 def numbers(output: Path, count: int = 3) -> NumbersStage:
-    return NumbersStage.check(NumbersOptions(output=str(output), count=count), is_first=True)
+    return NumbersStage.of(check_numbers(NumbersOptions(output=str(output), count=count), is_first=True))
 
 
 def doubles(output: Path) -> DoublesStage:
-    return DoublesStage.check(NumbersOptions(output=str(output)), is_first=False)
+    return DoublesStage.of(check_numbers(NumbersOptions(output=str(output)), is_first=False))
 
 
 def test_each_stage_reads_what_the_one_before_gives(tmp_path: Path) -> None:
@@ -127,17 +128,17 @@ def test_a_new_stage_needs_only_a_module_and_an_entry(
         name="numbers",
         help="counts",
         options=NumbersOptions,
+        checks=f"{__name__}:check_numbers",
         implementation=f"{__name__}:NumbersStage",
         decided={"output": lambda so_far: so_far.folder("numbers")},
     )
-    for module in (stages, build_options):
+    for module in (stages, build_options, build):
         monkeypatch.setattr(module, "STAGES", (entry,))
-    monkeypatch.setattr(build, "GRAPH_STAGES", (entry,))
     assert "  # how many numbers\n  count: 3" in build_options.print_config()
     config = tmp_path / "build.yaml"
     config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "numbers": {"count": 4}}))
     assert cli.main(["build", str(config), *IN_MEMORY]) == 0
-    assert capsys.readouterr().out == f"numbers: {tmp_path}/out/numbers\n  numbers  6 sum\n"
+    assert capsys.readouterr().out.startswith(f"numbers: {tmp_path}/out/numbers\n  numbers  6 sum\non disk: ")
     config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "numbers": {"count": 0}}))
     with pytest.raises(UnusableInputError, match="--count must be 1 or more, not 0"):
         build_options.read_build(str(config))

@@ -5,19 +5,21 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import dump_files
 import pytest
 from shard_builds import PLAIN, input_file, write_dump
 
 from transforms.errors import UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
-from transforms.inputs.units import InputFile
 from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
+    Origin,
     RejectedDocument,
     document_extractor,
     extract_or_reject,
+    origin_of,
 )
 from transforms.shards.options import ExtractionOptions, QualityOptions
 
@@ -25,9 +27,9 @@ PROSE = b"The river runs to the sea. It is long and wide.\n\nA bridge of stone s
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> InputFile:
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
     """A dump of no pages: an extractor reads the site from its head."""
-    return input_file(write_dump(tmp_path_factory.mktemp("dump"), []))
+    return origin_of(input_file(write_dump(tmp_path_factory.mktemp("dump"), [])))
 
 
 def page(text: bytes = PROSE, **given: Any) -> Page:
@@ -47,8 +49,8 @@ def extracted(document: object) -> ExtractedDocument:
     return document
 
 
-def test_a_page_becomes_its_sentences_and_a_blank_line(file: InputFile) -> None:
-    document = extracted(DocumentExtractor(PLAIN, file).extract(page()))
+def test_a_page_becomes_its_sentences_and_a_blank_line(origin: Origin) -> None:
+    document = extracted(DocumentExtractor(PLAIN, origin).extract(page()))
     assert document.identity == "12"
     assert document.text == (
         b"The river runs to the sea.\nIt is long and wide.\nA bridge of stone stands near its mouth today.\n\n"
@@ -68,8 +70,8 @@ def test_a_page_becomes_its_sentences_and_a_blank_line(file: InputFile) -> None:
         ({"text": b""}, "empty"),
     ],
 )
-def test_a_page_that_is_left_out_is_counted_by_name(given: dict[str, Any], count: str, file: InputFile) -> None:
-    assert DocumentExtractor(PLAIN, file).extract(page(**given)) == count
+def test_a_page_that_is_left_out_is_counted_by_name(given: dict[str, Any], count: str, origin: Origin) -> None:
+    assert DocumentExtractor(PLAIN, origin).extract(page(**given)) == count
 
 
 @pytest.mark.parametrize(
@@ -81,14 +83,14 @@ def test_a_page_that_is_left_out_is_counted_by_name(given: dict[str, Any], count
     ],
 )
 def test_options_keep_what_is_left_out_otherwise(
-    options: dict[str, Any], given: dict[str, Any], file: InputFile
+    options: dict[str, Any], given: dict[str, Any], origin: Origin
 ) -> None:
-    document = extracted(DocumentExtractor(with_options(**options), file).extract(page(**given)))
+    document = extracted(DocumentExtractor(with_options(**options), origin).extract(page(**given)))
     assert document.text.startswith(b"The river runs to the sea.\n")
 
 
-def test_titles_are_the_first_sentence_where_they_are_kept(file: InputFile) -> None:
-    extractor = DocumentExtractor(with_options(keep_titles=True), file)
+def test_titles_are_the_first_sentence_where_they_are_kept(origin: Origin) -> None:
+    extractor = DocumentExtractor(with_options(keep_titles=True), origin)
     assert extracted(extractor.extract(page())).text.startswith(b"River\nThe river runs to the sea.\n")
     # A title alone is no document, and a document without a title has none.
     assert extractor.extract(page(text=b"")) == "empty"
@@ -96,16 +98,16 @@ def test_titles_are_the_first_sentence_where_they_are_kept(file: InputFile) -> N
     assert extracted(extractor.extract(untitled)).text == b"A text.\n\n"
 
 
-def test_a_document_is_identified_by_its_id_or_its_text(file: InputFile) -> None:
-    extractor = DocumentExtractor(PLAIN, dataclasses.replace(file, date=""))
+def test_a_document_is_identified_by_its_id_or_its_text(origin: Origin) -> None:
+    extractor = DocumentExtractor(PLAIN, dataclasses.replace(origin, date=""))
     named = Document(document_id="a-7", title=b"", text=b"A text.")
     assert extracted(extractor.extract(named)).identity == "a-7"
     nameless = Document(document_id="", title=b"", text=b"A text.")
     assert extracted(extractor.extract(nameless)).identity == hashlib.sha256(b"A text.").hexdigest()
 
 
-def test_the_quality_filters_reason_is_the_count(file: InputFile) -> None:
-    extractor = DocumentExtractor(with_options(quality=QualityOptions(min_characters=40, drop_stubs=True)), file)
+def test_the_quality_filters_reason_is_the_count(origin: Origin) -> None:
+    extractor = DocumentExtractor(with_options(quality=QualityOptions(min_characters=40, drop_stubs=True)), origin)
     assert extractor.extract(page(text=b"Too short a text.")) == "too_short"
     assert extractor.extract(page(text=PROSE + b"\n{{geo-stub}}")) == "stub_pages"
     assert extractor.extract(page(text=b" \n")) == "empty"
@@ -113,11 +115,11 @@ def test_the_quality_filters_reason_is_the_count(file: InputFile) -> None:
 
 
 @pytest.mark.parametrize("keep_titles", [False, True])
-def test_paragraphs_are_signed_where_they_stand(keep_titles: bool, file: InputFile) -> None:
+def test_paragraphs_are_signed_where_they_stand(keep_titles: bool, origin: Origin) -> None:
     quality = QualityOptions(drop_duplicates=True, min_duplicate_words=5)
     text = PROSE + b"\n\nA short one.\n\n" + PROSE.split(b"\n\n")[0]
     document = extracted(
-        DocumentExtractor(with_options(quality=quality, keep_titles=keep_titles), file).extract(page(text=text))
+        DocumentExtractor(with_options(quality=quality, keep_titles=keep_titles), origin).extract(page(text=text))
     )
     rows = document.paragraphs
     assert rows is not None
@@ -134,18 +136,18 @@ def test_paragraphs_are_signed_where_they_stand(keep_titles: bool, file: InputFi
     assert rows["exact"][0] == rows["exact"][2] != rows["exact"][1]
 
 
-def test_signing_paragraphs_changes_no_text(file: InputFile) -> None:
+def test_signing_paragraphs_changes_no_text(origin: Origin) -> None:
     quality = QualityOptions(drop_duplicates=True)
-    signing = DocumentExtractor(with_options(quality=quality), file)
-    assert extracted(signing.extract(page())).text == extracted(DocumentExtractor(PLAIN, file).extract(page())).text
+    signing = DocumentExtractor(with_options(quality=quality), origin)
+    assert extracted(signing.extract(page())).text == extracted(DocumentExtractor(PLAIN, origin).extract(page())).text
 
 
-def test_wikiextractors_text_and_its_doc_blocks(file: InputFile) -> None:
+def test_wikiextractors_text_and_its_doc_blocks(origin: Origin) -> None:
     text = b"'''Rivers''' run.\n==History==\n* old\nThey are old."
     options = with_options(extractor="wikiextractor")
     # WikiExtractor leaves out headings of sections without text and items of lists.
-    assert extracted(DocumentExtractor(options, file).extract(page(text=text))).text.startswith(b"Rivers run.\n")
-    blocks = DocumentExtractor(dataclasses.replace(options, doc_blocks=True), file)
+    assert extracted(DocumentExtractor(options, origin).extract(page(text=text))).text.startswith(b"Rivers run.\n")
+    blocks = DocumentExtractor(dataclasses.replace(options, doc_blocks=True), origin)
     block = extracted(blocks.extract(page(text=text)))
     assert block.text.startswith(
         b'<doc id="12" url="https://test.wikipedia.org/wiki?curid=12" title="River">\nRiver\n\nRivers run.'
@@ -156,8 +158,8 @@ def test_wikiextractors_text_and_its_doc_blocks(file: InputFile) -> None:
     extracted(blocks.extract(page(text=b"#REDIRECT [[Sea]]")))
 
 
-def test_mlperfs_chain_takes_no_other_documents(file: InputFile) -> None:
-    extractor = DocumentExtractor(with_options(extractor="wikiextractor", doc_blocks=True), file)
+def test_mlperfs_chain_takes_no_other_documents(origin: Origin) -> None:
+    extractor = DocumentExtractor(with_options(extractor="wikiextractor", doc_blocks=True), origin)
     document = Document(document_id="1", title=b"", text=b"A text.")
     with pytest.raises(UnusableInputError, match="MLPerf's clean-up takes a dump or WikiExtractor's files"):
         extractor.extract(document)
@@ -166,8 +168,8 @@ def test_mlperfs_chain_takes_no_other_documents(file: InputFile) -> None:
         extract_or_reject(extractor, document)
 
 
-def test_a_page_that_cannot_be_processed_is_rejected_with_the_reason(file: InputFile) -> None:
-    extractor = DocumentExtractor(PLAIN, file)
+def test_a_page_that_cannot_be_processed_is_rejected_with_the_reason(origin: Origin) -> None:
+    extractor = DocumentExtractor(PLAIN, origin)
     assert extract_or_reject(extractor, RejectedPage(title="T", reason="not UTF-8")) == RejectedDocument(
         title="T", reason="not UTF-8"
     )
@@ -177,15 +179,27 @@ def test_a_page_that_cannot_be_processed_is_rejected_with_the_reason(file: Input
     assert rejected.reason.startswith("extraction failed: TypeError: ")
 
 
-def test_an_extractor_is_kept_for_its_file_and_options(file: InputFile) -> None:
-    extractor = document_extractor(PLAIN, file, "", "")
-    assert document_extractor(with_options(), file, "", "") is extractor
-    assert document_extractor(with_options(keep_titles=True), file, "", "") is not extractor
-    assert document_extractor(PLAIN, dataclasses.replace(file, date="2011-01-01"), "", "") is not extractor
+def test_an_extractor_is_kept_for_its_origin_and_options(origin: Origin) -> None:
+    extractor = document_extractor(PLAIN, origin, "", "")
+    assert document_extractor(with_options(), origin, "", "") is extractor
+    assert document_extractor(with_options(keep_titles=True), origin, "", "") is not extractor
+    assert document_extractor(PLAIN, dataclasses.replace(origin, date="2011-01-01"), "", "") is not extractor
 
 
-def test_pages_without_a_date_take_the_day_on_which_wikipedia_began(tmp_path: Path, file: InputFile) -> None:
+def test_pages_without_a_date_take_the_day_on_which_wikipedia_began(tmp_path: Path, origin: Origin) -> None:
     clock = page(text=b"It is {{CURRENTYEAR}} here.")
-    assert extracted(DocumentExtractor(PLAIN, file).extract(clock)).text == b"It is 2010 here.\n\n"
-    dateless = dataclasses.replace(file, date="")
+    assert extracted(DocumentExtractor(PLAIN, origin).extract(clock)).text == b"It is 2010 here.\n\n"
+    dateless = dataclasses.replace(origin, date="")
     assert extracted(DocumentExtractor(PLAIN, dateless).extract(clock)).text == b"It is 2001 here.\n\n"
+
+
+def test_dumps_of_one_wiki_and_inputs_that_are_no_dump_share_an_extractor(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    parts = [input_file(write_dump(tmp_path / name, [dump_files.page(1, name, "Text.")])) for name in ("a", "b")]
+    assert parts[0] != parts[1]
+    first, second = (document_extractor(PLAIN, origin_of(part), "", "") for part in parts)
+    assert first is second
+    texts = [dataclasses.replace(part, date="") for part in parts]
+    first, second = (document_extractor(PLAIN, origin_of(text), "", "") for text in texts)
+    assert first is second

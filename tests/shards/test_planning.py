@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import dump_files
 import numpy as np
 import pytest
 from hypothesis import given
@@ -204,3 +205,11 @@ def test_fragments_in_any_order_give_the_same_plan(extraction: ExtractionOptions
     assert len(expected) > 2
     step = PlanTextShards(split=SOME_EVAL, extraction=extraction, output=str(tmp_path))
     run_step(shuffled(fragments), step, functools.partial(check_plans, expected))
+
+
+def test_where_no_document_is_left_the_first_reason_of_rejection_is_given(tmp_path: Path) -> None:
+    path = write_dump(tmp_path, [dump_files.page(1, "Bad", "<b/>").replace("&lt;", "<")])
+    with pytest.raises(
+        UnusableInputError, match=r"; the first was rejected because the text has markup of XML in it\)"
+    ):
+        plan_text_shards(make_fragments(path, tmp_path / "out"), NO_EVAL, PLAIN, str(tmp_path / "out"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from transforms.errors import UnusableInputError
-from transforms.shards.text_files import describe_text_shard, find_texts
+from transforms.shards.text_files import beside_texts, check_texts, describe_text_shard, find_texts
 
 
 def write(path: Path, text: str = "A sentence.\n\n") -> str:
@@ -27,7 +27,7 @@ def test_a_directory_of_extract_stands_for_its_shards_that_hold_text(tmp_path: P
     paths = [write(tmp_path / name, text) for name, text in shards]
     write(tmp_path / "part-00000-of-00009")  # of an older build
     entries = [{"name": name, "bytes": len(text)} for name, text in shards]
-    (tmp_path / "manifest.json").write_text(json.dumps({"shards": entries}))
+    (tmp_path / "manifest.json").write_text(json.dumps({"stage": "extract", "shards": entries}))
     assert [text.path for text in find_texts([str(tmp_path)])] == paths[:2]
 
 
@@ -60,3 +60,45 @@ def test_a_name_of_extract_says_kind_and_number(name: str, kind: str, number: in
     assert (shard.path, shard.kind, shard.number) == (path, kind, number)
     assert (shard.size, shard.sha256) == (5, hashlib.sha256("Ä.\n\n".encode()).hexdigest())
     assert (shard.documents, shard.sentences, shard.inputs, shard.key) == (0, 0, {}, "")
+
+
+def test_a_glob_passes_over_what_lies_beside_shards_and_a_name_does_not(tmp_path: Path) -> None:
+    texts = [write(tmp_path / name) for name in ("eval.txt", "part-00000-of-00001")]
+    others = [
+        write(tmp_path / name)
+        for name in ("a.tfrecord", "a.tfrecord.gz", "a.tfrecord.idx", "eval.md5", "manifest.json", "rejected.jsonl")
+    ]
+    assert [text.path for text in find_texts([f"{tmp_path}/*"])] == texts
+    assert beside_texts([f"{tmp_path}/*", others[0]]) == others
+    assert [text.path for text in find_texts(others)] == others
+    with pytest.raises(UnusableInputError, match=r"matches no text shard, only .*eval\.md5 and such"):
+        find_texts([f"{tmp_path}/*.md5"])
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"x/manifest.json": '{"stage": "examples", "shards": []}'}, "made by examples; name the one of extract"),
+        ({"x/.maskmill/parameters.json": "{}"}, "is not finished; run it again first"),
+        ({"x/text/manifest.json": "{}"}, "is the directory of a build; name its text, .*/x/text"),
+        ({"x/manifest.json": "{}"}, r"is a directory; name its files, as in .*/x/\*"),
+    ],
+)
+def test_a_directory_that_extract_did_not_make(files: dict[str, str], message: str, tmp_path: Path) -> None:
+    for name, content in files.items():
+        write(tmp_path / name, content)
+    with pytest.raises(UnusableInputError, match=message):
+        find_texts([f"{tmp_path}/x"])
+
+
+def test_a_file_that_is_still_written_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "part-0.00ff.maskmill-tmp")
+    with pytest.raises(UnusableInputError, match="a run still writes this file; wait until it has ended"):
+        check_texts(find_texts([f"{tmp_path}/*"]))
+
+
+def test_what_is_no_text_shard_is_refused_by_its_content(tmp_path: Path) -> None:
+    paths = [write(tmp_path / "part-0"), write(tmp_path / "part-1", ""), write(tmp_path / "part-2", '{"text": "a"}\n')]
+    check_texts(find_texts(paths[:2]))
+    with pytest.raises(UnusableInputError, match=r"part-2: this looks like a JSON lines file, not like a text shard"):
+        check_texts(find_texts(paths))

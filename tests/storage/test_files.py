@@ -117,6 +117,7 @@ def test_a_pattern_without_files_is_one_sentence(pattern: str, message: str) -> 
 
 
 def test_a_directory_is_one_sentence_that_names_the_glob(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(UnusableInputError, match=r"is a directory; name its files, as in .*/\*"):
         files.match(str(tmp_path))
 

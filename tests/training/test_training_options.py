@@ -1,11 +1,11 @@
 """Options that do not go together, and their flags."""
 
-import argparse
 import subprocess
 import sys
 
 import pytest
 
+from pipelines import flags
 from pipelines import options as option_tools
 from training import launchers
 from training.options import ConvertOptions, TrainOptions
@@ -28,6 +28,11 @@ GIVEN = {"output_dir": "run", "input_file": ("part-*",)}
         ({"input_file": ()}, "--input_file is missing"),
         ({"task": "classify", "target_masked_lm_accuracy": 0.7}, "goes with --task pretrain"),
         ({"dry_run": True}, "--dry_run goes with --launcher"),
+        ({"coordinator": "node0"}, "--coordinator is node0: it must be HOST:PORT"),
+        ({"coordinator": "node0:x"}, "--coordinator is node0:x: it must be HOST:PORT"),
+        ({"coordinator": "node0:1", "coordinator_timeout": 0}, "--coordinator_timeout is 0: it must be a number of s"),
+        ({"coordinator": "node0:1", "process_id": -1}, "--process_id is -1: it must be at least 0"),
+        ({"coordinator": "node0:1", "process_id": 2, "num_processes": 2}, "--process_id is 2: it must be at least 0"),
         ({"seed": -1}, "--seed is -1"),
         ({"seed": 2**31}, "--seed is 2147483648"),
         ({"output_dir": ""}, "--output_dir is empty"),
@@ -111,7 +116,5 @@ sys.exit(f"imported: {{heavy}}" if heavy else 0)
 
 def test_flags_give_the_same_options_again():
     given = TrainOptions(**GIVEN, shuffle=False, learning_rate=0.00288293, start_warmup_step=-76, preset="base")
-    parser = argparse.ArgumentParser()
-    option_tools.add_flags(parser, TrainOptions)
-    namespace, _ = option_tools.parse(parser, launchers.flags(given))
-    assert option_tools.from_flags(TrainOptions, namespace) == given
+    line = flags.parse(launchers.flags(given), option_tools.options_of(TrainOptions))
+    assert option_tools.from_flags(TrainOptions, line.values) == given

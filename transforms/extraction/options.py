@@ -2,7 +2,8 @@
 
 import dataclasses
 import datetime
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.options import check_choices, option
@@ -30,6 +31,8 @@ class WikitextOptions:
     expansion_depth: int = 100
     expansion_characters: int = 2_000_000
     expansion_steps: int = 100_000
+
+    GROUPS: ClassVar[Mapping[str, str]] = {"headings": "how wikitext becomes text"}
 
     def __post_init__(self) -> None:
         check_choices(self)

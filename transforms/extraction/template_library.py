@@ -7,6 +7,7 @@ definitions stay in the pieces' files: a worker holds the index, and reads a def
 
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -52,7 +53,8 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Pi
       RunFailedError: the input cannot be read to its end.
     """
     ranges = [(u.format, u.start, u.end) for u in batch.units]
-    key = completions.fingerprint(PIECES, completions.FORMAT_VERSIONS["templates"], batch.file.sha256, ranges, reading)
+    source = (batch.file.sha256, ranges, reading, *[file.sha256 for file in batch.more])
+    key = completions.fingerprint(PIECES, completions.FORMAT_VERSIONS["templates"], *source)
     text = completions.work_name(PIECES, f"{key}.text")
     completions.once(
         output,
@@ -70,12 +72,12 @@ def _text_path(output: str, key: str) -> str:
 
 
 def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) -> dict[str, Any]:
-    wiki = site_base(read_header(batch.file.path))
     rows: list[tuple[int, int, int]] = []
     offset = 0
     with files.new_file(_text_path(output, key)) as file:
-        for unit in batch.units:
-            for page in read_unit(unit, reading):
+        for source, units in batch.parts:
+            wiki = site_base(read_header(source.path))
+            for page in itertools.chain.from_iterable(read_unit(unit, reading) for unit in units):
                 if isinstance(page, Page) and page.namespace == NAMESPACE and page.model == b"wikitext":
                     rows.append((name_hash(wiki, page.title.partition(b":")[2]), offset, len(page.text)))
                     file.write(page.text)

@@ -1,35 +1,53 @@
 """Which inputs there are, and the batches of units that the next steps take."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
 from transforms.grouping import GroupAll
-from transforms.inputs.mediawiki import dump_date
+from transforms.inputs.dump_dates import DateEvidence, date_evidence, decide_dates
+from transforms.inputs.finding import find_inputs
 from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import InputFile, UnitBatch, plan_units
+from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, InputFile, Unit, UnitBatch, plan_units
 from transforms.storage import files, progress
 
+# Files of up to a megabyte share batches of up to four; a batch takes a tenth of a second.
+_SMALL_FILE = 1 << 20
+_BYTES_OF_SMALL_FILES = 4 << 20
+_MOST_FILES = 256  # in a batch
 
-def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile]:
-    """Adds an input's checksum and date to its number in the order of the inputs.
+
+def _numbered_inputs(patterns: Sequence[str], input_format: str) -> Iterator[tuple[int, files.FileInfo]]:
+    return enumerate(find_inputs(patterns, input_format).files)
+
+
+def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile, DateEvidence | None]:
+    """Adds an input's checksum, and what it says of its date, to its number in the order of the inputs.
 
     Args:
       numbered: the number, and the file.
       date: the ISO date that the user names; None: the dump's own.
 
     Raises:
-      UnusableInputError: the file cannot be read, or is a dump of unknown date.
+      UnusableInputError: the file cannot be read.
     """
     number, file = numbered
-    date = date or dump_date(file.path) or ""
-    return number, InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date)
+    digested = InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date or "")
+    return number, digested, None if date else date_evidence(file.path)
 
 
-def inputs_in_order(numbered: Sequence[tuple[int, InputFile]]) -> list[InputFile]:
-    """The inputs by their numbers."""
-    return [file for _, file in sorted(numbered, key=lambda pair: pair[0])]
+def inputs_in_order(digested: Sequence[tuple[int, InputFile, DateEvidence | None]]) -> list[InputFile]:
+    """The inputs by their numbers, with their dates.
+
+    Raises:
+      UnusableInputError: a dump is of unknown date, or parts of a dump of two dates.
+    """
+    ordered = sorted(digested, key=lambda numbered: numbered[0])
+    dates = decide_dates([(file.path, evidence) for _, file, evidence in ordered])
+    return [
+        dataclasses.replace(file, date=file.date or date) for (_, file, _), date in zip(ordered, dates, strict=True)
+    ]
 
 
 def plan_batches(
@@ -37,22 +55,47 @@ def plan_batches(
 ) -> list[UnitBatch]:
     """Cuts the inputs into batches of units, in order.
 
-    Without a limit each unit is a batch. With a limit each file is one, which stops at so many documents.
+    Without a limit each unit is a batch. With a limit each file is one, which stops at so many documents. Small files
+    that follow each other share a batch either way: each batch costs some files in the work directory.
 
     Args:
       input_format: "auto" or the format of all inputs.
-      reading: names the columns of Parquet inputs.
+      reading: names the columns of JSON lines and Parquet inputs.
       limit: the most documents that a file gives; None: all.
 
     Raises:
       UnusableInputError: an input is empty, damaged, cut off, or of the wrong format.
     """
-    batches: list[UnitBatch] = []
+    groups: list[list[tuple[InputFile, tuple[Unit, ...]]]] = []
+    room = 0  # bytes that the last group still takes
     for file in inputs:
         units = plan_units([files.FileInfo(path=file.path, size=file.size)], input_format=input_format, reading=reading)
-        for batch in [tuple(units)] if limit is not None else [(unit,) for unit in units]:
-            batches.append(UnitBatch(number=len(batches), file=file, units=batch, limit=limit))
-    return batches
+        size = _plain_bytes(units[0]) if len(units) == 1 else _SMALL_FILE + 1
+        if size <= _SMALL_FILE:
+            if size > room or len(groups[-1]) >= _MOST_FILES:
+                groups.append([])
+                room = _BYTES_OF_SMALL_FILES
+            groups[-1].append((file, tuple(units)))
+            room -= size
+            continue
+        groups += [[(file, tuple(units))]] if limit is not None else [[(file, (unit,))] for unit in units]
+        room = 0
+    return [
+        UnitBatch(
+            number=number,
+            file=group[0][0],
+            more=tuple(file for file, _ in group[1:]),
+            units=tuple(unit for _, units in group for unit in units),
+            limit=limit,
+        )
+        for number, group in enumerate(groups)
+    ]
+
+
+def _plain_bytes(unit: Unit) -> int:
+    """About how many bytes a unit has once it is unpacked."""
+    is_packed = unit.container != "plain" or unit.format == "parquet"
+    return (unit.end - unit.start) * (PLAIN_BYTES_A_PACKED_BYTE if is_packed else 1)
 
 
 def announce_batches(
@@ -78,13 +121,14 @@ class FindInputs(beam.PTransform):
     """
 
     dump_date: str | None
+    input_format: str = "auto"
 
     def expand(self, patterns: beam.PCollection) -> beam.PCollection:
         return (
             patterns
-            | "Match" >> beam.FlatMap(lambda globs: enumerate(files.match(globs)))  # (number, FileInfo)
+            | "Match" >> beam.FlatMap(_numbered_inputs, self.input_format)  # (number, FileInfo)
             | "Spread" >> beam.Reshuffle()
-            | "Digest" >> beam.Map(digest_input, self.dump_date)  # (number, InputFile)
+            | "Digest" >> beam.Map(digest_input, self.dump_date)  # (number, InputFile, DateEvidence)
             | "Together" >> GroupAll()
             | "InOrder" >> beam.Map(inputs_in_order)  # list[InputFile]
         )

@@ -1,9 +1,10 @@
 """Documents of inputs that are no dump, and what is reported of a page or document that cannot be used."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from transforms.errors import UnusableInputError
 from transforms.inputs.options import ReadOptions
 
 NOT_UTF8 = "it is not valid UTF-8"
@@ -11,6 +12,16 @@ NOT_UTF8 = "it is not valid UTF-8"
 # How much of a rejected document stands for its title.
 _EXCERPT_BYTES = 200
 _EXCERPT_CHARACTERS = 60
+_MOST_COLUMNS = 20  # that a message names
+_JSON_TYPES: Mapping[type, str] = {
+    str: "text",
+    bool: "true or false",
+    int: "whole numbers",
+    float: "numbers",
+    list: "lists",
+    dict: "objects",
+    type(None): "nothing (null)",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,6 +50,43 @@ def rejected(data: bytes, reason: str) -> RejectedPage:
 def too_large(reading: ReadOptions) -> str:
     """The reason why a document of more than `reading.largest_page` bytes is rejected."""
     return f"the document is larger than {reading.largest_page} bytes"
+
+
+def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: ReadOptions) -> None:
+    """Refuses a file none of whose first records can be used, for the same cause.
+
+    Args:
+      records: the first records of the file, or all.
+      path: of the file.
+      reading: names the columns of the text and of the id.
+
+    Raises:
+      UnusableInputError: a column is missing in all of them, or holds in all of them what it may not.
+    """
+    if not records:
+        return
+    present = _shown_columns(records)
+    for column, allowed, wanted, flag in (
+        (reading.text_column, str, "text", "--text_column"),
+        (reading.id_column, (str, int), "text or whole numbers", "--id_column"),
+    ):
+        if column is None:
+            continue
+        found = [record[column] for record in records if column in record]
+        if not found:
+            raise UnusableInputError(
+                f'{path}: there is no column "{column}"; name one with {flag}; its columns are {present}.'
+            )
+        if not any(isinstance(value, allowed) and not isinstance(value, bool) for value in found):
+            raise UnusableInputError(
+                f'{path}: the column "{column}" holds {_JSON_TYPES[type(found[0])]}, not {wanted}; '
+                f"name another with {flag}; its columns are {present}."
+            )
+
+
+def _shown_columns(records: Sequence[Mapping[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for record in records for name in record))
+    return ", ".join(names[:_MOST_COLUMNS]) + (", …" if len(names) > _MOST_COLUMNS else "") if names else "none"
 
 
 def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOptions) -> Document | RejectedPage:

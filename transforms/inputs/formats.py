@@ -1,19 +1,20 @@
 """The format and the container of an input file, recognised by its first bytes and its name."""
 
-import contextlib
-import json
 import re
 from collections.abc import Mapping
 from typing import Literal, cast
 
 from transforms.errors import UnusableInputError
+from transforms.inputs import lookalikes
+from transforms.inputs.lookalikes import Lookalike
 from transforms.inputs.sources import Source, container_of, packing_not_read
 from transforms.storage import files
 
 _HEAD_BYTES = 64 << 10
 _MAGIC_BYTES = 16
-_PARQUET_MAGIC = b"PAR1"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MOST_ZEROS_OF_SHARD = 0.01  # the reference's tokenizer drops zero bytes in a sentence
+# Indexes and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
+_MAY_LIE_BESIDE_DUMP = re.compile(r"\.txt(?:-p\d+p\d+)?(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 InputFormat = Literal["mediawiki", "wikiextractor", "text", "jsonl", "parquet"]
@@ -47,52 +48,100 @@ def detect(path: str, input_format: str) -> tuple[InputFormat, str]:
     container = container_of(packed_head)
     if packing := packing_not_read(packed_head):
         raise UnusableInputError(f"{path}: this input is packed with {packing}, which is not read; unpack it first.")
-    if packed_head.startswith(_PARQUET_MAGIC):
+    if packed_head.startswith(lookalikes.PARQUET_MAGIC):
         found_format: InputFormat = "parquet"
     else:
-        head = b""
-        with Source(path, container, 0, files.size(path)) as source:
-            while len(head) < _HEAD_BYTES and (chunk := source.read()):
-                head += chunk
+        head, is_whole = _read_head(path, container)
         if container != "plain" and (inner := container_of(head)) != "plain":
             raise UnusableInputError(f"{path}: this input is packed twice, {container} around {inner}; unpack it once.")
         if not head.strip():
             raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
         if input_format in ("text", "jsonl"):
-            # Any file can be text, or JSON lines of which some are bad.
-            _refuse_other_encodings(head, path)
+            # Any text can be plain text, or JSON lines of which some are bad.
+            _refuse(lookalikes.of_bytes(head), path)
             return cast(InputFormat, input_format), container
-        found_format = _format_of(head[:_HEAD_BYTES], path)
+        found_format = _format_of(head, path, is_whole)
     if input_format not in ("auto", found_format):
         raise UnusableInputError(f"{path}: this is no {_NAMES[input_format]}, it looks like a {_NAMES[found_format]}.")
     return found_format, container
 
 
-def _refuse_other_encodings(head: bytes, path: str) -> None:
-    if head.startswith(_UTF16_MARKS):
-        raise UnusableInputError(f"{path}: this input is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8).")
-    if b"\0" in head:
-        raise UnusableInputError(
-            f"{path}: this input is neither text nor packed in a way that is read (bz2, gz, xz); unpack it first."
-        )
+def _read_head(path: str, container: str) -> tuple[bytes, bool]:
+    """The first plain bytes of a file, 64 KiB where it has so many, and whether they are all of it."""
+    head = b""
+    with Source(path, container, 0, files.size(path)) as source:
+        while len(head) < _HEAD_BYTES:
+            chunk = source.read()
+            if not chunk:
+                return head, True
+            head += chunk
+    return head, False
 
 
-def _format_of(head: bytes, path: str) -> InputFormat:
-    start = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+def lies_beside_dump(path: str) -> str | None:
+    """What a file is that Wikimedia publishes beside each dump: "the index of …"; None where it may be an input."""
+    if not _MAY_LIE_BESIDE_DUMP.search(path):
+        return None
+    head, is_whole = _read_head(path, container_of(files.read_range(path, 0, _MAGIC_BYTES)))
+    lookalike = lookalikes.of_text(_start_of_text(head), path, is_whole=is_whole) if head.strip() else None
+    return lookalike.name if lookalike is not None and lookalike.beside_dump else None
+
+
+def no_text_shard(path: str) -> str | None:
+    """What a file is that its user takes for a text shard: "a JSON array", "a bz2 file"; None where it may be one."""
+    head = files.read_range(path, 0, _HEAD_BYTES)
+    container = container_of(head)
+    if container != "plain":
+        return f"a file packed by {container}"
+    lookalike = lookalikes.of_bytes(head, most_zeros=_MOST_ZEROS_OF_SHARD)
+    if lookalike is not None:
+        return lookalike.name
+    start = _start_of_text(head)
+    if not start:
+        return None
+    is_whole = len(head) < _HEAD_BYTES
+    if start.startswith(b"<") and b"<mediawiki" in start:
+        return f"a {_NAMES['mediawiki']}"
+    if start.startswith(b"<doc "):
+        return f"a {_NAMES['wikiextractor']}"
+    if start.startswith(b"{") and lookalikes.begins_json_lines(start, is_whole=is_whole):
+        return f"a {_NAMES['jsonl']}"
+    lookalike = lookalikes.of_text(start, path, is_whole=is_whole) or lookalikes.of_json(start)
+    return lookalike.name if lookalike is not None else None
+
+
+def _start_of_text(head: bytes) -> bytes:
+    return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:_HEAD_BYTES]
+
+
+def _refuse(lookalike: Lookalike | None, path: str) -> None:
+    if lookalike is None:
+        return
+    anyway = ", or take it as it is with --input_format text" if lookalike.is_text else ""
+    raise UnusableInputError(f"{path}: this looks like {lookalike.name}; {lookalike.advice}{anyway}.")
+
+
+def _format_of(head: bytes, path: str, is_whole: bool) -> InputFormat:
+    start = _start_of_text(head)
     if start.startswith(b"<") and b"<mediawiki" in start:
         return "mediawiki"
-    _refuse_other_encodings(head, path)
+    _refuse(lookalikes.of_bytes(head), path)
     if start.startswith(b"<doc "):
         return "wikiextractor"
+    _refuse(lookalikes.of_text(start, path, is_whole=is_whole), path)
     is_named_xml = re.search(r"\.xml(\.\w+)?$", path) is not None
-    if start.startswith((b"<?xml", b"<!DOCTYPE", b"<html")) or (is_named_xml and start.startswith(b"<")):
-        raise UnusableInputError(f"{path}: this is XML or HTML, but no MediaWiki dump: it has no <mediawiki>.")
+    if start.startswith((b"<?xml", b"<!DOCTYPE")) or (is_named_xml and start.startswith(b"<")):
+        raise UnusableInputError(
+            f"{path}: this is XML, but no MediaWiki dump: it has no <mediawiki>; extract its text first, or take it as "
+            "it is with --input_format text."
+        )
     if is_named_xml:
-        raise UnusableInputError(f"{path}: this is not XML, although its name says so.")
+        raise UnusableInputError(
+            f"{path}: this is not XML, although its name says so; fetch it again, or take it as it is with "
+            "--input_format text."
+        )
     if start.startswith(b"{"):
-        if re.search(r"\.(jsonl|ndjson|json)(\.\w+)?$", path):
+        if lookalikes.begins_json_lines(start, is_whole=is_whole) or re.search(r"\.(jsonl|ndjson)(\.\w+)?$", path):
             return "jsonl"
-        with contextlib.suppress(ValueError):
-            json.loads(start.split(b"\n", 1)[0])
-            return "jsonl"
+        _refuse(lookalikes.of_json(start), path)
     return "text"

@@ -6,14 +6,51 @@ A unit owns the lines whose preceding line end lies in it; the reader imagines o
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from transforms.inputs.documents import Document, RejectedPage, document_of_record, rejected, too_large
+from transforms.errors import UnusableInputError
+from transforms.inputs.documents import Document, RejectedPage, check_records, document_of_record, rejected, too_large
 from transforms.inputs.formats import BYTE_ORDER_MARK
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window
 
 _LINE_END = re.compile(rb"\n")
+
+
+def check_columns(path: str, container: str, size: int, reading: ReadOptions) -> None:
+    """Checks the lines at a file's beginning (1 MB) for the columns that `reading` names, before the run begins.
+
+    A single bad line is rejected while the file is read; this finds what is wrong with all lines.
+
+    Args:
+      path, container, size: of the file.
+
+    Raises:
+      UnusableInputError: no line there is a JSON object, or all lack a column or have something else in it.
+    """
+    with Source(path, container, 0, size) as source:
+        head = source.read()
+        is_whole = not source.read()
+    lines = head.split(b"\n")
+    lines = [line for line in (lines if is_whole else lines[:-1]) if line.strip()]
+    records = [record for record in map(_object, lines) if isinstance(record, dict)]
+    if lines and not records:
+        beginning = rejected(lines[0], "").title
+        raise UnusableInputError(
+            f"{path}: this is no JSON lines file, for none of its first lines is a JSON object (the first one begins "
+            f"with {beginning!r}); if it is text, say so with --input_format text."
+        )
+    if not is_whole:  # the text may be null by chance
+        records = [record for record in records if record.get(reading.text_column, "") is not None]
+    check_records(records, path, reading)
+
+
+def _object(line: bytes) -> Any:
+    try:
+        return json.loads(line.strip().removeprefix(BYTE_ORDER_MARK))
+    except (ValueError, RecursionError):
+        return None
 
 
 def read_documents(

@@ -1,4 +1,4 @@
-"""MediaWiki XML export, schemas 0.3 to 0.11: a dump's header, its pages, its date.
+"""MediaWiki XML export, schemas 0.3 to 0.11: a dump's header and its pages.
 
 No general XML parser reads the dump, on purpose: an export escapes every `<` of a page's content, so this module
 finds tags by searching bytes, at several times the speed. It ignores what a parser would expand or load: document
@@ -7,11 +7,7 @@ types, entities, external files.
 Source of the format: https://www.mediawiki.org/wiki/Help:Export, export-0.3.xsd to export-0.11.xsd.
 """
 
-import contextlib
 import dataclasses
-import datetime
-import itertools
-import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -31,7 +27,6 @@ _LARGEST_HEADER = 4 << 20
 _TAIL_BYTES = 64  # more than the closing tag and what may follow it
 # How far before its end a dump is entered to find its last bytes, until one of these finds a block of bz2.
 _TAIL_ATTEMPTS = (1 << 16, 1 << 20, 1 << 24)
-_DATE_PAGES = 200
 _MANY_REVISIONS = 16 << 20  # of bytes: a page that takes more is rid of its old revisions
 _LONGEST_SHOWN_TITLE = 1000
 _PAGE = b"<page>"
@@ -113,33 +108,6 @@ def read_header(path: str) -> bytes:
 def site_base(header: bytes) -> str:
     """The address in front of a page's title: https://en.wikipedia.org/wiki; empty where the header has none."""
     return _element(header, b"base").decode("utf-8", "replace").rpartition("/")[0]
-
-
-def dump_date(path: str) -> str | None:
-    """The date of a dump (2020-01-31), which {{CURRENTDAY}} and the like give; None for other inputs.
-
-    It is the date in the file's name (enwiki-20200131-pages-articles…), else that of the newest revision among the
-    first 200 pages, which are a wiki's oldest and most edited ones. So it is the same at any time and on any machine.
-
-    Raises:
-      UnusableInputError: neither the name nor the pages give a date.
-    """
-    found_format, container = detect(path, "auto")
-    if found_format != "mediawiki":
-        return None
-    for digits in re.findall(r"(?<!\d)\d{8}(?!\d)", files.base_name(path)):
-        with contextlib.suppress(ValueError):
-            return datetime.datetime.strptime(digits, "%Y%m%d").date().isoformat()
-    newest = b""
-    with Source(path, container, 0, files.size(path)) as source:
-        for page in itertools.islice(read_pages(source, path, True, ReadOptions()), _DATE_PAGES):
-            if isinstance(page, Page) and re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.timestamp):
-                newest = max(newest, page.timestamp)
-    if not newest:
-        raise UnusableInputError(
-            f"{path}: neither its name nor its first pages give the dump's date; name it with --dump_date."
-        )
-    return newest[:10].decode("ascii")
 
 
 def read_pages(source: Source, path: str, is_first: bool, reading: ReadOptions) -> Iterator[Page | RejectedPage]:

@@ -1,7 +1,8 @@
 """How inputs are read, where the user has a choice."""
 
 import dataclasses
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.options import check_choices, option
@@ -25,6 +26,8 @@ class ReadOptions:
         None, help="JSON lines and Parquet: a column of stable ids; null: a hash of the text"
     )
     largest_page: int = 256 << 20
+
+    GROUPS: ClassVar[Mapping[str, str]] = {"text_documents": "how plain text, JSON lines and Parquet are read"}
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -22,7 +22,7 @@ from transforms.storage import files
 _UNITS_A_FILE = 64
 _SMALLEST_UNIT = 4 << 20
 _LARGEST_UNIT = 16 << 20
-_PLAIN_BYTES_A_PACKED_BYTE = 4
+PLAIN_BYTES_A_PACKED_BYTE = 4
 
 _Reader = Callable[[Source, str, bool, ReadOptions], Iterator[Page | Document | RejectedPage]]
 _READERS: Mapping[str, _Reader] = {
@@ -59,17 +59,32 @@ class InputFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class UnitBatch:
-    """Units that one call extracts, in order.
+    """Units that one call extracts, in order: some of one file, or all of some small files.
 
-    limit: the batch ends once so many documents are kept. templates: the key of the library that expands the templates
-    of its pages; empty where none does.
+    file: the file of the units, or the first one. more: the other files, in order. limit: the batch takes so many
+    documents of each file at most. templates: the key of the library that expands the templates of its pages; empty
+    where none does.
     """
 
     number: int
     file: InputFile
     units: tuple[Unit, ...]
+    more: tuple[InputFile, ...] = ()
     limit: int | None = None
     templates: str = ""
+
+    @property
+    def files(self) -> tuple[InputFile, ...]:
+        """All files, in order."""
+        return (self.file, *self.more)
+
+    @property
+    def parts(self) -> list[tuple[InputFile, list[Unit]]]:
+        """The files, each with its units."""
+        units: dict[str, list[Unit]] = {file.path: [] for file in self.files}
+        for unit in self.units:
+            units[unit.path].append(unit)
+        return [(file, units[file.path]) for file in self.files]
 
 
 def plan_units(
@@ -83,7 +98,7 @@ def plan_units(
 
     Args:
       input_format: "auto" or the format of all files.
-      reading: names the columns that a Parquet file must have; None: they are not checked.
+      reading: names the columns that JSON lines and Parquet files must have; None: they are not checked.
       unit_bytes: the size of a unit of bz2; a unit of plain bytes has four times as many. None: 4 to 16 MB, depending
         on the file's size. The size changes no page that is read.
 
@@ -109,13 +124,15 @@ def _bounds(
 ) -> list[int]:
     """The byte offsets at which a file is cut: 0, …, its size."""
     packed_bytes = unit_bytes or min(max(file.size // _UNITS_A_FILE, _SMALLEST_UNIT), _LARGEST_UNIT)
+    if found_format == "jsonl" and reading is not None:
+        json_lines.check_columns(file.path, container, file.size, reading)
     if found_format == "parquet":
         return parquet.unit_bounds(file.path, file.size, reading, packed_bytes)
     if not is_splittable(container):
         return [0, file.size]
     if found_format == "mediawiki":
         mediawiki.check_closed(file.path, container, file.size)
-    aim = packed_bytes if container == "bz2" else packed_bytes * _PLAIN_BYTES_A_PACKED_BYTE
+    aim = packed_bytes if container == "bz2" else packed_bytes * PLAIN_BYTES_A_PACKED_BYTE
     count = -(-file.size // aim)
     return [k * file.size // count for k in range(count + 1)]
 

@@ -17,6 +17,7 @@ import logging
 import os
 import pickle
 import stat
+import sys
 import tempfile
 import time
 import uuid
@@ -55,6 +56,7 @@ class KernelCache(NullCache):
         for directory in cache_directories():
             if _is_trusted(directory) and (payload := _read(directory / name)) is not None:
                 return CompileResult._rebuild(target_context, *payload)
+        say_that_kernels_are_compiled()
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -99,8 +101,17 @@ def cache_directories() -> tuple[Path, ...]:
     if os.path.isabs(user_cache):
         directories.append(Path(user_cache) / "maskmill" / "kernels")
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    directories.append(Path(tempfile.gettempdir()) / f"maskmill-kernels-{user}")
+    if (shared := _temporary_directory()) is not None:
+        directories.append(shared / f"maskmill-kernels-{user}")
     return tuple(directories)
+
+
+@functools.cache
+def say_that_kernels_are_compiled() -> None:
+    """Tells the user, once in a process, why the command is silent now."""
+    kept = f"once; kept in {cache_directories()[0]}" if cache_directories() else "and nothing can keep the result"
+    sys.stderr.write(f"maskmill: compiling for this machine, which takes about a minute, {kept}\n")
+    sys.stderr.flush()
 
 
 def remove_unused(before: float) -> int:
@@ -117,9 +128,17 @@ def remove_unused(before: float) -> int:
     return removed
 
 
+def _temporary_directory() -> Path | None:
+    """The system's directory for temporary files; None where none can be written, as on a full disk."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return None
+
+
 def _is_trusted(directory: Path) -> bool:
     """Whether code from a directory may be run: in a shared temporary directory anyone can make one."""
-    if directory.parent != Path(tempfile.gettempdir()):
+    if directory.parent != _temporary_directory():
         return True
     try:
         status = directory.lstat()

@@ -2,13 +2,14 @@
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numba
 
-from transforms.kernels.cache import KernelCache
+from transforms.kernels.cache import KernelCache, say_that_kernels_are_compiled
 
 _HERE = Path(__file__).resolve().parent
 
@@ -61,14 +62,29 @@ def kernel_modules() -> list[str]:
     ]
 
 
+def prepare(only: Sequence[str]) -> None:
+    """Compiles what a command will run, before it starts: `warm`, which tells the user if there is anything to do.
+
+    Worker processes then find all of it. Otherwise each of them would compile it, and none could tell the user.
+    """
+    if not only:
+        return
+    said = say_that_kernels_are_compiled.cache_info().misses
+    warm(only)
+    if say_that_kernels_are_compiled.cache_info().misses > said:
+        sys.stderr.write("maskmill: compiled; the next command starts at once\n")
+        sys.stderr.flush()
+
+
 def warm(only: Sequence[str] = ()) -> list[str]:
     """Compiles every kernel (or loads it, where it is cached); returns the modules' names.
 
-    `only` names steps (`extraction`) to warm instead of all.
+    `only` names what to warm instead of all: steps (`extraction`), or the beginnings of their modules' names
+    (`extraction.kernels.wikitext`).
     """
     warmed = []
     for name in kernel_modules():
-        if only and name.split(".")[1] not in only:
+        if only and not any(f"{name}.".startswith((f"transforms.{o}.", f"transforms.{o}_")) for o in only):
             continue
         module = importlib.import_module(name)
         if hasattr(module, "warm_up"):

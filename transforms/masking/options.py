@@ -1,7 +1,8 @@
 """How examples are made. The names are those of the reference's flags; its defaults, too."""
 
 import dataclasses
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.options import check_choices, option
@@ -32,6 +33,8 @@ class MaskingOptions:
     short_seq_prob: float = option(0.1, help="share of the sequences that are made shorter than the longest")
     unicode: Literal["11.0.0", "15.1.0"] = "11.0.0"
     duplicate_pieces: Literal["first", "last"] = "first"
+
+    GROUPS: ClassVar[Mapping[str, str]] = {"random_seed": "how examples are drawn"}
 
     def __post_init__(self) -> None:
         check_choices(self)

@@ -85,7 +85,7 @@ def close_text_shards(
 
 
 def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> list[InputFile]:
-    by_path = {fragment.batch.file.path: fragment.batch.file for fragment in fragments}
+    by_path = {file.path: file for fragment in fragments for file in fragment.batch.files}
     by_path |= {file.raw.file.path: file.raw.file for file in cleaned if file.raw.file is not None}
     return list(by_path.values())
 

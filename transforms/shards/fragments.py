@@ -13,6 +13,7 @@ import collections
 import contextlib
 import dataclasses
 import io
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,16 +21,14 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from transforms.inputs.documents import Document, RejectedPage
-from transforms.inputs.mediawiki import Page
-from transforms.inputs.options import ReadOptions
-from transforms.inputs.units import UnitBatch, read_unit
+from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
 from transforms.shards.byte_ranges import merge_ranges, ranges_of
 from transforms.shards.document_extractor import (
     ExtractedDocument,
     RejectedDocument,
     document_extractor,
     extract_or_reject,
+    origin_of,
 )
 from transforms.shards.eval_membership import eval_hash
 from transforms.shards.options import ExtractionOptions
@@ -51,7 +50,8 @@ class Fragment:
     """The description of an extracted batch.
 
     key: the name of its files. documents, size: how many documents its text holds, and how many bytes. counts: of the
-    pages that were read, how many stayed, and how many were left out for which reason.
+    pages that were read, how many stayed, and how many were left out for which reason. ends: where in the text that of
+    each of the batch's files ends.
     """
 
     key: str
@@ -59,6 +59,19 @@ class Fragment:
     documents: int
     size: int
     counts: Mapping[str, int]
+    ends: tuple[int, ...]
+
+    def inputs_of(self, ranges: npt.NDArray[np.int64]) -> dict[str, str]:
+        """The input files that byte ranges [k, 2] of the text come from, each with its sha256."""
+        files_of_batch = self.batch.files
+        if len(files_of_batch) == 1:
+            return {files_of_batch[0].path: files_of_batch[0].sha256}
+        starts = (0, *self.ends)
+        return {
+            file.path: file.sha256
+            for file, start, end in zip(files_of_batch, starts, self.ends, strict=False)
+            if ((ranges[:, 0] < end) & (ranges[:, 1] > start)).any()
+        }
 
 
 def in_order(fragments: Iterable[Fragment]) -> list[Fragment]:
@@ -67,9 +80,10 @@ def in_order(fragments: Iterable[Fragment]) -> list[Fragment]:
 
 
 def fragment_key(options: ExtractionOptions, batch: UnitBatch) -> str:
-    """What a batch's fragment depends on: the content of its file, its ranges, the options, the code's format."""
+    """What a batch's fragment depends on: the content of its files, its ranges, the options, the code's format."""
     ranges = [(unit.format, unit.start, unit.end) for unit in batch.units]
-    source = (batch.file.sha256, batch.file.date, ranges, batch.limit, batch.templates)
+    more = [(file.sha256, file.date) for file in batch.more]
+    source = (batch.file.sha256, batch.file.date, ranges, batch.limit, batch.templates, *more)
     return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["extract"], options, source)
 
 
@@ -90,7 +104,14 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
         _files_of,
         name=f"unit {batch.number} ({files.base_name(batch.file.path)})",
     )
-    return Fragment(key=key, batch=batch, documents=record["documents"], size=record["size"], counts=record["counts"])
+    return Fragment(
+        key=key,
+        batch=batch,
+        documents=record["documents"],
+        size=record["size"],
+        counts=record["counts"],
+        ends=tuple(record["ends"]),
+    )
 
 
 class _FragmentWriter:
@@ -126,8 +147,6 @@ class _FragmentWriter:
 
 def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
     """Writes the files of a fragment, and returns its completion record."""
-    extractor = document_extractor(options, batch.file, batch.templates, output if batch.templates else "")
-    partly_expanded_before = extractor.partly_expanded_pages
     counts: collections.Counter[str] = collections.Counter()
     rejected: list[dict[str, Any]] = []
     with contextlib.ExitStack() as stack:
@@ -136,29 +155,20 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
         if options.quality.finds_duplicates:
             paragraphs = stack.enter_context(files.new_file(_paragraphs_path(output, key)))
         writer = _FragmentWriter(text, paragraphs, options)
-        for item in _read_batch(batch, options.reading):
-            counts["read"] += 1
-            document = extract_or_reject(extractor, item)
-            if isinstance(document, RejectedDocument):
-                counts["rejected"] += 1
-                rejected.append({"input": batch.file.path, "title": document.title, "reason": document.reason})
-            elif isinstance(document, str):
-                counts[document] += 1
-            else:
-                writer.add(document)
-                if batch.limit is not None and len(writer.rows) >= batch.limit:
-                    break
+        ends = []
+        for file, units in batch.parts:
+            _extract_file(batch, file, units, options, output, writer, counts, rejected)
+            ends.append(writer.size)
         writer.flush()
     completions.write_table(output, KIND, key, np.array(writer.rows, TABLE))
     counts["documents"] = len(writer.rows)
-    if batch.templates:
-        counts["partly_expanded_pages"] = extractor.partly_expanded_pages - partly_expanded_before
     caches = [
         (completions.work_name(KIND, files.base_name(file.path)), file.size, file.sha256)
         for file in (text, paragraphs)
         if file is not None
     ]
     return {
+        "ends": ends,
         "documents": len(writer.rows),
         "size": writer.size,
         "counts": dict(counts),
@@ -167,13 +177,38 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     }
 
 
+def _extract_file(
+    batch: UnitBatch,
+    file: InputFile,
+    units: Sequence[Unit],
+    options: ExtractionOptions,
+    output: str,
+    writer: _FragmentWriter,
+    counts: collections.Counter[str],
+    rejected: list[dict[str, Any]],
+) -> None:
+    """Extracts the units of one of a batch's files, and adds what becomes of its documents to the last three."""
+    extractor = document_extractor(options, origin_of(file), batch.templates, output if batch.templates else "")
+    partly_expanded_before = extractor.partly_expanded_pages
+    most_rows = None if batch.limit is None else len(writer.rows) + batch.limit
+    for item in itertools.chain.from_iterable(read_unit(unit, options.reading) for unit in units):
+        counts["read"] += 1
+        document = extract_or_reject(extractor, item)
+        if isinstance(document, RejectedDocument):
+            counts["rejected"] += 1
+            rejected.append({"input": file.path, "title": document.title, "reason": document.reason})
+        elif isinstance(document, str):
+            counts[document] += 1
+        else:
+            writer.add(document)
+            if len(writer.rows) == most_rows:
+                break
+    if batch.templates:
+        counts["partly_expanded_pages"] += extractor.partly_expanded_pages - partly_expanded_before
+
+
 def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
     return completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]], has_table=True)
-
-
-def _read_batch(batch: UnitBatch, reading: ReadOptions) -> Iterator[Page | Document | RejectedPage]:
-    for unit in batch.units:
-        yield from read_unit(unit, reading)
 
 
 def _text_path(output: str, key: str) -> str:

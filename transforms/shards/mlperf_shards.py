@@ -58,7 +58,7 @@ class RawFile:
         """The input files, each with its sha256."""
         if self.file is not None:
             return {self.file.path: self.file.sha256}
-        return {fragment.batch.file.path: fragment.batch.file.sha256 for fragment, _ in self.pieces}
+        return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

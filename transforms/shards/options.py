@@ -2,7 +2,8 @@
 
 import dataclasses
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.extraction.options import WikitextOptions
@@ -52,6 +53,8 @@ class QualityOptions:
     )
     min_duplicate_words: int = option(10, help="paragraphs of fewer words are no duplicates")
 
+    GROUPS: ClassVar[Mapping[str, str]] = {"min_characters": "what is left out"}
+
     def __post_init__(self) -> None:
         if self.min_characters is not None and self.min_characters < 1:
             raise UnusableInputError(f"--min_characters must be 1 or more, not {self.min_characters}.")
@@ -98,6 +101,12 @@ class ExtractionOptions:
     random_seed: int = option(12345, help="seed of the eval set")
     doc_blocks: bool = False
 
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "extractor": "how wikitext becomes text",
+        "language": "which pages are taken, and how their text is split",
+        "random_seed": "shards and eval set",
+    }
+
 
 def _check_shard_size(megabytes: float) -> None:
     if not _SMALLEST_SHARD_MB <= megabytes < math.inf:
@@ -124,6 +133,8 @@ class SplitOptions:
         "input",
     )
     max_documents: int | None = option(None, help="take only the first N documents, for a quick trial")
+
+    GROUPS: ClassVar[Mapping[str, str]] = {"num_eval_articles": "shards and eval set"}
 
     @property
     def decided(self) -> "SplitOptions":

@@ -20,7 +20,7 @@ from transforms.shards.byte_ranges import cut_out, ranges_of
 from transforms.shards.counts import sum_counts
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
-from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_tables
+from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_rejected, read_tables
 from transforms.shards.options import DEFAULT_SHARD_SIZE_MB, ExtractionOptions, SplitOptions
 from transforms.shards.text_shards import KIND, ShardKind, shard_name
 from transforms.storage import progress
@@ -59,7 +59,7 @@ class ShardPlan:
     @property
     def inputs(self) -> dict[str, str]:
         """The input files that the shard draws from, each with its sha256."""
-        return {fragment.batch.file.path: fragment.batch.file.sha256 for fragment, _ in self.pieces}
+        return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
 
 
 def cut_shards(sizes: npt.NDArray[np.int64], shard_bytes: float) -> npt.NDArray[np.int64]:
@@ -163,7 +163,7 @@ def plan_text_shards(
     documents = _read_documents(ordered, options, extraction, output)
     table = documents.table
     if not len(table):
-        raise _no_article(ordered)
+        raise _no_article(ordered, output)
     is_eval = choose_eval(table["hash"], options)
     if is_eval.all():
         raise UnusableInputError(
@@ -204,11 +204,11 @@ def _plan_kind(
 
 
 def _inputs_text(fragments: Sequence[Fragment]) -> str:
-    paths = sorted({fragment.batch.file.path for fragment in fragments})
+    paths = sorted({file.path for fragment in fragments for file in fragment.batch.files})
     return paths[0] if len(paths) == 1 else f"{len(paths)} files"
 
 
-def _no_article(fragments: Sequence[Fragment]) -> UnusableInputError:
+def _no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError:
     """The error where no document is left for shards: what became of those that were read, and what to check."""
     counts = sum_counts(fragment.counts for fragment in fragments)
     if not counts.get("read"):
@@ -217,6 +217,10 @@ def _no_article(fragments: Sequence[Fragment]) -> UnusableInputError:
             "--input_format."
         )
     became = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items() if number)
+    with_rejected = next((fragment for fragment in fragments if fragment.counts.get("rejected")), None)
+    if with_rejected is not None:
+        reason = read_rejected(with_rejected, output)[0]["reason"]
+        became += f"; the first was rejected because {' '.join(reason.split())}"
     check = ["the input", *(option for name, option in _OPTIONS_OF_COUNTS.items() if counts.get(name))]
     return UnusableInputError(
         f"No article is left of {_inputs_text(fragments)} after the filters ({became}); check {' and '.join(check)}."

@@ -4,10 +4,15 @@ import re
 from collections.abc import Sequence
 
 from transforms.errors import UnusableInputError
+from transforms.inputs.formats import no_text_shard
 from transforms.shards.text_shards import ShardKind, TextShard
-from transforms.storage import files, manifest
+from transforms.storage import completions, files, manifest
+from transforms.storage.paths import is_glob
 
 _NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
+# What maskmill itself writes beside text shards, or a user into the same directory.
+_BESIDE_SHARDS = re.compile(r"manifest\.json|eval\.md5|rejected\.jsonl|.*\.(?:tfrecord|tfrecord\.gz|idx)")
+_TEXT = "text"  # below a build's directory
 
 
 def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
@@ -15,18 +20,21 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
 
     Args:
       patterns: globs of files, or directories that extract made, which stand for their shards that are not empty.
+        Of a glob's files, those that are no text shards by their names are passed over (`beside_texts`).
 
     Raises:
       UnusableInputError: there is no such file, or two have the same name, so that their outputs would.
     """
     expanded: list[str] = []
     for pattern in patterns:
-        if files.exists(files.join(pattern, manifest.MANIFEST)):
-            shards = manifest.read_manifest(pattern)["shards"]
-            expanded += [files.join(pattern, shard["name"]) for shard in shards if shard["bytes"]]
-        else:
-            expanded.append(pattern)
-    texts = files.match(expanded)
+        shards = _shards_of_directory(pattern)
+        expanded += [pattern] if shards is None else [files.join(pattern, name) for name in shards]
+    passed_over = set(beside_texts(patterns))
+    texts = [text for text in files.match(expanded) if text.path not in passed_over]
+    if not texts:
+        raise UnusableInputError(
+            f"{patterns[0]}: this input matches no text shard, only {sorted(passed_over)[0]} and such."
+        )
     paths: dict[str, str] = {}
     for text in texts:
         other = paths.setdefault(files.base_name(text.path), text.path)
@@ -35,6 +43,59 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
                 f"{text.path} and {other} would become one shard; rename one, or take two outputs."
             )
     return texts
+
+
+def beside_texts(patterns: Sequence[str]) -> list[str]:
+    """The files that globs match beside text shards: manifests, checksums, examples and their indexes."""
+    globs = [pattern for pattern in patterns if is_glob(pattern) and not files.exists(pattern)]
+    return [
+        file.path
+        for file in (files.match(globs) if globs else [])
+        if _BESIDE_SHARDS.fullmatch(files.base_name(file.path))
+    ]
+
+
+def _shards_of_directory(pattern: str) -> list[str] | None:
+    """The names of the shards with text in a directory that extract made; None where the pattern is none.
+
+    Raises:
+      UnusableInputError: it is the directory of another stage, of a whole build, or of a build that is not finished.
+    """
+    if is_glob(pattern):
+        return None
+    if files.exists(files.join(pattern, manifest.MANIFEST)):
+        made = manifest.read_manifest(pattern)
+        if made.get("stage") == "extract":
+            return [shard["name"] for shard in made["shards"] if shard["bytes"]]
+        if "stage" in made:
+            raise UnusableInputError(f"{pattern}: this directory was made by {made['stage']}; name the one of extract.")
+    elif files.is_local(pattern):
+        if files.exists(files.join(pattern, completions.WORK_DIRECTORY)):
+            raise UnusableInputError(f"{pattern}: the run into this directory is not finished; run it again first.")
+        text = files.join(pattern, _TEXT)
+        if files.exists(files.join(text, manifest.MANIFEST)):
+            raise UnusableInputError(f"{pattern}: this is the directory of a build; name its text, {text}.")
+    return None
+
+
+def check_texts(texts: Sequence[files.FileInfo]) -> None:
+    """Looks at the beginning of each file, so that nothing else is taken for a text shard.
+
+    Names that extract gives are believed on object stores, where each look takes a request.
+
+    Raises:
+      UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on.
+    """
+    for text in texts:
+        if text.path.endswith(files.TEMPORARY_SUFFIX):
+            raise UnusableInputError(f"{text.path}: a run still writes this file; wait until it has ended.")
+        if text.size and (files.is_local(text.path) or not _NUMBERED.search(files.base_name(text.path))):
+            problem = no_text_shard(text.path)
+            if problem is not None:
+                raise UnusableInputError(
+                    f"{text.path}: this looks like {problem}, not like a text shard (one sentence a line, a blank line "
+                    "behind each document); `maskmill extract` makes text shards."
+                )
 
 
 def describe_text_shard(numbered: tuple[int, str]) -> TextShard:

@@ -16,6 +16,7 @@ import hashlib
 import io
 import json
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -192,11 +193,20 @@ def note_remade(output: str, kind: str, key: str, name: str, reason: str) -> Non
 
 
 def renew(output: str, kind: str, key: str) -> None:
-    """Gives the record of a piece that this run does not repeat the current time, so that its progress counts it."""
+    """Gives the record of a piece that this run does not repeat the current time, so that its progress counts it.
+
+    The time is a whole second, which tells the record from those of pieces that this run has made (`is_renewed`).
+    """
     path = work_path(output, kind, f"{key}.json")
     if files.is_local(path):
+        now = int(time.time())
         with contextlib.suppress(FileNotFoundError):  # another run's closing step may have swept it
-            os.utime(path)
+            os.utime(path, (now, now))
+
+
+def is_renewed(modified_ns: int) -> bool:
+    """Whether `renew` has set this time of a record's last change, in nanoseconds."""
+    return modified_ns % 1_000_000_000 == 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ only when its upload is complete. Only paths that are not local import Beam.
 import concurrent.futures
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import fnmatch
 import glob
@@ -22,13 +23,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.storage import paths
+from transforms.storage.cloud_check import check_path
 
 TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
 _DELETERS = 16  # threads
 _ATTEMPT_BYTES = 8
+_MOST_PIECES = 8  # into which commas may have cut a name
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _HTTP_NOT_FOUND = 404
 _HTTP_DENIED = {401, 403}
+# Errors of Google's libraries and of requests, which are not imported for it.
+_UNREACHABLE = {"RetryError", "ConnectionError", "ConnectTimeout", "ReadTimeout", "TransportError"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, order=True)
@@ -44,7 +51,13 @@ def is_local(path: str) -> bool:
     return "://" not in path
 
 
-def _beam() -> Any:
+def _beam(path: str) -> Any:
+    """Beam's file systems, and how to ask them for a file as it is; `path` is what will be used first.
+
+    Raises:
+      UnusableInputError: the bucket of the path cannot be used.
+    """
+    check_path(path)
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 
@@ -72,46 +85,62 @@ def match(patterns: str | Sequence[str]) -> list[FileInfo]:
     """Returns the files that globs match, each file once: in the order of the globs, sorted within a glob.
 
     Args:
-      patterns: globs, as a list or separated by commas.
+      patterns: globs, as a list or separated by commas. A name with a comma in it may come in pieces, as options take
+        them apart, if no file has the name of its first piece.
 
     Raises:
-      UnusableInputError: a glob matches no file, or there is no glob.
+      UnusableInputError: a glob matches no file, or what cannot be read; or there is no glob.
     """
     if isinstance(patterns, str):
         patterns = patterns.split(",")
-    matched: dict[str, FileInfo] = {}
-    for pattern in (p.strip() for p in patterns):
-        if not pattern:
-            continue
-        matches = _match_one(pattern)
-        if not matches:
-            if is_local(pattern) and os.path.isdir(os.path.expanduser(pattern)):
-                raise UnusableInputError(f"{pattern}: this input is a directory; name its files, as in {pattern}/*.")
-            problem = "matches no file" if any(c in pattern for c in "*?[") else "does not exist"
-            raise UnusableInputError(f"{pattern}: this input {problem}; check the path.")
-        for file in matches:
-            matched.setdefault(file.path, file)
-    if not matched:
+    pieces = [pattern.strip() for pattern in patterns if pattern.strip()]
+    if not pieces:
         raise UnusableInputError("No input was named: give a path, a glob or a comma list of them.")
+    matched: dict[str, FileInfo] = {}
+    at = 0
+    while at < len(pieces):
+        found, taken = _match_first(pieces[at : at + _MOST_PIECES])
+        if not found:
+            raise UnusableInputError(paths.explain_missing(pieces[at]))
+        for file in found:
+            matched.setdefault(file.path, file)
+        at += taken
     return list(matched.values())
+
+
+def _match_first(pieces: Sequence[str]) -> tuple[list[FileInfo], int]:
+    """The files that the first piece names, or that a name with commas does, whose pieces come first; and how many."""
+    found = _match_one(pieces[0])
+    if found or not is_local(pieces[0]):
+        return found, 1
+    for count in range(2, len(pieces) + 1):
+        for comma in (",", ", "):
+            if found := _match_one(comma.join(pieces[:count])):
+                return found, count
+    return [], 1
 
 
 def _match_one(pattern: str) -> list[FileInfo]:
     if is_local(pattern):
-        pattern = os.path.expanduser(pattern)
-        paths = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
-        return [FileInfo(path=p, size=os.path.getsize(p)) for p in paths if os.path.isfile(p)]
-    systems, _ = _beam()
+        return _match_local(os.path.expanduser(pattern))
+    systems, _ = _beam(pattern)
     with _explained(pattern):
         metadata = systems.match([pattern])[0].metadata_list
     return sorted(FileInfo(path=m.path, size=m.size_in_bytes) for m in metadata if not m.path.endswith("/"))
+
+
+def _match_local(pattern: str) -> list[FileInfo]:
+    by_glob = paths.is_glob(pattern) and not os.path.lexists(pattern)
+    names = sorted(glob.glob(pattern, recursive=True)) if by_glob else [pattern]
+    sizes = [(name, paths.regular_file_size(name, by_glob=by_glob)) for name in names]
+    return [FileInfo(path=name, size=size) for name, size in sizes if size is not None]
 
 
 def exists(path: str) -> bool:
     """Whether a file exists under this exact name."""
     if is_local(path):
         return os.path.exists(path)
-    systems, _ = _beam()
+    systems, _ = _beam(path)
     with _explained(path):
         return bool(systems.exists(path))
 
@@ -135,7 +164,7 @@ def open_input(path: str) -> BinaryIO:
         if is_local(path):
             raw: Any = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         else:
-            systems, uncompressed = _beam()
+            systems, uncompressed = _beam(path)
             with _explained(path):
                 raw = systems.open(path, compression_type=uncompressed)
         return io.BufferedReader(_Input(path, raw))
@@ -218,7 +247,7 @@ def stored_checksum(path: str) -> str | None:
     """
     if not path.startswith("gs://") or not exists(path):
         return None
-    systems, _ = _beam()
+    systems, _ = _beam(path)
     with _explained(path):
         return cast(str, systems.checksum(path))
 
@@ -255,7 +284,7 @@ def delete(paths: Sequence[str]) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
         return
-    systems, _ = _beam()
+    systems, _ = _beam(paths[0])
     # Each path takes two requests: without threads, thousands of paths would take minutes.
     with _explained(paths[0]), concurrent.futures.ThreadPoolExecutor(_DELETERS) as threads:
         list(threads.map(lambda path: systems.delete([path]), paths))
@@ -352,7 +381,7 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
         with _new_local_file(path, checksum, packed) as output:
             yield output
         return
-    systems, uncompressed = _beam()
+    systems, uncompressed = _beam(path)
     with _explained(path):
         raw = systems.create(path, compression_type=uncompressed)
     output = OutputFile(path, cast(BinaryIO, _Explaining(path, raw)), checksum=checksum, packed=packed)
@@ -422,8 +451,9 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
         os.fsync(raw.fileno())
         os.replace(temporary, target)
     except OSError as error:
+        advice = "; make room and run the same command again" if error.errno in _NO_ROOM else ""
         raise RunFailedError(
-            f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name."
+            f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name{advice}."
         ) from error
     finally:
         if raw is not None:
@@ -518,7 +548,8 @@ def write_bytes(path: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turns the errors of a remote file system into sentences."""
+    """Turns the errors of a remote file system into sentences, and refuses paths that none of them takes."""
+    paths.check_scheme(path)
     try:
         yield
     except (UnusableInputError, RunFailedError, FileNotFoundError):
@@ -528,9 +559,14 @@ def _explained(path: str) -> Iterator[None]:
         statuses = {int(code) for code in (_status(cause) for cause in causes) if code is not None}
         text = " ".join(str(getattr(causes[-1], "message", causes[-1])).split()) or type(error).__name__
         if _HTTP_NOT_FOUND in statuses:
-            raise UnusableInputError(f"{path}: there is no such bucket or object.") from error
+            raise UnusableInputError(f"{path}: there is no such object.") from error
         if statuses & _HTTP_DENIED:
             raise UnusableInputError(f"{path}: access is refused; check the credentials ({text}).") from error
+        if {type(cause).__name__ for cause in causes} & _UNREACHABLE:
+            # The library has tried again for minutes, as it should in the middle of a run.
+            raise RunFailedError(
+                f"{path}: the object store does not answer any more ({text}); once it does, run the same command again."
+            ) from error
         if type(error).__name__ in ("BeamIOError", "ValueError", "ImportError"):
             raise UnusableInputError(f"{path}: {text}") from error
         raise

@@ -17,10 +17,19 @@ _CLOCK_SLACK_SECONDS = 1  # a file system may round the times of files down
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Announced:
-    """The work of a step: its number of pieces, and the bytes that they read."""
+    """The work of a step: its number of pieces, the bytes that they read, and when it was announced (epoch seconds)."""
 
     pieces: int
     bytes: int
+    time: float = dataclasses.field(default=0.0, compare=False)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Finished:
+    """How many pieces of a step are finished: those that this run has made, and those that it has found."""
+
+    made: int
+    found: int
 
 
 def announce(output: str, kind: str, *, pieces: int, size: int) -> None:
@@ -29,23 +38,29 @@ def announce(output: str, kind: str, *, pieces: int, size: int) -> None:
 
 
 def announced(output: str, kind: str) -> Announced | None:
-    """The work that the step of a kind has announced; None before it does."""
+    """The work that the step of a kind has announced; None before it does. Only local outputs are looked at."""
+    try:
+        when = os.stat(completions.work_path(output, _ANNOUNCED, f"{kind}.json")).st_mtime
+    except OSError:
+        return None
     record = completions.load(output, _ANNOUNCED, kind)
-    return None if record is None else Announced(pieces=record["pieces"], bytes=record["bytes"])
+    return None if record is None else Announced(pieces=record["pieces"], bytes=record["bytes"], time=when)
 
 
-def finished_since(output: str, kind: str, began: float) -> int:
+def finished_since(output: str, kind: str, began: float) -> Finished:
     """How many pieces of a kind were finished, or found finished, since a time in seconds of the epoch.
 
     Only local outputs are looked at.
     """
-    return sum(1 for _ in _records_since(completions.work_path(output, kind, ""), began))
+    renewed = [completions.is_renewed(time) for time in _records_since(completions.work_path(output, kind, ""), began)]
+    return Finished(made=renewed.count(False), found=renewed.count(True))
 
 
-def _records_since(directory: str, began: float) -> Iterator[str]:
+def _records_since(directory: str, began: float) -> Iterator[int]:
+    """When each record was last changed, in nanoseconds of the epoch."""
     with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
             # The closing step may delete a record meanwhile.
             with contextlib.suppress(FileNotFoundError):
                 if entry.name.endswith(".json") and entry.stat().st_mtime >= began - _CLOCK_SLACK_SECONDS:
-                    yield entry.name
+                    yield entry.stat().st_mtime_ns

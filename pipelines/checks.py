@@ -1,0 +1,169 @@
+"""What each stage looks at before any work: inputs, vocabularies, extras that are needed, the output directory.
+
+pipelines/stages.py names these functions. They run before Beam is imported, so that a mistake in a command is named at
+once. What needs no compiled code comes first; modules that need it are imported by the functions that use them.
+"""
+
+import dataclasses
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+from pipelines import data_warnings
+from pipelines.options import option_defaults, parameters
+from pipelines.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, decided_masking
+from pipelines.startup import first_line
+from training.options import TrainOptions
+from transforms.errors import UnusableInputError
+from transforms.storage import files, manifest
+
+# A shard grows about 18-fold at dupe 10: count it as that much work.
+_WORK_A_BYTE = 10
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Workload:
+    """How much there is to do, and where.
+
+    Attributes:
+      input_bytes: how much there is to read; small jobs stay in this process.
+      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
+      paths: every input and output: not every runner's workers see this machine's files.
+    """
+
+    input_bytes: int
+    pieces: int | None
+    paths: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A stage whose options and inputs were looked at.
+
+    Attributes:
+      options: the stage's options.
+      workload: how much the stage has to do, as far as that can be told.
+      found: what the look has found, fields of the stage's implementation by name.
+      announcement: a line that says at once what the stage reads.
+    """
+
+    options: Any
+    workload: Workload
+    found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    announcement: str = ""
+
+
+def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
+    """Checks the inputs of extract: that they are there, and that they can be read in this way.
+
+    Raises:
+      UnusableInputError: extract cannot run with these options or inputs.
+    """
+    extraction = options.decided_extraction
+    files.match(options.input)  # that they are there, before more is imported
+    manifest.check_output(options.output, "extract", parameters(options), option_defaults(ExtractOptions))
+    if extraction.quality.near_duplicate_threshold is not None:
+        from transforms.shards.signatures import import_datasketch
+
+        import_datasketch()
+    if options.compat == "mlperf":
+        _ = options.mlperf  # its own checks
+    from transforms.inputs.dump_dates import refuse_two_dates
+    from transforms.inputs.finding import find_inputs
+    from transforms.inputs.formats import detect_format
+    from transforms.inputs.units import plan_units
+    from transforms.sentences.punkt import SentenceSplitter
+
+    SentenceSplitter(extraction.language)
+    found = find_inputs(options.input, options.input_format)
+    inputs = found.files
+    from_doc_files = detect_format(inputs[0].path, options.input_format) == "wikiextractor"
+    if options.compat == "mlperf" and options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
+        raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
+    if options.dump_date is None:
+        refuse_two_dates([file.path for file in inputs])
+    units = plan_units(inputs, input_format=options.input_format, reading=extraction.reading)
+    needs_templates = {
+        "drop_stubs": extraction.quality.drop_stubs,
+        "expand_templates": extraction.wikitext.expand_templates,
+    }
+    for name, is_on in needs_templates.items():
+        if is_on and any(unit.format != "mediawiki" for unit in units):
+            raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
+    if found.skipped:
+        data_warnings.warn("extract", [found.skipped_text])
+    size = sum(file.size for file in inputs)
+    return Checked(
+        options=options,
+        workload=Workload(input_bytes=size, pieces=None, paths=(*options.input, options.output)),
+        found={"from_doc_files": from_doc_files, "reads_pages": any(unit.format == "mediawiki" for unit in units)},
+        announcement=first_line("extract", files=len(inputs), size=size, output=options.output),
+    )
+
+
+def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
+    """Checks the vocabulary of examples, and the text shards where they are there already.
+
+    Raises:
+      UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
+    """
+    from transforms.shards.text_files import beside_texts, check_texts, find_texts
+    from transforms.tokenization.vocabulary import load_vocabulary
+
+    texts = find_texts(options.input) if is_first else []
+    check_texts(texts)
+    skipped = beside_texts(options.input) if is_first else []
+    masking = decided_masking(options.masking, options.compat)
+    vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
+    content = {"vocab_file_sha256": vocabulary.sha256}
+    manifest.check_output(
+        options.output, "examples", parameters(options) | content, option_defaults(ExamplesOptions) | content
+    )
+    data_warnings.warn(
+        "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
+    )
+    if skipped:
+        data_warnings.warn("examples", [f"{', '.join(skipped)}: skipped, because they are no text shards."])
+    read = options.input if is_first else ()
+    size = sum(text.size for text in texts)
+    return Checked(
+        options=options,
+        workload=Workload(
+            input_bytes=_WORK_A_BYTE * size,
+            pieces=len(texts) if is_first else None,
+            paths=(*read, options.vocab_file, options.output),
+        ),
+        found={"vocab_sha256": vocabulary.sha256},
+        announcement=first_line("examples", files=len(texts), size=size, output=options.output),
+    )
+
+
+def eval_set(options: EvalOptions, *, is_first: bool) -> Checked:
+    """Checks the output of a build's eval stage; its examples are not there yet.
+
+    Raises:
+      UnusableInputError: the output directory is another stage's, or made with other options.
+    """
+    manifest.check_output(options.output, "eval", parameters(options), option_defaults(EvalOptions))
+    return Checked(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output,)))
+
+
+def train(options: TrainOptions, *, is_first: bool) -> Checked:
+    """Checks what a training at the end of a build needs; its examples are not there yet.
+
+    Raises:
+      UnusableInputError: an extra is missing, or there is no such model.
+    """
+    from training import preflight
+
+    preflight.check(options, has_input=False)
+    if options.launcher is None:
+        check_training_installed()
+    return Checked(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output_dir,)))
+
+
+def check_training_installed() -> None:
+    """Raises UnusableInputError where the libraries of the extra [tensorflow] are missing."""
+    missing = [name for name in ("tensorflow", "keras", "keras_hub") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UnusableInputError(f"Training needs {missing[0]}; install maskmill with its extra: maskmill[tensorflow].")

@@ -1,0 +1,127 @@
+"""What a command does when it is told to stop: by Ctrl-C, by SIGTERM, or because its terminal was closed.
+
+A Python exception would come too late, and in the wrong place: Python hears nothing while a kernel runs, a compilation
+may print the exception and go on, and Beam waits for its workers before it lets an exception through. All files appear
+whole, so nothing needs to be brought to an end first. A thread of its own therefore hears the signal at once
+(`signal.set_wakeup_fd`), prints one sentence, stops the worker processes, removes temporary files and ends the process.
+"""
+
+import contextlib
+import dataclasses
+import glob
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+# A shell reports this plus the number of the signal that ended a command.
+SIGNAL_EXIT = 128
+HOW_TO_GO_ON = "run the same command again, it goes on from what is finished."
+START_ANEW = "nothing unfinished is left behind; run the same command again."
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STDOUT, _STDERR = 1, 2
+
+
+def scratch_prefix() -> str:
+    """How the names of this process's own directories in the temporary directory begin."""
+    return f"maskmill-{os.getpid()}-"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Heard:
+    """The handler of a signal that `Watch` hears, with what the user is told to do after it."""
+
+    how_to_go_on: str
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Does nothing: the thread has heard the signal already."""
+
+
+@contextlib.contextmanager
+def going_on(how: str) -> Iterator[None]:
+    """Has `Watch` tell the user to go on in this way, if the block is interrupted; for the main thread."""
+    heard = [number for number in _SIGNALS if isinstance(signal.getsignal(number), _Heard)]
+    before = [signal.signal(number, _Heard(how)) for number in heard]
+    try:
+        yield
+    finally:
+        for number, handler in zip(heard, before, strict=True):
+            signal.signal(number, handler)
+
+
+class Watch:
+    """A context manager around a whole command, in its main thread: a signal to stop ends the process.
+
+    The command may set handlers of its own for these signals, which then count: `train` writes a checkpoint first. A
+    signal that is ignored from the start (under nohup, in a shell's background job) stays ignored. The process should
+    end after the block: the signals are not heard any more.
+    """
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        # Held while the process ends for a signal, and once the command has ended by itself: one of the two happens.
+        self._ending = threading.Lock()
+
+    def __enter__(self) -> "Watch":
+        # TensorFlow is imported with standard error on /dev/null: the terminal is remembered.
+        self._errors = -1
+        with contextlib.suppress(OSError):  # it may be closed
+            self._errors = os.dup(_STDERR)
+        self._read, write = os.pipe()
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, _Heard(HOW_TO_GO_ON))
+        threading.Thread(target=self._listen, name="interruption", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.acquire()
+
+    def _listen(self) -> None:
+        while True:
+            number = os.read(self._read, 1)[0]
+            handler = signal.getsignal(number)
+            if isinstance(handler, _Heard):
+                with self._ending:
+                    self._end(signal.Signals(number), handler.how_to_go_on)
+
+    def _end(self, number: signal.Signals, how_to_go_on: str) -> None:
+        cause = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+        sentence = f"maskmill {self._command}: {cause}; {how_to_go_on}\n".encode(errors="backslashreplace")
+        try:
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                # On a terminal the line holds the progress so far, or the ^C that was typed.
+                os.write(self._errors, (b"\r\x1b[K" if os.isatty(self._errors) else b"") + sentence)
+            # Other threads will complain that the workers are gone.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, _STDOUT)
+            os.dup2(nowhere, _STDERR)
+            _stop_children()
+            for directory in glob.glob(f"{glob.escape(tempfile.gettempdir())}/{scratch_prefix()}*"):
+                shutil.rmtree(directory, ignore_errors=True)
+        finally:
+            os._exit(SIGNAL_EXIT + number)
+
+
+def _stop_children() -> None:
+    """Stops the processes that this one has started, and removes the files that it or they were writing."""
+    import psutil
+
+    from transforms.storage.files import TEMPORARY_SUFFIX
+
+    this = psutil.Process()
+    unfinished = []
+    for process in (this, *this.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):
+            unfinished += [file.path for file in process.open_files() if file.path.endswith(TEMPORARY_SUFFIX)]
+            if process != this:
+                process.terminate()
+    for path in unfinished:
+        with contextlib.suppress(OSError):
+            os.unlink(path)

@@ -1,0 +1,57 @@
+"""What stands at the end of a summary: how much lies on disk, and the command that may follow."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.stages import EVAL_NAME
+from transforms.storage import files
+
+
+def report(outputs: Sequence[str], command: str) -> None:
+    """Prints how much lies below the directories of a finished command, and the command that may follow.
+
+    Args:
+      outputs: the directories; of those that are not on this machine no size is printed.
+      command: a command line; empty where none follows.
+    """
+    if all(files.is_local(output) for output in outputs):
+        print(f"on disk: {_size_text(sum(map(_bytes_below, outputs)))}")
+    if command:
+        print(f"next:    {command}")
+
+
+def of(stages: Mapping[str, Any]) -> str:
+    """The command that goes on where these stages, given by name with their options, end; empty where none does."""
+    if "train" in stages or not {"extract", "examples"} & set(stages):
+        return ""
+    if "examples" not in stages:
+        arguments = {"input": stages["extract"].output, "output": "DIRECTORY", "vocab_file": "VOCABULARY"}
+        return _command_line("examples", arguments)
+    made = stages["examples"]
+    arguments = {"input_file": files.join(made.output, "part-*.tfrecord" + (".gz" if made.packed else ""))}
+    if "eval" in stages:
+        arguments["eval_file"] = files.join(stages["eval"].output, EVAL_NAME)
+    return _command_line(
+        "train", arguments | {"vocab_file": made.vocab_file, "preset": "base", "output_dir": "DIRECTORY"}
+    )
+
+
+def _command_line(command: str, arguments: Mapping[str, str]) -> str:
+    return shlex.join(["maskmill", command, *(f"--{name}={value}" for name, value in arguments.items())])
+
+
+def _bytes_below(directory: str) -> int:
+    """The bytes of all files below a local directory."""
+    return sum(
+        os.lstat(os.path.join(folder, name)).st_size for folder, _, names in os.walk(directory) for name in names
+    )
+
+
+def _size_text(size: int) -> str:
+    """A number of bytes as `12.3 MB`."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= factor:
+            return f"{size / factor:,.1f} {unit}"
+    return f"{size} bytes"

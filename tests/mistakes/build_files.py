@@ -1,0 +1,160 @@
+"""Mistakes in the YAML file of a build, and in the flags that go with it."""
+
+from mistakes.table import Mistake
+
+GOOD = """output: build
+extract:
+  input: dump.xml
+  num_eval_articles: 1
+examples:
+  vocab_file: vocab.txt
+"""
+
+
+def row(name: str, text: str | bytes, says: str, flags: str = "") -> Mistake:
+    content = text if isinstance(text, bytes) else text.encode()
+    return Mistake(name=f"yaml-{name}", command=f"build b.yaml {flags}", says=says, files={"b.yaml": content})
+
+
+def changed(old: str, new: str) -> str:
+    assert old in GOOD
+    return GOOD.replace(old, new)
+
+
+def added(name: str, line: str, says: str, section: str = "examples") -> Mistake:
+    """A good build with one more line in a section."""
+    return row(name, changed(f"{section}:\n", f"{section}:\n  {line}\n"), says)
+
+
+def demo(name: str, arguments: str, says: str) -> Mistake:
+    return Mistake(name=f"build-{name}", command=f"build {arguments}", says=says)
+
+
+YAML = [
+    row("empty", "", r"b\.yaml: a build is a mapping of sections"),
+    row("only-comments", "# nothing yet\n", r"b\.yaml: a build is a mapping of sections"),
+    row("a-list", "- output: build\n", r"b\.yaml: a build is a mapping of sections"),
+    row("a-word", "build\n", r"b\.yaml: a build is a mapping of sections"),
+    row("tabs", "output: build\nextract:\n\tinput: dump.xml\n", r"line 3: this is not YAML .*indent with spaces"),
+    row("unclosed-quote", changed("dump.xml", "'dump.xml"), r"b\.yaml, line \d+: this is not YAML"),
+    row("unclosed-list", changed("dump.xml", "[dump.xml"), r"b\.yaml, line \d+: this is not YAML"),
+    row("colon-in-a-value", changed("dump.xml", "a: b"), r"b\.yaml, line 3: this is not YAML"),
+    row("wrong-indentation", changed("  num_eval", " num_eval"), r"b\.yaml, line 4: this is not YAML"),
+    row("no-space-behind-the-colon", "output:build\n", r"a build is a mapping of sections"),
+    row("json-cut-off", '{"output": "build", ', r"b\.yaml, line 1: this is not YAML"),
+    row("two-documents", f"{GOOD}---\n{GOOD}", r"this is not YAML \(but found another document\)"),
+    row("key-twice", f"{GOOD}  vocab_file: other.txt\n", r"line 7: the key 'vocab_file' was given in line 6 already"),
+    row("section-twice", f"{GOOD}extract:\n  input: x\n", r"line 7: the key 'extract' was given in line 2 already"),
+    row("latin-1", changed("dump.xml", "d\xfcmp.xml").encode("latin-1"), r"line 3: this is not UTF-8 text"),
+    row("utf-16", GOOD.encode("utf-16"), r"line 1: this is not UTF-8 text"),
+    row("binary", bytes(range(1, 9)), r"line 1: this is not YAML \(it has the control character U\+0001\)"),
+    row("nul", GOOD.encode() + b"\0", r"line 7: this is not YAML \(it has the control character U\+0000\)"),
+    row("nul-in-a-name", changed("dump.xml", '"a\\0b"'), r"has a NUL character"),
+    row("half-a-character", changed("dump.xml", '"a\\ud800b"'), r"is not UTF-8"),
+    row("deep", "[" * 5000, r"line 1: this is nested deeper than any build"),
+    row("deep-mappings", "".join(f"{' ' * k}a:\n" for k in range(100)), r"this is nested deeper than any build"),
+    row("laughs", "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", r"line 2: an alias can only stand for a single value"),
+    row("alias-of-itself", "a: &a [*a]\n", r"line 1: an alias can only stand for a single value"),
+    row("unknown-alias", changed("dump.xml", "*dump"), r"line 3: this is not YAML \(found undefined alias"),
+    row("python-object", changed("dump.xml", "!!python/name:os.system"), r"line 3: the tag !!python/name:os.system"),
+    row("date-tag", changed("dump.xml", "!!timestamp 2020-01-01"), r"line 3: the tag !!timestamp"),
+    row("list-as-a-key", "? [a]\n: 1\n", r"line 1: a list or a mapping cannot be a key"),
+    row("number-of-5000-digits", changed(": 1\n", f": {'9' * 5000}\n"), r"line 4: '99999\d*' is no such number"),
+    row("too-long", "# " + "x" * 200_000, r"this file is longer than any build"),
+    demo("of-a-dump", "dump.xml", r"dump\.xml"),
+    demo("of-a-packed-dump", "dump.xml.bz2", r"this is not UTF-8 text"),
+    demo("of-a-folder", ".", r"cannot be read \(Is a directory\)"),
+    demo("of-no-file", "demo.yml", r"demo\.yml: this input does not exist"),
+    demo("of-nothing", "", r"CONFIG\.yaml is missing"),
+    demo("of-two-files", "demo.yaml other.yaml", r"other\.yaml: a build has one YAML file"),
+]
+
+VALUES = [
+    row(
+        "section-misspelt",
+        GOOD.replace("extract", "extrakt"),
+        r"line 2: there is no section 'extrakt'; did you mean",
+    ),
+    row("number-as-section", f"{GOOD}1: x\n", r"line 7: there is no section 1"),
+    row("option-at-the-top", f"{GOOD}dupe_factor: 3\n", r"line 7: there is no section 'dupe_factor'"),
+    row("no-output", changed("output: build\n", ""), r"output is missing: directory of the build"),
+    row("null-output", changed(": build", ":"), r"line 1: output is missing"),
+    row("empty-output", changed("build", "''"), r"line 1: output is empty"),
+    row("output-a-number", changed("build", "2024"), r"line 1: output must be text, not 2024 \(int\); quote it"),
+    row("no-input", changed("  input: dump.xml\n", ""), r"extract\.input is missing"),
+    row("no-vocabulary", changed("vocab.txt", ""), r"line 6: examples\.vocab_file is missing"),
+    row(
+        "section-a-list",
+        changed("examples:\n", "examples:\n  - x\nx:\n").replace("x:\n", "train:\n"),
+        r"examples must be a m",
+    ),
+    row("section-a-word", "output: build\nextract: dump.xml\n", r"extract must be a mapping"),
+    added(
+        "option-misspelt",
+        "dupe_facter: 3",
+        r"line 6: examples\.dupe_facter: there is no such option; did",
+    ),
+    added("number-as-text", "dupe_factor: '3'", r"line 6: examples\.dupe_factor must be a whole number, not '3'"),
+    added("number-with-a-fraction", "dupe_factor: 2.5", r"examples\.dupe_factor must be a whole number, not 2\.5"),
+    added("sexagesimal", "dupe_factor: 12:30", r"examples\.dupe_factor must be a whole number, not '12:30'"),
+    added("with-underscores", "random_seed: 1_000", r"examples\.random_seed must be a whole number, not '1_000'"),
+    added("yes", "do_lower_case: yes", r"examples\.do_lower_case must be true or false, not 'yes'"),
+    added("off", "do_lower_case: off", r"examples\.do_lower_case must be true or false, not 'off'"),
+    added("one-as-true", "do_lower_case: 1", r"examples\.do_lower_case must be true or false, not 1"),
+    added("null-for-a-number", "dupe_factor:", r"examples\.dupe_factor must be a whole number, not None"),
+    added("nan", "masked_lm_prob: .nan", r"examples\.masked_lm_prob must be a finite number"),
+    added("infinite", "masked_lm_prob: .inf", r"examples\.masked_lm_prob must be a finite number"),
+    added("out-of-range", "masked_lm_prob: 15", r"b\.yaml: examples: masked_lm_prob 15"),
+    added("more-than-64-bits", f"random_seed: {10**20}", r"examples\.random_seed must be .* at most 64 bits"),
+    added("decided-input", "input: text", r"line 6: examples\.input: a build decides this itself; leave it out"),
+    added("decided-output", "output: x", r"extract\.output: a build decides this itself", section="extract"),
+    added("no-choice", "headings: some", r"extract\.headings must be one of drop, keep", section="extract"),
+    added("text-for-a-list", "namespaces: 0", r"extract\.namespaces must be a list, not 0", section="extract"),
+    added("list-of-text", "namespaces: [main]", r"extract\.namespaces must be a whole number", section="extract"),
+    added("date-in-words", "dump_date: today", r"extract: --dump_date is 'today'", section="extract"),
+    added("date-as-a-number", "dump_date: 20200131", r"extract\.dump_date must be text, not 2020", section="extract"),
+    added("mapping-as-input", "id_column: {a: b}", r"extract\.id_column must be text", section="extract"),
+    row(
+        "pick-negative",
+        f"{GOOD}eval:\n  num_examples_to_pick: -5\n",
+        r"--num_examples_to_pick must be 1 or more",
+    ),
+    row("pick-zero", f"{GOOD}eval:\n  num_examples_to_pick: 0\n", r"--num_examples_to_pick must be 1 or more, not 0"),
+    row("compat-unknown", f"compat: bert\n{GOOD}", r"line 1: compat must be one of none, mlperf, google"),
+    row("no-such-input", changed("dump.xml", "no.xml"), r"no\.xml: this input does not exist"),
+    row("no-such-vocabulary", changed("vocab.txt", "no.txt"), r"no\.txt: this input does not exist"),
+    row("dump-as-vocabulary", changed("vocab.txt", "dump.xml"), r"missing from this vocabulary"),
+    row(
+        "bomb-of-a-rate",
+        f"{GOOD}train:\n  preset: tiny\n  learning_rate: fast\n",
+        r"learning_rate must be a number",
+    ),
+    row("no-model", f"{GOOD}train: {{}}\n", r"No model was named|Training needs"),
+]
+
+FLAGS = [
+    demo(
+        "flag-without-section", "demo.yaml --dupe_factor 3", r"has its section in front; give --examples\.dupe_factor"
+    ),
+    demo(
+        "flag-of-two-sections",
+        "demo.yaml --max_seq_length 64",
+        r"give --examples\.max_seq_length or --train\.max_seq_length",
+    ),
+    demo("flag-misspelt", "demo.yaml --examples.dupe_facter 3", r"did you mean --examples\.dupe_factor"),
+    demo("flag-misspelt-without-section", "demo.yaml --dupe_facter 3", r"did you mean --examples\.dupe_factor"),
+    demo("section-misspelt", "demo.yaml --example.dupe_factor 3", r"did you mean --examples\.dupe_factor"),
+    demo("flag-that-a-build-decides", "demo.yaml --examples.input text", r"--examples\.input: there is no such flag"),
+    demo(
+        "value-of-a-flag", "demo.yaml --examples.dupe_factor three", r"--examples\.dupe_factor must be a whole number"
+    ),
+    demo("value-out-of-range", "demo.yaml --examples.dupe_factor 0", r"demo\.yaml: examples: dupe_factor 0"),
+    demo("pick-by-flag", "demo.yaml --eval.num_examples_to_pick=-5", r"--num_examples_to_pick must be 1 or more"),
+    demo("output-by-flag", "demo.yaml --output=", r"--output is empty"),
+    demo("input-by-flag", "demo.yaml --extract.input no.xml", r"no\.xml: this input does not exist"),
+    demo("workers-by-section", "demo.yaml --extract.workers 2", r"--extract\.workers: there is no such flag"),
+    demo("flags-without-file", "--examples.dupe_factor 3", r"CONFIG\.yaml is missing"),
+    demo("bad-file-and-print", "--print_config no.yaml", r"no\.yaml: this input does not exist"),
+]
+
+MISTAKES = [*YAML, *VALUES, *FLAGS]

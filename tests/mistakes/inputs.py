@@ -1,0 +1,405 @@
+"""Inputs that are not what their user takes them for: other kinds of files, other columns, paths that name nothing."""
+
+import bz2
+import gzip
+import json
+import os
+import socket
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import dump_files
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mistakes.table import Mistake
+
+INDEX = b"627:1:Apple\n627:2:Pear\n1200:3:Plum: a fruit\n"
+DUMP = "wiki-20260301-pages-articles-multistream"
+HELD_OUT = "--num_eval_articles=1"
+NOTHING: Mapping[str, bytes] = {}
+WORDS = "--vocab_file=vocab.txt --max_seq_length=32 --max_predictions_per_seq=5"
+
+
+def extract(what: str, flags: str = "") -> str:
+    return f"extract '--input={what}' --output=out {HELD_OUT} {flags}"
+
+
+def examples(what: str) -> str:
+    return f"examples '--input={what}' --output=out {WORDS}"
+
+
+def refused(name: str, path: str, content: bytes | Callable[[Path], object], says: str, flags: str = "") -> Mistake:
+    """A file that `extract` refuses."""
+    return Mistake(name=name, command=extract(path, flags), files={path: content}, says=says)
+
+
+def no_shard(name: str, path: str, says: str, files: Mapping[str, bytes] = NOTHING) -> Mistake:
+    """A file that `examples` refuses as a text shard."""
+    return Mistake(name=name, command=examples(path), files=files, says=says)
+
+
+def no_path(
+    name: str, path: str, says: str, files: Mapping[str, bytes | Callable[[Path], object]] = NOTHING, flags: str = ""
+) -> Mistake:
+    """A path of an input that names nothing that can be read."""
+    return Mistake(name=name, command=extract(path, flags), files=files, says=says)
+
+
+def json_lines(*records: object) -> bytes:
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def parquet(**columns: list[object]) -> Callable[[Path], object]:
+    return lambda path: pq.write_table(pa.table(columns), path)
+
+
+def make_zip(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("dump.xml", "text")
+
+
+def make_tar(mode: str) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+            archive.add(path.with_name("book.txt"), "book.txt")
+
+    return make
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.path.relpath(path))
+
+
+def make_link(target: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(target)
+
+
+def make_no_utf8_name(path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(path.parent) + b"/a\xff.txt")).write_bytes(b"A text.\n")
+
+
+CSV = b"id,title,text\n" + b"".join(b'%d,Apple,"It is round, and red."\n' % k for k in range(9))
+TSV = b"".join(b"%d\tIt is round, and red.\n" % k for k in range(9))
+SQL = b"-- MySQL dump 10.19\n--\nCREATE TABLE `page` (\n  `id` int\n);\nINSERT INTO `page` VALUES (1);\n"
+TAKES_IT = r"or take it as it is with --input_format text\.$"
+ARTICLES = b"".join(b"This is text %d. It has two sentences.\n\n" % k for k in range(4))
+
+KINDS = [
+    refused("extract-index-alone", f"{DUMP}-index.txt", INDEX, f"the index of a multistream dump; .*{TAKES_IT}"),
+    refused("extract-packed-index-alone", f"{DUMP}-index.txt.bz2", bz2.compress(INDEX), "the index of a multi"),
+    refused(
+        "extract-index-part-alone", f"{DUMP}-index1.txt-p1p2.bz2", bz2.compress(INDEX), "the index of a multistream"
+    ),
+    refused("extract-renamed-index", "pages.txt", INDEX, "the index of a multistream dump"),
+    refused("extract-index-as-mediawiki", "a.txt", INDEX, "the index of a multistream", "--input_format=mediawiki"),
+    refused("extract-checksums", "md5sums.txt", b"d41d8cd98f00b204e9800998ecf8427e  dump.xml\n", "a list of checksums"),
+    refused("extract-json-array", "a.json", json.dumps([{"text": "a"}]).encode(), f"a JSON array; .*jq.*{TAKES_IT}"),
+    refused("extract-json-document", "a.json", b'{\n "text": "a"\n}\n', f"one JSON document over several.*{TAKES_IT}"),
+    refused("extract-csv", "a.csv", CSV, f"a CSV or TSV table; .*{TAKES_IT}"),
+    refused("extract-csv-without-its-name", "a", CSV, "a CSV or TSV table"),
+    refused("extract-tsv", "a.tsv", TSV, "a CSV or TSV table"),
+    refused("extract-packed-tsv", "a.tsv.gz", gzip.compress(TSV), "a CSV or TSV table"),
+    refused("extract-sql", "a.sql", SQL, f"an SQL dump; .*{TAKES_IT}"),
+    refused("extract-packed-sql", "wiki-page.sql.gz", gzip.compress(SQL), "an SQL dump"),
+    refused("extract-html", "a.html", b"<!DOCTYPE html>\n<html>", f"HTML; .*{TAKES_IT}"),
+    refused("extract-html-named-xml", "a.xml", b"<html><body>404</body></html>", "HTML"),
+    refused("extract-other-xml", "a.xml", b"<?xml version='1.0'?><rss/>", f"no MediaWiki dump: .*{TAKES_IT}"),
+    refused("extract-text-named-xml", "a.xml", b"Not found.\n", f"not XML, although its name says so; .*{TAKES_IT}"),
+    refused("extract-rtf", "a.rtf", b"{\\rtf1\\ansi Hello.}", "RTF"),
+    refused("extract-warc", "a.warc.gz", gzip.compress(b"WARC/1.0\r\n"), "a WARC file"),
+    refused("extract-pdf", "a.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\n", r"a PDF; turn it into text first \(pdftotext\)\."),
+    refused("extract-tar", "dump.tar", make_tar("w"), "a tar archive; unpack it first"),
+    refused("extract-tar-gz", "dump.tar.gz", make_tar("w:gz"), "a tar archive; unpack it first"),
+    refused("extract-utf-16", "a.txt", "A text.".encode("utf-16"), "UTF-16 text; convert it to UTF-8 first"),
+    refused("extract-utf-16-without-mark", "a.txt", "A text.\n".encode("utf-16-le"), "UTF-16 text; convert it"),
+    refused("extract-utf-16-as-text", "a.txt", "A.".encode("utf-16"), "UTF-16 text", "--input_format=text"),
+    refused("extract-program", "a", b"\x7fELF\x02\x01\x01\0", "a program; name the text"),
+    refused("extract-image", "a.png", b"\x89PNG\r\n\x1a\n\0", "an image; name the text"),
+    refused("extract-bytes", "a.bin", bytes(range(256)), "binary data, neither text nor packed"),
+    refused("extract-sqlite", "a.db", b"SQLite format 3\0\x10", "an SQLite database"),
+    no_path("extract-tfrecord", "examples.tfrecord", "a TFRecord file; name the text"),
+    no_path("extract-vocabulary", "vocab.txt", "a WordPiece vocabulary"),
+    Mistake(
+        name="extract-build-file-as-parquet", command=extract("demo.yaml", "--input_format=parquet"), says="no Parquet"
+    ),
+    Mistake(
+        name="extract-text-as-dump", command=extract("book.txt", "--input_format=mediawiki"), says="no MediaWiki XML"
+    ),
+    Mistake(
+        name="extract-dump-as-parquet", command=extract("dump.xml", "--input_format=parquet"), says="like a MediaWiki"
+    ),
+    Mistake(
+        name="extract-parquet-as-text",
+        command=extract("articles.parquet", "--input_format=text"),
+        says="a Parquet file",
+    ),
+    Mistake(
+        name="extract-text-as-json-lines",
+        command=extract("book.txt", "--input_format=jsonl"),
+        says="no JSON lines file",
+    ),
+    Mistake(name="extract-empty", command=extract("empty.xml"), files={"empty.xml": b""}, says="this input is empty"),
+    refused("extract-packed-nothing", "a.xml.bz2", bz2.compress(b""), "empty once it is unpacked"),
+    refused("extract-only-blanks", "a.txt", b" \n\n \n", "empty once it is unpacked"),
+    Mistake(
+        name="index-beside-its-dump-is-skipped",
+        command=f"extract '--input={DUMP}*' --output=out {HELD_OUT}",
+        files={
+            f"{DUMP}.xml": lambda path: path.write_bytes(path.with_name("dump.xml").read_bytes()),
+            f"{DUMP}-index.txt.bz2": bz2.compress(INDEX),
+        },
+        code=0,
+        says=r"4 documents(?s:.)*-index\.txt\.bz2: skipped, because it looks like the index of a multistream dump; ",
+        leaves=("out",),
+    ),
+    Mistake(
+        name="index-is-taken-when-it-is-asked-for",
+        command=extract("a.txt", "--input_format=text --text_documents=blank_line"),
+        files={"a.txt": INDEX + b"\n" + ARTICLES},
+        code=0,
+        says="5 documents",
+        leaves=("out",),
+    ),
+]
+
+SHARDS = [
+    no_shard("examples-of-a-dump", "dump.xml", "a MediaWiki XML dump, .*`maskmill extract` makes text shards"),
+    no_shard("examples-of-a-packed-dump", "dump.xml.bz2", "a file packed by bz2"),
+    no_shard("examples-of-json-lines", "articles.jsonl", "a JSON lines file"),
+    no_shard("examples-of-parquet", "articles.parquet", "a Parquet file"),
+    no_shard("examples-of-examples", "examples.tfrecord", "a TFRecord file"),
+    no_shard("examples-of-a-vocabulary", "vocab.txt", "a WordPiece vocabulary"),
+    no_shard("examples-of-a-packed-shard", "part-0.gz", "a file packed by gz", {"part-0.gz": gzip.compress(ARTICLES)}),
+    no_shard("examples-of-an-index", "a.idx", "DALI's index of a TFRecord file", {"a.idx": b"0 315\n315 315\n"}),
+    no_shard("examples-of-a-manifest", "manifest.json", "one JSON document", {"manifest.json": b'{\n "stage": 1\n}'}),
+    no_shard("examples-of-eval-md5", "eval.md5", "a list of checksums", {"eval.md5": b"0123456789abcdef" * 2 + b"\n"}),
+    no_shard("examples-of-rejected", "rejected.jsonl", "a JSON lines file", {"rejected.jsonl": b'{"title": "a"}\n'}),
+    no_shard("examples-of-doc-files", "wiki_00", "<doc> elements", {"wiki_00": b'<doc id="1" url="" title="A">\nA\n'}),
+    no_shard("examples-of-csv", "a.csv", "a CSV or TSV table", {"a.csv": CSV}),
+    no_shard("examples-of-utf-16", "a.txt", "UTF-16 text", {"a.txt": "A text.".encode("utf-16")}),
+    no_shard("examples-of-a-web-page", "https://host/text", "web addresses are neither read nor written"),
+    no_shard(
+        "examples-of-any-directory",
+        "folder",
+        r"a directory; name its files, as in folder/\*",
+        {"folder/a": b"A"},
+    ),
+    no_shard(
+        "examples-of-an-unfinished-run",
+        "text",
+        "the run into this directory is not finished; run it again first",
+        {"text/.maskmill/parameters.json": b"{}", "text/part-00000-of-00001": ARTICLES},
+    ),
+    no_shard(
+        "examples-of-a-whole-build",
+        "build",
+        "the directory of a build; name its text, build/text",
+        {"build/text/manifest.json": b"{}", "build/text/part-00000-of-00001": ARTICLES},
+    ),
+    no_shard(
+        "examples-of-the-directory-of-examples",
+        "made",
+        "this directory was made by examples; name the one of extract",
+        {"made/manifest.json": b'{"stage": "examples", "shards": []}'},
+    ),
+    no_shard(
+        "examples-of-nothing-but-a-manifest",
+        "text/*",
+        "this input matches no text shard, only text/manifest.json",
+        {"text/manifest.json": b"{}"},
+    ),
+    Mistake(
+        name="examples-of-everything-that-extract-made",
+        command=examples("text/*"),
+        files={
+            "text/part-00000-of-00001": ARTICLES,
+            "text/manifest.json": b'{"stage": "extract"}',
+            "text/eval.md5": b"0123456789abcdef" * 2 + b"\n",
+            "text/rejected.jsonl": b'{"title": "a"}\n',
+            "text/a.tfrecord": b"x",
+            "text/a.tfrecord.idx": b"0 1\n",
+        },
+        code=0,
+        says="text/a.tfrecord, text/a.tfrecord.idx, text/eval.md5, text/manifest.json, text/rejected.jsonl: skipped, "
+        "because they are no text shards",
+        leaves=("out",),
+    ),
+]
+
+COLUMNS = [
+    refused(
+        "jsonl-without-text",
+        "a.jsonl",
+        json_lines({"body": "a", "id": 1}),
+        '"text"; .*its columns are body, id',
+    ),
+    refused("jsonl-of-numbers", "a.jsonl", json_lines({"text": 1}), 'column "text" holds whole numbers, not text'),
+    refused("jsonl-of-lists", "a.jsonl", json_lines({"text": ["a"]}), 'column "text" holds lists, not text'),
+    refused("jsonl-of-objects", "a.jsonl", json_lines({"text": {"en": "a"}}), 'column "text" holds objects, not text'),
+    refused("jsonl-of-nulls", "a.jsonl", json_lines({"text": None}), 'column "text" holds nothing'),
+    refused("jsonl-of-booleans", "a.jsonl", json_lines({"text": True}), 'column "text" holds true or false'),
+    refused("packed-jsonl-without-text", "a.jsonl.gz", gzip.compress(json_lines({"b": "a"})), 'no column "text"'),
+    refused("jsonl-of-empty-objects", "a.jsonl", b"{}\n{}\n", 'no column "text"; .* are none'),
+    Mistake(
+        name="jsonl-wrong-text-column",
+        command=extract("articles.jsonl", "--text_column=body"),
+        says='no column "body"; name one with --text_column; its columns are id',
+    ),
+    Mistake(
+        name="jsonl-wrong-id-column",
+        command=extract("articles.jsonl", "--id_column=key"),
+        says='no column "key"; name one with --id_column; its columns are id',
+    ),
+    refused(
+        "jsonl-id-of-another-type",
+        "a.jsonl",
+        json_lines({"text": "a", "id": 1.5}),
+        "not text or whole numbers",
+        "--id_column=id",
+    ),
+    Mistake(
+        name="jsonl-empty-text-column", command=extract("articles.jsonl", "--text_column="), says="text_column is empty"
+    ),
+    Mistake(
+        name="parquet-wrong-text-column",
+        command=extract("articles.parquet", "--text_column=body"),
+        says='no column "body"; name one with --text_column; its columns are id',
+    ),
+    Mistake(
+        name="parquet-wrong-id-column",
+        command=extract("articles.parquet", "--id_column=key"),
+        says='no column "key"; name one with --id_column',
+    ),
+    refused("parquet-without-text", "a.parquet", parquet(body=["a"]), 'no column "text"; .*its columns are body'),
+    refused("parquet-of-numbers", "a.parquet", parquet(text=[1, 2]), 'column "text" holds int64 values, not text'),
+    refused("parquet-of-bytes", "a.parquet", parquet(text=[b"a"]), 'column "text" holds binary values, not text'),
+    refused("parquet-of-lists", "a.parquet", parquet(text=[["a"]]), 'column "text" holds list'),
+    refused("parquet-of-nulls", "a.parquet", parquet(text=[None]), 'column "text" holds null'),
+    refused(
+        "parquet-id-of-another-type",
+        "a.parquet",
+        parquet(text=["a"], id=[1.5]),
+        'column "id" holds double',
+        "--id_column=id",
+    ),
+    Mistake(
+        name="jsonl-one-bad-line",
+        command=extract("a.jsonl"),
+        files={"a.jsonl": json_lines(*[{"text": f"Text {k}."} for k in range(4)], {"text": 1}) + b"{bad\n"},
+        code=0,
+        says=r"2 rejected(?s:.)*2 documents could not be processed; out/rejected\.jsonl",
+        leaves=("out",),
+    ),
+]
+
+PATHS = [
+    no_path("input-that-is-not-there", "nothing.xml", "nothing.xml: this input does not exist; check the path"),
+    no_path("input-in-a-directory-that-is-not-there", "no/x.xml", "nor does the directory no; check the path"),
+    no_path("input-below-a-file", "dump.xml/x", "nor does the directory dump.xml"),
+    no_path("glob-of-nothing", "*.warc", r"\*\.warc: this input matches no file"),
+    no_path("input-one-of-which-is-not-there", "dump.xml,nothing.xml", "extract: nothing.xml: this input does"),
+    no_path("empty-input", "", "--input is empty"),
+    no_path("input-of-commas", ",,", "No input was named"),
+    no_path("web-page", "https://dumps.wikimedia.org/enwiki.xml.bz2", "web addresses are neither read nor written"),
+    no_path("ftp", "ftp://host/a.xml", "web addresses"),
+    no_path("s3-without-its-extra", "s3://bucket/a.xml", r"s3:// needs Beam's extra \[aws\]; install it: pip install"),
+    no_path("hdfs-without-its-extra", "hdfs://host/a.xml", r"hdfs:// needs Beam's extra \[hadoop\]"),
+    no_path("unknown-scheme", "minio://bucket/a.xml", "minio:// is unknown; give a local path, or one of gs://"),
+    no_path("file-scheme", "file:///tmp/a.xml", "write the path alone, without file://"),
+    no_path("gs-with-one-slash", "gs:/bucket/a.xml", "a slash is missing; write gs://bucket/a.xml"),
+    no_path("gs-without-bucket", "gs:///a.xml", "names no bucket; write gs://BUCKET/NAME"),
+    no_path("gs-with-a-capital", "gs://Bucket/a.xml", "names no bucket; .* the bucket in lower case"),
+    no_path("standard-input", "-", "standard input is not read, because an input is read more than once"),
+    no_path("braces", "part{1,2}.xml", "expands braces only outside quotes"),
+    no_path("pipe", "pipe", "is a pipe, and an input is read more than once; write it to a file", {"pipe": os.mkfifo}),
+    no_path("pipe-in-a-glob", "*.pipe", "a.pipe: this input is a pipe", {"a.pipe": os.mkfifo}),
+    no_path("socket", "socket", "is a socket", {"socket": make_socket}),
+    no_path("device", "/dev/zero", "is a device"),
+    no_path("dangling-link", "link.xml", "a link to gone, which does not exist", {"link.xml": make_link("gone")}),
+    no_path("dangling-link-in-a-glob", "*.txt", "a link to gone, which", {"link.txt": make_link("gone")}),
+    no_path("link-to-itself", "link.xml", "cannot be read", {"link.xml": make_link("link.xml")}),
+    no_path("directory", "folder", r"is a directory; name its files, as in folder/\*", {"folder/a.xml": b"<"}),
+    no_path("empty-directory", "folder", "is an empty directory", {"folder": os.mkdir}),
+    no_path("directory-of-directories", "folder", r"a directory of directories; .*folder/\*/\*", {"folder/a/b": b"x"}),
+    no_path("glob-of-an-empty-directory", "folder/*", "matches no file", {"folder": os.mkdir}),
+    no_path("name-that-is-not-utf-8", "a*.txt", r"a\\xff\.txt: this name is not UTF-8", {"x": make_no_utf8_name}),
+    no_path("name-that-is-too-long", "x" * 300, "cannot be read"),
+    Mistake(
+        name="web-output",
+        command=f"extract --input=dump.xml --output=https://host/o {HELD_OUT}",
+        says="web addresses",
+    ),
+    Mistake(
+        name="gs-output-with-one-slash",
+        command=f"extract --input=dump.xml --output=gs:/bucket/out {HELD_OUT}",
+        says="a slash is missing; write gs://bucket/out",
+    ),
+    Mistake(
+        name="vocabulary-without-a-name",
+        command="examples --input=part-00000-of-00001 --output=out --vocab_file=",
+        says="--vocab_file is empty",
+    ),
+    Mistake(
+        name="vocabulary-on-the-web",
+        command="examples --input=part-00000-of-00001 --output=out --vocab_file=https://host/vocab.txt",
+        says="web addresses are neither read nor written; download the file first",
+    ),
+    Mistake(
+        name="vocabulary-in-a-home-that-lacks-it",
+        command="examples --input=part-00000-of-00001 --output=out --vocab_file=~/no/such/vocab.txt",
+        says=r": /.*/no/such/vocab\.txt: this input does not exist",
+    ),
+    Mistake(
+        name="input-through-a-process-substitution",
+        command="maskmill extract --input=<(cat dump.xml) --output=out --num_eval_articles=1",
+        says="is a pipe, and an input is read more than once; write it to a file first",
+        shell=True,
+    ),
+    Mistake(
+        name="input-in-a-home-directory",
+        command="HOME=/home/nobody maskmill extract --input=~/dump.xml --output=out",
+        says="/home/nobody/dump.xml: this input does not exist, nor does the directory /home/nobody",
+        shell=True,
+    ),
+    Mistake(
+        name="name-with-a-comma",
+        command=extract("a,b.txt"),
+        files={"a,b.txt": ARTICLES},
+        code=0,
+        says="4 documents",
+        leaves=("out",),
+    ),
+    Mistake(
+        name="piece-of-a-name-with-a-comma",
+        command=extract("book.txt,b.txt"),
+        files={"book.txt,b.txt": ARTICLES},
+        says=r"^maskmill extract: b\.txt: this input does not exist",
+    ),
+    Mistake(
+        name="parts-of-two-dumps",
+        command=extract("wiki-*.xml"),
+        files={
+            f"wiki-{date}-pages.xml": dump_files.dump([dump_files.page(1, "A", "A text.")])
+            for date in ("20260201", "20260301")
+        },
+        says="is of 2026-02-01 and .* of 2026-03-01, and both are of .*; name the parts of one dump, or .* --dump_date",
+    ),
+    Mistake(
+        name="dump-without-a-date",
+        command=extract("empty.xml"),
+        files={"empty.xml": dump_files.dump([])},
+        says="neither its name nor its first pages give the dump's date; name it with --dump_date",
+        leaves=("out",),
+    ),
+    Mistake(
+        name="dump-date-that-no-calendar-has",
+        command=extract("dump.xml", "--dump_date=2026-02-30"),
+        says="--dump_date is '2026-02-30'; it must be a day such as",
+    ),
+]
+
+MISTAKES = [*KINDS, *SHARDS, *COLUMNS, *PATHS]

@@ -1,0 +1,140 @@
+"""A build's file: what --print_config prints loads, for every option, and flags count instead of the file."""
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines import build_options, yaml_text
+from pipelines.options import Kind, Option, options_of
+from pipelines.stages import STAGES, StageEntry
+from transforms.errors import UnusableInputError
+
+CONTENT: dict[str, Any] = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v"}, "train": {}}
+
+TEXTS = (
+    "5e-05",
+    "0123",
+    "12:30",
+    "2024-05-01",
+    "yes",
+    "null",
+    "~",
+    "1",
+    "true",
+    "a b",
+    "ü",
+    "'",
+    "#",
+    "- x",
+    "[a",
+    "x: y",
+)
+
+
+def samples(kind: Kind) -> list[Any]:
+    """Values of a kind, those that YAML could take for something else among them."""
+    if kind.choices is not None:
+        values: list[Any] = list(kind.choices)
+    elif kind.type is bool:
+        values = [True, False]
+    elif kind.type is int:
+        values = [-(2**63) + 1, -1, 0, 7, 123, 2**63 - 1]
+    elif kind.type is float:
+        values = [5e-05, 1e-300, 0.1, 1.0, -0.0, 1e16, 1.7e308]
+    else:
+        values = list(TEXTS)
+    if kind.is_list:
+        values = [(value,) for value in values] + [tuple(values)]
+    return [*values, None] if kind.optional else values
+
+
+OPTIONS = [
+    pytest.param(entry, option, id=f"{entry.name}-{option.name}")
+    for entry in STAGES
+    for option in options_of(entry.options).values()
+    if option.name not in entry.decided
+]
+
+
+@pytest.mark.parametrize(("entry", "option"), OPTIONS)
+def test_every_option_reads_back_as_it_was_printed(entry: StageEntry, option: Option) -> None:
+    for value in samples(option.kind):
+        text = f"{entry.name}:\n  {option.name}: {yaml_text.write(value)}\n"
+        read = yaml_text.parse(text.encode(), where="x")[entry.name][option.name]
+        again = option.kind.check(read, option.name)
+        assert again == value, text
+        assert repr(again) == repr(value), text
+
+
+@pytest.mark.parametrize("entry", STAGES, ids=lambda entry: entry.name)
+def test_a_printed_build_loads_as_the_same_build(entry: StageEntry) -> None:
+    build = build_options.make_build(CONTENT | {"train": {"preset": "tiny"}}, where="x")
+    printed = yaml_text.parse(build_options.print_config(build).encode(), where="x")
+    again = build_options.make_build(printed, where="x")
+    assert again.stages[entry.name] == build.stages[entry.name]
+    assert (again.output, again.compat) == (build.output, build.compat)
+
+
+def test_the_printed_training_loads_with_its_defaults() -> None:
+    lines = build_options.print_config().splitlines()
+    start = next(place for place, line in enumerate(lines) if line.endswith("training (extra [tensorflow]).")) + 1
+    section = "\n".join(line.removeprefix("# ") for line in lines[start:])
+    content = CONTENT | yaml_text.parse(section.encode(), where="x")
+    made = build_options.make_build(content, where="x").stages["train"]
+    assert made.learning_rate == 5e-05
+    assert made == build_options.make_build(CONTENT, where="x").stages["train"]
+
+
+# ---- flags
+
+
+def value_of(build: build_options.BuildOptions, section: str, name: str) -> Any:
+    options = build.stages[section]
+    return functools.reduce(getattr, options_of(type(options))[name].path, options)
+
+
+def test_a_flag_counts_instead_of_the_file() -> None:
+    content = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v", "dupe_factor": 5}}
+    overrides = {"examples.dupe_factor": 3, "output": "p", "extract.namespaces": (0, 14)}
+    build = build_options.make_build(content, where="x", overrides=overrides)
+    assert value_of(build, "examples", "dupe_factor") == 3
+    assert value_of(build, "extract", "namespaces") == (0, 14)
+    assert build.stages["examples"].output == "p/examples"
+
+
+def test_a_flag_can_give_what_the_file_leaves_out() -> None:
+    overrides = {"output": "o", "extract.input": ("i",), "examples.vocab_file": "v", "train.preset": "tiny"}
+    build = build_options.make_build({}, where="x", overrides=overrides)
+    assert build.stages["train"].preset == "tiny"
+    assert "train" not in build_options.make_build({k: v for k, v in CONTENT.items() if k != "train"}, where="x").stages
+
+
+def test_every_option_of_a_section_is_a_flag() -> None:
+    flags = build_options.flags()
+    assert {name for name in flags if "." not in name} == {"output", "compat"}
+    for entry in STAGES:
+        for name in options_of(entry.options):
+            assert (f"{entry.name}.{name}" in flags) != (name in entry.decided)
+
+
+def test_messages_name_the_line_or_the_flag(tmp_path: Path) -> None:
+    path = tmp_path / "b.yaml"
+    path.write_text("output: o\nextract:\n  input: i\nexamples:\n  vocab_file: v\n  dupe_factor: x\n")
+    with pytest.raises(UnusableInputError, match=rf"{path}, line 6: examples.dupe_factor must be a whole number"):
+        build_options.read_build(str(path))
+    with pytest.raises(UnusableInputError, match=r"--examples\.dupe_factor must be a whole number"):
+        build_options.read_build(str(path), {"examples.dupe_factor": "y"})
+
+
+def test_a_section_that_is_no_mapping_stays_refused_with_a_flag() -> None:
+    with pytest.raises(UnusableInputError, match="x: examples must be a mapping"):
+        build_options.make_build(CONTENT | {"examples": []}, where="x", overrides={"examples.vocab_file": "v"})
+
+
+def test_a_class_of_options_groups_only_options_that_it_has() -> None:
+    for entry in STAGES:
+        fields = {field.name for field in dataclasses.fields(entry.options)}
+        assert set(getattr(entry.options, "GROUPS", {})) <= fields

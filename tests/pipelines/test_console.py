@@ -1,0 +1,119 @@
+"""What a command prints where nobody reads it, where the disk is full, and where it shall be quiet."""
+
+import io
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from commands import IN_MEMORY, VOCAB
+
+from pipelines import cli, console
+from transforms.errors import RunFailedError
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("The first sentence.\nThe second sentence.\n\nAnother document.\nIts end.\n")
+    return path
+
+
+class Full(io.StringIO):
+    """A stream on a full disk."""
+
+    def write(self, text: str) -> int:
+        raise OSError(28, "No space left on device")
+
+
+class Gone(io.StringIO):
+    """A pipe whose reader went away."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def opened(output: io.StringIO) -> console.Console:
+    return console.Console(output=console.Stream(output), errors=console.Stream(io.StringIO()))
+
+
+def test_work_goes_on_when_nobody_reads_any_more() -> None:
+    made = opened(Gone())
+    for _ in range(3):
+        assert made.output.write("x\n") == 2
+    made.finish()
+
+
+def test_a_full_disk_is_a_failure() -> None:
+    made = opened(Full())
+    made.output.write("x\n")
+    with pytest.raises(RunFailedError, match=r"cannot be written \(No space left on device\)"):
+        made.finish()
+
+
+def test_a_closed_stream_takes_everything() -> None:
+    made = console.Console(output=console.Stream(None), errors=console.Stream(None))
+    made.say("nobody hears this")
+    made.finish()
+    assert not made.output.isatty()
+
+
+def test_characters_that_an_encoding_lacks_are_escaped() -> None:
+    raw = io.BytesIO()
+    stream = console.Stream(io.TextIOWrapper(raw, encoding="ascii"))
+    stream.write("→ \udcff")
+    stream.flush()
+    assert raw.getvalue() == rb"\u2192 \udcff"
+
+
+def create(text: Path, *flags: str) -> int:
+    return cli.main(
+        [
+            *flags,
+            "create-pretraining-data",
+            f"--input_file={text}",
+            f"--output_file={text}.out",
+            f"--vocab_file={VOCAB}",
+        ]
+    )
+
+
+def test_a_quiet_command_prints_nothing(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert create(text, "--quiet") == 0
+    assert capfd.readouterr() == ("", "")
+    assert Path(f"{text}.out").stat().st_size > 1000
+
+
+@pytest.mark.long
+def test_a_quiet_run_on_beam_prints_nothing(text: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    flags = [f"--input={text}", f"--output={tmp_path}/out", f"--vocab_file={VOCAB}", *IN_MEMORY]
+    assert cli.main(["examples", *flags, "--quiet"]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["counts"]["train"]["documents"] == 2
+
+
+def test_a_quiet_command_says_what_is_wrong(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text.unlink()
+    assert create(text, "--quiet") == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err == f"maskmill create-pretraining-data: {text}: this input does not exist; check the path.\n"
+
+
+@pytest.mark.parametrize(
+    ("quiet", "level", "seen"), [(False, "INFO", "ours Beam's"), (False, "ERROR", ""), (True, None, "")]
+)
+def test_the_level_decides_what_is_logged(quiet: bool, level: str | None, seen: str) -> None:
+    errors = io.StringIO()
+    made = console.Console(output=console.Stream(io.StringIO()), errors=console.Stream(errors))
+    with made.listening(quiet=quiet, level=level):
+        logging.getLogger("transforms").info("ours")
+        logging.getLogger("apache_beam.runners").info("Beam's")
+    assert " ".join(line.rpartition(": ")[2] for line in errors.getvalue().splitlines()) == seen
+    assert logging.getLogger().level == logging.WARNING
+
+
+def test_without_a_level_nothing_of_beam_is_logged() -> None:
+    made = opened(io.StringIO())
+    with made.listening(quiet=False, level=None):
+        assert not logging.getLogger("apache_beam.runners").isEnabledFor(logging.ERROR)

@@ -1,0 +1,205 @@
+"""Commands on a terminal that are told to stop: one sentence, nothing left behind, and the next run goes on."""
+
+import contextlib
+import os
+import pty
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
+
+from pipelines import cli, interruption
+
+pytestmark = pytest.mark.long
+
+CTRL_C = b"\x03"
+SENTENCE = "run the same command again, it goes on from what is finished."
+
+
+class Terminal:
+    """A command in a process of its own, on a terminal of its own; `scratch` is its directory for temporary files."""
+
+    def __init__(self, arguments: list[str], scratch: Path) -> None:
+        scratch.mkdir()
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
+        program = "import sys; from maskmill.command import main; sys.exit(main())"
+        pid, self._terminal = pty.fork()
+        if pid == 0:
+            os.execve(sys.executable, [sys.executable, "-c", program, *arguments], environment)
+        self.process = psutil.Process(pid)
+        self._shown = b""
+
+    def wait_for(self, moment: Callable[[], object]) -> None:
+        """Returns when `moment` is true; fails when the command ends before that."""
+        while not moment():
+            assert self.process.status() != psutil.STATUS_ZOMBIE, self.screen()
+            time.sleep(0.005)
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._terminal, keys)
+
+    def end(self) -> int:
+        """Waits for the end of the command; returns its exit code."""
+        with contextlib.suppress(OSError):  # Linux reports a terminal without processes as an error
+            while block := os.read(self._terminal, 1 << 16):
+                self._shown += block
+        os.close(self._terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self.process.pid, 0)[1])
+
+    def screen(self) -> list[str]:
+        """What the terminal shows in the end: a line that was erased is not shown."""
+        lines = self._shown.decode().replace("\r\n", "\n").split("\n")
+        return [line.rpartition("\r\x1b[K")[2] for line in lines if line.rpartition("\r\x1b[K")[2]]
+
+
+def build_file(folder: Path) -> Path:
+    """Writes the file of a build whose output is `folder`/out."""
+    extract = {"input": str(DUMP), "num_eval_articles": 7, "shard_size_mb": 0.1}
+    examples = {"vocab_file": str(VOCAB), "max_seq_length": 64, "max_predictions_per_seq": 10, "dupe_factor": 4}
+    path = folder / "build.yaml"
+    path.write_text(yaml.safe_dump({"output": str(folder / "out"), "extract": extract, "examples": examples}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The checksums of the build that nobody interrupts."""
+    folder = tmp_path_factory.mktemp("expected")
+    assert cli.main(["build", str(build_file(folder)), *IN_MEMORY]) == 0
+    return digests(folder / "out", manifests=False)
+
+
+def imports_beam(terminal: Terminal, folder: Path) -> object:
+    return any("apache_beam" in part.path for part in terminal.process.memory_maps())
+
+
+def has_claimed_its_output(terminal: Terminal, folder: Path) -> object:
+    return (folder / "out").exists()
+
+
+def has_workers(terminal: Terminal, folder: Path) -> object:
+    """Its worker processes import Beam."""
+    return len(terminal.process.children()) == 2
+
+
+def extracts(terminal: Terminal, folder: Path) -> object:
+    return list((folder / "out").rglob("extract/*"))
+
+
+def writes_examples(terminal: Terminal, folder: Path) -> object:
+    return list((folder / "out" / "examples").glob("part*"))
+
+
+MOMENTS = [imports_beam, has_claimed_its_output, has_workers, extracts, writes_examples]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("flags", [IN_MEMORY, TWO_PROCESSES], ids=["in-memory", "two-processes"])
+def test_ctrl_c_in_a_build(
+    flags: tuple[str, ...],
+    moment: Callable[[Terminal, Path], object],
+    expected: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if moment is has_workers and flags == IN_MEMORY:
+        pytest.skip("there are no workers")
+    arguments = ["build", str(build_file(tmp_path)), *flags]
+    terminal = Terminal(arguments, tmp_path / "scratch")
+    terminal.wait_for(lambda: moment(terminal, tmp_path))
+    workers = terminal.process.children(recursive=True)
+    terminal.type(CTRL_C)
+    assert terminal.end() == 130, terminal.screen()
+    assert terminal.screen()[-1] == f"maskmill build: interrupted; {SENTENCE}"
+    assert not [line for line in terminal.screen()[:-1] if "maskmill build:" in line or "Traceback" in line]
+    assert not psutil.wait_procs(workers, timeout=2)[1]
+    assert list((tmp_path / "scratch").glob("maskmill-*")) == []
+    assert list((tmp_path / "scratch").glob("beam-*")) == []
+
+    assert cli.main(arguments) == 0, capsys.readouterr().err
+    assert digests(tmp_path / "out", manifests=False) == expected
+    assert leftovers(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "whole_group"),
+    [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, True)],
+    ids=["SIGTERM", "SIGTERM-to-all", "SIGHUP-to-all"],
+)
+def test_other_signals_to_stop_a_build(number: signal.Signals, whole_group: bool, tmp_path: Path) -> None:
+    terminal = Terminal(["build", str(build_file(tmp_path)), *TWO_PROCESSES], tmp_path / "scratch")
+    terminal.wait_for(lambda: extracts(terminal, tmp_path))
+    workers = terminal.process.children(recursive=True)
+    if whole_group:
+        os.killpg(terminal.process.pid, number)
+    else:
+        terminal.process.send_signal(number)
+    assert terminal.end() == 128 + number
+    assert terminal.screen()[-1] == f"maskmill build: stopped by {number.name}; {SENTENCE}"
+    assert not psutil.wait_procs(workers, timeout=2)[1]
+
+
+def test_a_second_ctrl_c_changes_nothing(tmp_path: Path) -> None:
+    terminal = Terminal(["build", str(build_file(tmp_path)), *TWO_PROCESSES], tmp_path / "scratch")
+    terminal.wait_for(lambda: extracts(terminal, tmp_path))
+    terminal.type(CTRL_C * 3)
+    assert terminal.end() == 130
+    assert [line for line in terminal.screen() if "maskmill" in line or "Traceback" in line] == [
+        f"maskmill build: interrupted; {SENTENCE}"
+    ]
+
+
+def create(folder: Path) -> list[str]:
+    """The command line of create-pretraining-data on a text that takes some seconds."""
+    (folder / "text").write_text("The first sentence of a document.\nThe second one is longer than it.\n\n" * 50_000)
+    flags = [f"--input_file={folder}/text", f"--vocab_file={VOCAB}", f"--output_file={folder}/out/records"]
+    return ["create-pretraining-data", *flags, "--dupe_factor=30"]
+
+
+def test_ctrl_c_removes_the_records_that_are_being_written(tmp_path: Path) -> None:
+    terminal = Terminal(create(tmp_path), tmp_path / "scratch")
+    terminal.wait_for(lambda: list((tmp_path / "out").glob("*")))
+    terminal.type(CTRL_C)
+    assert terminal.end() == 130
+    assert terminal.screen()[-1] == f"maskmill create-pretraining-data: interrupted; {interruption.START_ANEW}"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_ctrl_c_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
+    terminal = Terminal(create(tmp_path), tmp_path / "scratch")
+    terminal.wait_for(lambda: list(cache.rglob("*machine-code")))
+    terminal.type(CTRL_C)
+    assert terminal.end() == 130
+    assert not [line for line in terminal.screen() if "Traceback" in line or "Exception" in line]
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_a_signal_that_is_ignored_from_the_start_stays_ignored(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY], tmp_path / "scratch")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    terminal.wait_for(lambda: extracts(terminal, tmp_path))
+    terminal.process.send_signal(signal.SIGHUP)
+    assert terminal.end() == 0
+    assert (tmp_path / "out" / "examples" / "manifest.json").exists()
+
+
+def test_an_interrupt_of_a_program_that_calls_the_command_is_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipelines.stage.run_stages", interrupt)
+    assert cli.main(["extract", f"--input={DUMP}", f"--output={tmp_path}/out"]) == 130
+    assert capsys.readouterr().err == f"maskmill extract: interrupted; {interruption.HOW_TO_GO_ON}\n"

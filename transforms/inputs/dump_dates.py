@@ -1,0 +1,130 @@
+"""The date of a dump, which {{CURRENTDAY}} and the like give in its pages: one date for all parts of a dump."""
+
+import contextlib
+import dataclasses
+import datetime
+import itertools
+import re
+from collections.abc import Sequence
+
+from transforms.errors import UnusableInputError
+from transforms.inputs.formats import detect
+from transforms.inputs.mediawiki import Page, read_header, read_pages, site_base
+from transforms.inputs.options import ReadOptions
+from transforms.inputs.sources import Source
+from transforms.storage import files
+
+_DATE_PAGES = 200
+_OLDEST_DUMP = "2001-01-15"  # the day on which Wikipedia began
+_DATE = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?!\d)")
+_PAGE_RANGE = re.compile(r"p\d+p\d+")
+# dumps.wikimedia.org/enwiki/20260301/, mediawiki_content_current/enwiki/2026-03-01/xml/bzip2/
+_DIRECTORY = re.compile(r"(?:^|/)[a-z][a-z0-9_]*wik[a-z]*/(\d{8}|\d{4}-\d\d-\d\d)(?=/)")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DateEvidence:
+    """What a file of a dump says of the dump's date.
+
+    wiki: the address of its wiki, empty where its header has none. named: the ISO date in its name. newest: where there
+    is none, that of the newest revision among its first 200 pages. An empty text stands for a date that is not there.
+    """
+
+    wiki: str
+    named: str = ""
+    newest: str = ""
+
+
+def date_in_name(path: str) -> str:
+    """The ISO date in a dump's name, or in its directory's as Wikimedia has them; empty where there is none.
+
+    Wikimedia writes enwiki-20260301-pages-articles1.xml-p1p41242.bz2 or enwiki-2026-03-01-p10p1147431.xml.bz2; numbers
+    of pages are no dates.
+    """
+    directories = [match[1] for match in _DIRECTORY.finditer(path)]
+    for text in (_PAGE_RANGE.sub(" ", files.base_name(path)), *reversed(directories)):
+        for year, _, month, day in _DATE.findall(text):
+            with contextlib.suppress(ValueError):
+                date = datetime.date(int(year), int(month), int(day)).isoformat()
+                if date >= _OLDEST_DUMP:
+                    return date
+    return ""
+
+
+def date_evidence(path: str) -> DateEvidence | None:
+    """What a file says of its dump's date; None for inputs that are no dump.
+
+    Raises:
+      UnusableInputError: the file cannot be read.
+    """
+    found_format, container = detect(path, "auto")
+    if found_format != "mediawiki":
+        return None
+    wiki = site_base(read_header(path))
+    named = date_in_name(path)
+    return DateEvidence(wiki=wiki, named=named, newest="" if named else _newest_revision(path, container))
+
+
+def _newest_revision(path: str, container: str) -> str:
+    newest = b""
+    with Source(path, container, 0, files.size(path)) as source:
+        for page in itertools.islice(read_pages(source, path, True, ReadOptions()), _DATE_PAGES):
+            if isinstance(page, Page) and re.fullmatch(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", page.timestamp):
+                newest = max(newest, page.timestamp)
+    return newest[:10].decode("ascii")
+
+
+def refuse_two_dates(paths: Sequence[str]) -> None:
+    """Does what `decide_dates` does about names with two dates, before the files are read.
+
+    Raises:
+      UnusableInputError: two files of a wiki have different dates in their names.
+    """
+    named = {path: date for path in paths if (date := date_in_name(path))}
+    if len(set(named.values())) > 1:
+        decide_dates([(p, DateEvidence(wiki=site_base(read_header(p)), named=date)) for p, date in named.items()])
+
+
+def decide_dates(found: Sequence[tuple[str, DateEvidence | None]]) -> list[str]:
+    """The ISO date of each input, empty for one that is no dump.
+
+    A file whose name has a date is of that date. The other files of a wiki are of the newest date in the names of its
+    files, or else of the newest revision among all their first pages.
+
+    Args:
+      found: the path of each input, and what it says of its date.
+
+    Raises:
+      UnusableInputError: there is no date, or the files of a wiki have two in their names.
+    """
+    by_wiki: dict[str, list[tuple[str, DateEvidence]]] = {}
+    for path, evidence in found:
+        if evidence is not None:
+            by_wiki.setdefault(evidence.wiki, []).append((path, evidence))
+    dates = {wiki: _date_of_wiki(wiki, parts) for wiki, parts in by_wiki.items()}
+    return ["" if evidence is None else evidence.named or dates[evidence.wiki] for _, evidence in found]
+
+
+def _date_of_wiki(wiki: str, parts: Sequence[tuple[str, DateEvidence]]) -> str:
+    by_date = {evidence.named: path for path, evidence in parts if evidence.named}
+    if len(by_date) > 1 and wiki:
+        (first, path), (second, other) = sorted(by_date.items())[:2]
+        raise UnusableInputError(
+            f"{path} is of {first} and {other} of {second}, and both are of {wiki}; name the parts of one dump, or one "
+            "date for all of them with --dump_date."
+        )
+    newest = max(by_date, default="") or max(evidence.newest for _, evidence in parts)
+    if not newest:
+        raise UnusableInputError(
+            f"{parts[0][0]}: neither its name nor its first pages give the dump's date; name it with --dump_date."
+        )
+    return newest
+
+
+def dump_date(path: str) -> str | None:
+    """The ISO date of a dump of one file; None for inputs that are no dump.
+
+    Raises:
+      UnusableInputError: neither the name nor the pages give a date.
+    """
+    return decide_dates([(path, date_evidence(path))])[0] or None
