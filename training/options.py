@@ -274,22 +274,24 @@ class TrainOptions:
 
     def _check_hosts(self) -> None:
         """Checks what says which of several processes this is."""
-        if self.coordinator is None:
-            for name in ("num_processes", "process_id"):
-                if getattr(self, name) is not None:
-                    raise UnusableInputError(f"--{name} goes with --coordinator, which is missing.")
-            return
-        _, colon, port = self.coordinator.rpartition(":")
-        if self.coordinator != "auto" and not (colon and port.isdecimal() and 0 < int(port) < 2**16):
-            raise UnusableInputError(f"--coordinator {self.coordinator}: it must be HOST:PORT or auto.")
         if not 0 < self.coordinator_timeout < math.inf:
             raise UnusableInputError(
                 f"--coordinator_timeout is {self.coordinator_timeout:g}: it must be a number of seconds above 0."
             )
         if self.process_id is not None and self.num_processes is not None and self.process_id >= self.num_processes:
             raise UnusableInputError(
-                f"--process_id is {self.process_id}: of {self.num_processes} processes the last is "
-                f"{self.num_processes - 1}."
+                f"--process_id is {self.process_id}: it must be at least 0 and below --num_processes, "
+                f"{self.num_processes}."
+            )
+        if self.coordinator is None:
+            for name in ("num_processes", "process_id"):
+                if getattr(self, name) is not None:
+                    raise UnusableInputError(f"--{name} goes with --coordinator, which is missing.")
+            return
+        host, _, port = self.coordinator.rpartition(":")
+        if self.coordinator != "auto" and not (host and port.isdecimal() and 0 < int(port) < 2**16):
+            raise UnusableInputError(
+                f"--coordinator is {self.coordinator}: it must be HOST:PORT, as in node0:1234, or auto."
             )
 
     def _check_mlperf(self) -> None:

@@ -166,10 +166,9 @@ def _check_tfrecord(path: str) -> None:
     """Checks that the first record ends within the file. Text, for one, would be a record of immense length."""
     with files.open_input(path) as file:
         head = file.read(_LENGTH_BYTES)
-        size = files.size(path)
     if not head or head.startswith(_GZIP_MAGIC):
         return
-    if _FRAME_BYTES + int.from_bytes(head, "little") > size:
+    if _FRAME_BYTES + int.from_bytes(head, "little") > files.size(path):
         raise UnusableInputError(
             f"{path}: this is no TFRecord of examples; make them with maskmill examples, or leave the file out."
         )

@@ -119,7 +119,7 @@ MISTAKES = [
     refused(
         "launcher-file-empty-name",
         f"--launcher=slurm {LOCAL} --launcher_file=",
-        "--launcher_file is empty; give a value",
+        "--launcher_file is empty",
     ),
     refused(
         "launcher-file-latin-1",
@@ -239,12 +239,12 @@ MISTAKES = [
     refused(
         "mlperf-nobody-submits",
         f"{LOCAL} --mlperf_log --eval_file=examples.tfrecord --submission_org=",
-        "--submission_org is empty; give a value",
+        "--submission_org is empty",
     ),
     refused(
         "mlperf-no-platform",
         f"{LOCAL} --mlperf_log --eval_file=examples.tfrecord --submission_platform=''",
-        "--submission_platform is empty; give a value",
+        "--submission_platform is empty",
     ),
 ]
 MISTAKES = [dataclasses.replace(row, command=each_flag_once(row.command)) for row in MISTAKES]

@@ -12,6 +12,7 @@ from mistakes.table import Mistake, each_flag_once
 
 _GOOD = "train --input_file examples.tfrecord --preset tiny --vocab_file vocab.txt --num_warmup_steps 0"
 _RUN = f"{_GOOD} --output_dir run"
+_NO_INPUT = "train --output_dir run --preset tiny --vocab_file vocab.txt --num_warmup_steps 0"
 _CONFIGURED = "train --input_file examples.tfrecord --output_dir run --num_warmup_steps 0 --bert_config_file"
 _CONVERT = "convert-checkpoint --output out --format"
 _CONFIG = {"vocab_size": 30522, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
@@ -96,13 +97,15 @@ _OPTIONS = [
     _option("dry-run-alone", "--dry_run", "--dry_run goes with --launcher"),
     _option("launcher-file-alone", "--launcher_file x.yaml", "--launcher_file goes with --launcher"),
     _option("process-alone", "--process_id 1", "--process_id goes with --coordinator"),
-    _option("coordinator-without-port", "--coordinator localhost", "--coordinator localhost: it must be HOST:PORT"),
-    _option("coordinator-port", "--coordinator localhost:70000", "localhost:70000: it must be HOST:PORT or auto"),
+    _option("coordinator-without-port", "--coordinator localhost", "--coordinator is localhost: it must be HOST:PORT"),
+    _option(
+        "coordinator-port", "--coordinator localhost:70000", "--coordinator is localhost:70000: it must be HOST:PORT"
+    ),
     _option("coordinator-unknown", "--coordinator no-host.invalid:1", "the host no-host.invalid cannot be found"),
     _option(
         "process-beyond",
         "--coordinator localhost:1234 --num_processes 2 --process_id 2",
-        "--process_id is 2: of 2 processes the last is 1",
+        "--process_id is 2: it must be at least 0 and below --num_processes, 2",
     ),
     _option("vocab-empty", "--vocab_file ''", "--vocab_file is empty"),
     _option("vocab-missing", "--vocab_file gone.txt", r"gone\.txt: this input does not exist"),
@@ -123,24 +126,30 @@ _FILES = [
     Mistake(name="train-without-output", command="train --input_file x --preset tiny", says="--output_dir is missing"),
     Mistake(
         name="train-input-missing",
-        command=f"{_RUN} --input_file 'gone-*'",
+        command=f"{_NO_INPUT} --input_file 'gone-*'",
         says=r"gone-\*: no examples match; check the path",
     ),
     Mistake(
-        name="train-input-directory", command=f"{_RUN} --input_file .", says="this is a directory; name the examples"
+        name="train-input-directory",
+        command=f"{_NO_INPUT} --input_file .",
+        says="this is a directory; name the examples",
     ),
-    Mistake(name="train-input-text", command=f"{_RUN} --input_file book.txt", says="this is no TFRecord of examples"),
-    Mistake(name="train-input-dump", command=f"{_RUN} --input_file dump.xml", says="this is no TFRecord of examples"),
+    Mistake(
+        name="train-input-text", command=f"{_NO_INPUT} --input_file book.txt", says="this is no TFRecord of examples"
+    ),
+    Mistake(
+        name="train-input-dump", command=f"{_NO_INPUT} --input_file dump.xml", says="this is no TFRecord of examples"
+    ),
     Mistake(name="train-eval-text", command=f"{_RUN} --eval_file vocab.txt", says="this is no TFRecord of examples"),
     Mistake(name="train-eval-missing", command=f"{_RUN} --eval_file gone", says="gone: no examples match"),
     Mistake(
         name="train-input-on-the-web",
-        command=f"{_RUN} --input_file https://example.org/x.tfrecord",
+        command=f"{_NO_INPUT} --input_file https://example.org/x.tfrecord",
         says="local files and gs:// only, not https://; copy the files first",
     ),
     Mistake(
         name="train-tsv-for-pretraining",
-        command=f"{_RUN} --input_file train.tsv",
+        command=f"{_NO_INPUT} --input_file train.tsv",
         says=r"train\.tsv: TSV files go with --task classify",
         files={"train.tsv": b"text\tlabel\ngood\t1\n"},
     ),

@@ -70,10 +70,13 @@ GIVEN = {"output_dir": "run", "input_file": ("part-*",)}
         ({"launcher_file": "x.yaml"}, "--launcher_file goes with --launcher"),
         ({"num_processes": 2}, "--num_processes goes with --coordinator"),
         ({"process_id": 0}, "--process_id goes with --coordinator"),
-        ({"coordinator": "host"}, "--coordinator host: it must be HOST:PORT or auto"),
-        ({"coordinator": "host:port"}, "--coordinator host:port: it must be HOST:PORT or auto"),
-        ({"coordinator": "host:99999"}, "--coordinator host:99999: it must be HOST:PORT or auto"),
-        ({"coordinator": "h:1", "num_processes": 2, "process_id": 2}, "of 2 processes the last is 1"),
+        ({"coordinator": "host"}, "--coordinator is host: it must be HOST:PORT"),
+        ({"coordinator": "host:port"}, "--coordinator is host:port: it must be HOST:PORT"),
+        ({"coordinator": "host:99999"}, "--coordinator is host:99999: it must be HOST:PORT"),
+        (
+            {"coordinator": "h:1", "num_processes": 2, "process_id": 2},
+            "--process_id is 2: it must be at least 0 and below",
+        ),
         ({"coordinator": "h:1", "num_processes": 2, "process_id": -1}, "--process_id is -1: it must be at least 0"),
     ],
 )
