@@ -55,8 +55,9 @@ def _beam(path: str) -> Any:
     """Beam's file systems, and how to ask them for a file as it is; `path` is what will be used first.
 
     Raises:
-      UnusableInputError: the bucket of the path cannot be used.
+      UnusableInputError: the path has no scheme that works here, or its bucket cannot be used.
     """
+    paths.check_scheme(path)
     check_path(path)
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
@@ -548,8 +549,7 @@ def write_bytes(path: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turns the errors of a remote file system into sentences, and refuses paths that none of them takes."""
-    paths.check_scheme(path)
+    """Turns the errors of a remote file system into sentences."""
     try:
         yield
     except (UnusableInputError, RunFailedError, FileNotFoundError):
