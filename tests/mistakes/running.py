@@ -55,13 +55,13 @@ MISTAKES = [
     ),
     Mistake(
         name="store-on-an-unknown-host",
-        command="STORAGE_EMULATOR_HOST=http://no-such-host.invalid maskmill extract --input gs://b/x --output out",
-        says=r"gs://b: http://no-such-host\.invalid cannot be reached \(",
+        command="STORAGE_EMULATOR_HOST=http://no-such-host.invalid maskmill extract --input gs://bucket/x --output out",
+        says=r"gs://bucket: http://no-such-host\.invalid cannot be reached \(",
         shell=True,
     ),
     Mistake(
         name="store-without-a-scheme",
-        command="STORAGE_EMULATOR_HOST=localhost:9000 maskmill extract --input gs://b/x --output out",
+        command="STORAGE_EMULATOR_HOST=localhost:9000 maskmill extract --input gs://bucket/x --output out",
         says=r"'localhost:9000' is no address of a storage service; STORAGE_EMULATOR_HOST should be like http://",
         shell=True,
     ),
@@ -69,7 +69,7 @@ MISTAKES = [
         name="store-behind-a-proxy-that-is-not-there",
         command=(
             "STORAGE_EMULATOR_HOST=http://store.invalid http_proxy=http://localhost:1 no_proxy= "
-            "maskmill extract --input gs://b/x --output out"
+            "maskmill extract --input gs://bucket/x --output out"
         ),
         says=r"cannot be reached through the proxy http://localhost:1 \(Connection refused\)",
         shell=True,
@@ -143,7 +143,7 @@ MISTAKES = [
     ),
     Mistake(
         name="dataflow-with-local-files",
-        command=f"{_EXTRACT} --runner DataflowRunner --project p --region r --temp_location gs://b/t",
+        command=f"{_EXTRACT} --runner DataflowRunner --project p --region r --temp_location gs://bucket/t",
         says=r"Dataflow's workers do not see this machine's files; give a gs:// path",
     ),
     # ---- several hosts

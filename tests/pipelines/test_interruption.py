@@ -76,7 +76,10 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def imports_beam(terminal: Terminal, folder: Path) -> object:
-    return any("apache_beam" in part.path for part in terminal.process.memory_maps())
+    # Until it becomes the command, the child is a copy of this process, which has imported Beam.
+    return "maskmill.command" in " ".join(terminal.process.cmdline()) and any(
+        "apache_beam" in part.path for part in terminal.process.memory_maps()
+    )
 
 
 def has_claimed_its_output(terminal: Terminal, folder: Path) -> object:
@@ -99,8 +102,15 @@ def writes_examples(terminal: Terminal, folder: Path) -> object:
 MOMENTS = [imports_beam, has_claimed_its_output, has_workers, extracts, writes_examples]
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("flags", [IN_MEMORY, TWO_PROCESSES], ids=["in-memory", "two-processes"])
+@pytest.mark.parametrize(
+    ("flags", "moment"),
+    [
+        pytest.param(flags, moment, id=f"{name}-{moment.__name__}")
+        for flags, name in ((IN_MEMORY, "in-memory"), (TWO_PROCESSES, "two-processes"))
+        for moment in MOMENTS
+        if not (moment is has_workers and flags == IN_MEMORY)  # there are no workers
+    ],
+)
 def test_ctrl_c_in_a_build(
     flags: tuple[str, ...],
     moment: Callable[[Terminal, Path], object],
@@ -108,8 +118,6 @@ def test_ctrl_c_in_a_build(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if moment is has_workers and flags == IN_MEMORY:
-        pytest.skip("there are no workers")
     arguments = ["build", str(build_file(tmp_path)), *flags]
     terminal = Terminal(arguments, tmp_path / "scratch")
     terminal.wait_for(lambda: moment(terminal, tmp_path))
@@ -202,4 +210,4 @@ def test_an_interrupt_of_a_program_that_calls_the_command_is_130(
 
     monkeypatch.setattr("pipelines.stage.run_stages", interrupt)
     assert cli.main(["extract", f"--input={DUMP}", f"--output={tmp_path}/out"]) == 130
-    assert capsys.readouterr().err == f"maskmill extract: interrupted; {interruption.HOW_TO_GO_ON}\n"
+    assert capsys.readouterr().err.splitlines()[1:] == [f"maskmill extract: interrupted; {interruption.HOW_TO_GO_ON}"]

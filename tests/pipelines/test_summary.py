@@ -34,10 +34,10 @@ def write(path: Path, content: str) -> Path:
     return path
 
 
-def as_json_lines(text: Path, path: Path) -> Path:
-    """A text as JSON lines, an article a line."""
+def as_long_lines(text: Path, path: Path) -> Path:
+    """A text with an article a line, as it is in JSON lines."""
     articles = text.read_text().strip().split("\n\n")
-    return write(path, "".join(json.dumps({"text": article.replace("\n", " ")}) + "\n" for article in articles))
+    return write(path, "".join(article.replace("\n", " ") + "\n" for article in articles))
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[str, list[str]]:
@@ -79,10 +79,8 @@ def test_a_text_of_sentences_is_used_and_known(
     assert warnings == []
 
 
-def test_json_lines_as_a_text_shard_are_hardly_used(
-    capsys: pytest.CaptureFixture[str], real_text: Path, tmp_path: Path
-) -> None:
-    lines = as_json_lines(real_text, tmp_path / "lines")
+def test_an_article_a_line_is_hardly_used(capsys: pytest.CaptureFixture[str], real_text: Path, tmp_path: Path) -> None:
+    lines = as_long_lines(real_text, tmp_path / "lines")
     counts, printed, (warning,) = examples(capsys, lines, tmp_path / "out")
     assert counts["unused_tokens"] > 0.9 * counts["tokens"]
     used = summary.shares(counts)[0].removeprefix("text used ")
@@ -141,8 +139,8 @@ def test_the_worst_of_several_shards_is_named(
     capsys: pytest.CaptureFixture[str], real_text: Path, tmp_path: Path
 ) -> None:
     few = write(tmp_path / "few", real_text.read_text()[:20_000])
-    worst = as_json_lines(real_text, tmp_path / "worst")
-    bad = as_json_lines(few, tmp_path / "bad")
+    worst = as_long_lines(real_text, tmp_path / "worst")
+    bad = as_long_lines(few, tmp_path / "bad")
     printed, (warning,) = run(
         capsys,
         "examples",
@@ -155,7 +153,7 @@ def test_the_worst_of_several_shards_is_named(
 
 
 def test_create_pretraining_data_warns_too(capsys: pytest.CaptureFixture[str], real_text: Path, tmp_path: Path) -> None:
-    lines = as_json_lines(real_text, tmp_path / "lines")
+    lines = as_long_lines(real_text, tmp_path / "lines")
     arguments = [f"--input_file={lines}", f"--output_file={tmp_path}/new.tfrecord", f"--vocab_file={VOCAB}"]
     assert cli.main(["create-pretraining-data", *arguments]) == 0
     printed, errors = capsys.readouterr()

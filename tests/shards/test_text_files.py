@@ -16,6 +16,10 @@ def write(path: Path, text: str = "A sentence.\n\n") -> str:
     return str(path)
 
 
+def manifest(stage: str, shards: list[dict[str, object]]) -> str:
+    return json.dumps({"stage": stage, "parameters": {}, "counts": {}, "inputs": [], "shards": shards})
+
+
 def test_patterns_name_files(tmp_path: Path) -> None:
     paths = [write(tmp_path / name) for name in ("a.txt", "b.txt", "c.json")]
     assert [text.path for text in find_texts([f"{tmp_path}/*.txt"])] == paths[:2]
@@ -27,7 +31,7 @@ def test_a_directory_of_extract_stands_for_its_shards_that_hold_text(tmp_path: P
     paths = [write(tmp_path / name, text) for name, text in shards]
     write(tmp_path / "part-00000-of-00009")  # of an older build
     entries = [{"name": name, "bytes": len(text)} for name, text in shards]
-    (tmp_path / "manifest.json").write_text(json.dumps({"stage": "extract", "shards": entries}))
+    (tmp_path / "manifest.json").write_text(manifest("extract", entries))
     assert [text.path for text in find_texts([str(tmp_path)])] == paths[:2]
 
 
@@ -78,10 +82,11 @@ def test_a_glob_passes_over_what_lies_beside_shards_and_a_name_does_not(tmp_path
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"x/manifest.json": '{"stage": "examples", "shards": []}'}, "made by examples; name the one of extract"),
+        ({"x/manifest.json": manifest("examples", [])}, "made by examples; name the one of extract"),
         ({"x/.maskmill/parameters.json": "{}"}, "is not finished; run it again first"),
         ({"x/text/manifest.json": "{}"}, "is the directory of a build; name its text, .*/x/text"),
-        ({"x/manifest.json": "{}"}, r"is a directory; name its files, as in .*/x/\*"),
+        ({"x/manifest.json": "{}"}, "this is no manifest of maskmill, or it is damaged"),
+        ({"x/a.txt": "A sentence.\n"}, r"is a directory; name its files, as in .*/x/\*"),
     ],
 )
 def test_a_directory_that_extract_did_not_make(files: dict[str, str], message: str, tmp_path: Path) -> None:
