@@ -14,6 +14,9 @@ from pipelines import local_worker
 
 WORKER_LOG = "workers.log"
 
+# The name of the thread that waits for a worker, once the worker was asked to end: its exit code means nothing then.
+STOPPED_WORKER = "stopped worker"
+
 # How long a worker may take to finish once the run is over.
 _GRACE_SECONDS = 5.0
 
@@ -39,6 +42,8 @@ class LocalWorkerHandler(SubprocessSdkWorkerHandler):
         """Waits a moment for the worker to end by itself, then asks it to."""
         self.worker_thread.join(_GRACE_SECONDS)
         if self.worker_thread.is_alive():
+            # A worker that is still starting has no handler for the signal yet, and ends with an error.
+            self.worker_thread.name = STOPPED_WORKER
             for worker in local_workers():
                 with contextlib.suppress(psutil.NoSuchProcess):
                     if worker.environ().get("WORKER_ID") == self.worker_id:

@@ -27,7 +27,7 @@ from apache_beam.options.pipeline_options import (
 from pipelines import environments, interruption
 from pipelines.beam_flags import LOCAL_RUNNERS
 from pipelines.checks import Workload
-from pipelines.local_runner import WORKER_LOG, local_runner, local_workers
+from pipelines.local_runner import STOPPED_WORKER, WORKER_LOG, local_runner, local_workers
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files, progress
 
@@ -143,6 +143,8 @@ def _one_sentence(logs: str) -> Iterator[None]:
     failed_threads: list[threading.ExceptHookArgs] = []
 
     def note(failure: threading.ExceptHookArgs) -> None:
+        if failure.thread is not None and failure.thread.name == STOPPED_WORKER:
+            return
         first = not any(_WORKER_ENDED.search(str(f.exc_value)) for f in failed_threads)
         failed_threads.append(failure)
         if first and _WORKER_ENDED.search(str(failure.exc_value)):

@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import apache_beam as beam
 import pytest
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
-from pipelines import runner, startup
+from pipelines import local_runner, local_worker, runner, startup
 from pipelines.checks import Workload
 from pipelines.runner import Progress, ProgressLine
 from transforms.errors import RunFailedError, UnusableInputError
@@ -262,3 +263,20 @@ def test_durations(seconds: float, text: str) -> None:
 )
 def test_the_first_line_of_a_command(files: int, size: int, line: str) -> None:
     assert startup.first_line("extract", files=files, size=size, output="out") == line
+
+
+# A worker that takes a minute to end, and like every ending Python has no handler for signals any more.
+ENDS_SLOWLY = (
+    "import atexit, runpy, signal, sys, time\n"
+    "sys.argv.pop(0)\n"
+    "atexit.register(lambda: (signal.signal(signal.SIGTERM, signal.SIG_DFL), time.sleep(60)))\n"
+    "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+)
+
+
+def test_a_worker_that_ends_slowly_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, file = local_worker.command, os.path.abspath(local_worker.__file__)
+    slow = f"-c {shlex.quote(ENDS_SLOWLY)} {file}"
+    monkeypatch.setattr(local_worker, "command", lambda log: start(log).replace(file, slow, 1))
+    monkeypatch.setattr(local_runner, "_GRACE_SECONDS", 1.0)
+    assert run(abs, TWO_PROCESSES) is True
