@@ -46,7 +46,6 @@ def run(options: TrainOptions) -> int:
         return launchers.launch(options)
     from training import devices
 
-    devices.check_coordinator(options.coordinator)
     devices.select_backend(options.backend)
     _import_quietly()
     from training import storage

@@ -5,11 +5,11 @@ What lies on an object store is looked at later, through TensorFlow.
 
 import glob
 import os
-import socket
 import tempfile
 from collections.abc import Sequence
 
 from training.config import ModelConfig, from_json, from_preset
+from training.devices import check_coordinator
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.storage import files
@@ -46,7 +46,7 @@ def check(options: TrainOptions, *, has_input: bool = True) -> None:
         for patterns in (() if options.eval_only else options.input_file, options.eval_file):
             for pattern in patterns:
                 _check_examples(pattern, options)
-    _check_coordinator(options.coordinator)
+    check_coordinator(options.coordinator)
     _check_output_directory(options.output_dir)
 
 
@@ -172,19 +172,6 @@ def _check_tfrecord(path: str) -> None:
         raise UnusableInputError(
             f"{path}: this is no TFRecord of examples; make them with maskmill examples, or leave the file out."
         )
-
-
-def _check_coordinator(coordinator: str | None) -> None:
-    """Checks that the name of the first host is known; otherwise the hosts would wait for one another for ever."""
-    if coordinator is None or coordinator == "auto":
-        return
-    host = coordinator.rpartition(":")[0].strip("[]")
-    try:
-        socket.getaddrinfo(host, None)
-    except OSError as error:
-        raise UnusableInputError(
-            f"--coordinator {coordinator}: the host {host} cannot be found ({error.strerror})."
-        ) from None
 
 
 def _check_output_directory(directory: str, flag: str = "--output_dir") -> None:

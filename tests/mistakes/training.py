@@ -101,7 +101,7 @@ _OPTIONS = [
     _option(
         "coordinator-port", "--coordinator localhost:70000", "--coordinator is localhost:70000: it must be HOST:PORT"
     ),
-    _option("coordinator-unknown", "--coordinator no-host.invalid:1", "the host no-host.invalid cannot be found"),
+    _option("coordinator-unknown", "--coordinator no-host.invalid:1", "there is no host no-host.invalid"),
     _option(
         "process-beyond",
         "--coordinator localhost:1234 --num_processes 2 --process_id 2",

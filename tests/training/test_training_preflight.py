@@ -47,7 +47,7 @@ def test_good_options_pass_and_nothing_is_left(given, tmp_path):
         ({"init_checkpoint": "examples/x"}, "examples/x: there is no such checkpoint"),
         ({"init_checkpoint": "ftp://x/y"}, "local files and gs:// only, not ftp://"),
         ({"preset": None}, "No model was named"),
-        ({"coordinator": "no-host.invalid:1"}, "the host no-host.invalid cannot be found"),
+        ({"coordinator": "no-host.invalid:1"}, "there is no host no-host.invalid"),
     ],
 )
 def test_bad_files_are_one_sentence(given, tmp_path, changes, message):
