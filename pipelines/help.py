@@ -79,7 +79,8 @@ def of_program(commands: Mapping[str, str]) -> str:
     lines = [
         "usage: maskmill COMMAND [--flag VALUE …]",
         "",
-        "Turns a Wikipedia dump, or any text corpus, into masked-language-model pre-training data.",
+        "Turns a Wikipedia dump, or any text corpus, into masked-language-model",
+        "pre-training data.",
         "",
         "commands:",
         *(f"  {name:<24} {line}" for name, line in commands.items()),
@@ -88,12 +89,13 @@ def of_program(commands: Mapping[str, str]) -> str:
         "  -h, --help               print the help of the command",
         "  --version                print the version",
         "  --quiet                  print nothing but errors",
-        "  --log_level LEVEL        log to standard error, also what Beam does: DEBUG, INFO, …",
+        "  --log_level LEVEL        log to standard error: DEBUG, INFO, …",
         "",
         "example:",
-        "  maskmill build --print_config > build.yaml    # fill in input, output and vocab_file",
+        "  maskmill build --print_config > build.yaml   # fill in what is missing",
         "  maskmill build build.yaml",
         "",
-        "maskmill COMMAND --help lists a command's flags with an example. Beam's own flags (--runner, …) go through.",
+        "maskmill COMMAND --help lists a command's flags with an example.",
+        "Beam's own flags (--runner, …) go through.",
     ]
     return "\n".join(lines)

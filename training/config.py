@@ -28,6 +28,9 @@ _SIZES = (
     "type_vocab_size",
 )
 
+# The name of a google-research model's configuration, beside its checkpoint.
+BERT_CONFIG = "bert_config.json"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelConfig:

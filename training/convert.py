@@ -24,7 +24,7 @@ from training import (
     tokenizer_files,
 )
 from training.checkpoints import Values
-from training.config import ModelConfig
+from training.config import BERT_CONFIG, ModelConfig
 from training.options import ConvertOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files
@@ -179,7 +179,7 @@ def find_config(path: str) -> ModelConfig | None:
             return _config_of_run(checkpoint, metadata["run"])
         if "config" in metadata:
             return config.from_json(metadata["config"], where=checkpoint)
-    for name in ("config.json", "bert_config.json"):
+    for name in ("config.json", BERT_CONFIG):
         beside = files.join(files.parent(checkpoint), name)
         if storage.exists(beside):
             return config.from_json(storage.read_bytes(beside), where=beside)
@@ -215,7 +215,7 @@ def run(options: ConvertOptions) -> int:
         reason = " ".join(str(error.message).split())
         raise RunFailedError(f"{options.output}: this checkpoint cannot be written ({reason}).") from error
     if options.format in ("tf1", "tf2"):
-        beside = files.join(files.parent(options.output), "bert_config.json")
+        beside = files.join(files.parent(options.output), BERT_CONFIG)
         storage.write_bytes(beside, (json.dumps(model.to_google(), indent=2) + "\n").encode())
     print(f"{options.output}: {len(values)} weights of {options.input}, written as {options.format}.")
     return 0

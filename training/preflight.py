@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 
-from training.config import ModelConfig, from_json, from_preset
+from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
 from training.devices import check_coordinator
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import UnusableInputError
@@ -58,6 +58,7 @@ def check_conversion(options: ConvertOptions) -> None:
     """
     for path in (options.input, options.output, options.bert_config_file, options.vocab_file):
         _check_scheme(path)
+    _check_not_over_input(options)
     check_checkpoint(options.input)
     if options.bert_config_file is not None and files.is_local(options.bert_config_file):
         from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
@@ -66,6 +67,29 @@ def check_conversion(options: ConvertOptions) -> None:
         kind = "file" if options.format == "maskmill" else "prefix"
         raise UnusableInputError(f"--output {options.output} is a directory; name the {kind} of the checkpoint in it.")
     _check_output_directory(directory, "--output")
+
+
+def _check_not_over_input(options: ConvertOptions) -> None:
+    """Refuses a conversion that would write over its checkpoint, or over the configuration beside it.
+
+    Raises:
+      UnusableInputError: it would.
+    """
+    read = [options.input, *([options.bert_config_file] if options.bert_config_file else [])]
+    if options.format == "huggingface":
+        files.check_not_inputs(read, [options.output])
+        return
+    directory = files.parent(options.output) or "."
+    files.check_not_inputs(read, [options.output, files.join(directory, BERT_CONFIG)])
+    of_input = options.input if os.path.isdir(options.input) else files.parent(options.input) or "."
+    if options.format == "maskmill" or os.path.realpath(of_input) != os.path.realpath(directory):
+        return
+    for name in (BERT_CONFIG, "checkpoint"):  # which TensorFlow's formats bring
+        if os.path.exists(os.path.join(directory, name)):
+            raise UnusableInputError(
+                f"--output {options.output}: this is the directory of the input, whose {name} would be replaced; name "
+                "another directory."
+            )
 
 
 def named_model(options: TrainOptions) -> ModelConfig | None:

@@ -244,6 +244,31 @@ _CONFIGS = [
 
 _CONVERSIONS = [
     Mistake(name="convert-missing", command=f"{_CONVERT} tf1 --input gone", says="gone: there is no such checkpoint"),
+    Mistake(
+        name="convert-over-its-input",
+        command="convert-checkpoint --format maskmill --input a.safetensors --output ./a.safetensors",
+        files={"a.safetensors": b"weights"},
+        says="this output is also the input a.safetensors; name another file",
+    ),
+    Mistake(
+        name="convert-over-its-input-by-a-link",
+        command="convert-checkpoint --format huggingface --input model --output link",
+        files={"model/config.json": b"{}", "link": lambda path: path.symlink_to("model")},
+        says="this output is also the input model; name another file",
+    ),
+    Mistake(
+        name="convert-over-its-configuration",
+        command="convert-checkpoint --format tf1 --input examples.tfrecord --output a/b "
+        "--bert_config_file a/bert_config.json",
+        files={"a/bert_config.json": b"{}"},
+        says="this output is also the input a/bert_config.json; name another file",
+    ),
+    Mistake(
+        name="convert-into-the-directory-of-its-input",
+        command="convert-checkpoint --format tf1 --input a/model.safetensors --output a/model",
+        files={"a/bert_config.json": b"{}", "a/model.safetensors": b"weights"},
+        says="this is the directory of the input",
+    ),
     Mistake(name="convert-empty-input", command=f"{_CONVERT} tf1 --input ''", says="--input is empty"),
     Mistake(
         name="convert-unreadable",
