@@ -105,7 +105,7 @@ def test_the_checksum_of_a_bzip2_stream_is_compared_by_who_reads_all_of_it(tmp_p
     for content, sees in ((good, contextlib.nullcontext()), (bad, pytest.raises(UnusableInputError, match=WRONG))):
         path = write_file(tmp_path, content)
         with sees:
-            digest_input((0, files.FileInfo(path=path, size=files.size(path))), None)
+            digest_input((0, files.FileInfo(path=path, size=files.size(path))), "2020-01-01")
 
 
 def test_a_stream_behind_the_first_of_a_range_is_compared(tmp_path: Path) -> None:
@@ -137,6 +137,18 @@ def test_a_block_larger_than_the_level_of_its_stream_allows_is_damage(tmp_path: 
         read(write_file(tmp_path, bytes(packed)), "bz2")
     packed[3:4] = b"3"
     assert read(write_file(tmp_path, bytes(packed)), "bz2") == bz2.decompress(packed)
+
+
+def test_the_level_of_a_bzip2_stream_is_not_compared_by_who_reads_a_part_of_it(tmp_path: Path) -> None:
+    text = bytes(range(251)) * 8000
+    packed = b"BZh1" + bz2.compress(text, 9)[4:]
+    with pytest.raises(OSError, match="Invalid data stream"):
+        bz2.decompress(packed)
+    path = write_file(tmp_path, packed)
+    with Source(path, "bz2", 10, len(packed)) as source:
+        rest = b"".join(iter(source.read, b""))
+    assert len(rest) > 900_000
+    assert text.endswith(rest)
 
 
 def parquet_file(folder: Path, checksums: bool = False) -> tuple[str, bytes]:
