@@ -367,7 +367,8 @@ def _signals() -> Iterator[list[int]]:
 
     def note(number: int, _: FrameType | None) -> None:
         received.append(number)
-        signal.signal(number, handlers_before[number])
+        # Not the handler from before: the thread of pipelines/interruption.py may look only now who hears this signal.
+        signal.signal(number, signal.SIG_DFL)
         say("told to stop: a checkpoint will be written after this step")
 
     handlers_before: dict[int, Any] = {n: signal.signal(n, note) for n in (signal.SIGTERM, signal.SIGINT)}

@@ -88,7 +88,7 @@ class _Marker:
 
 
 def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> _Tensor:
-    """What torch._utils._rebuild_tensor and _rebuild_tensor_v2 make; the rest of their arguments is about gradients."""
+    """What PyTorch's functions of this name, with and without _v2, make; their other arguments concern gradients."""
     shape, strides = tuple(shape), tuple(strides)
     numbers = (offset, *shape, *strides)
     if not isinstance(storage, _Storage) or not all(type(n) is int and n >= 0 for n in numbers):

@@ -210,7 +210,7 @@ def test_a_killed_jobmanager(
     cluster.stop()
     modified = {}  # times of the finished shards
     for record in finished(output):
-        for name, _, _ in json.loads(record.read_bytes())["files"]:
+        for name, _, _ in json.loads(record.read_bytes())["record"]["files"]:
             modified[name] = (output / name).stat().st_mtime_ns
     assert 0 < len(modified) < len(expected_examples)
     cluster.start(flink.Settings(taskmanagers=2, slots=2, rest_port=free_port()))
