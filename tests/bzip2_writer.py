@@ -3,10 +3,14 @@
 Bits are strings of "0" and "1". The writer is slow.
 """
 
+import base64
+import bz2
+import json
+import random
 from collections.abc import Sequence
 
 MARK = f"{0x314159265359:048b}"  # where a block starts
-_END = f"{0x177245385090:048b}"  # where a stream ends
+END = f"{0x177245385090:048b}"  # where a stream ends
 _WRITTEN_RUN = 4  # equal bytes that are written before the rest of a run is counted
 _LONGEST_RUN = _WRITTEN_RUN + 255
 _GROUP_SIZE = 50  # symbols that one selector is for
@@ -91,11 +95,35 @@ def block(
     return "".join(bits), crc
 
 
+def block_with_a_mark_in_it(data: bytes, mark: str = MARK) -> tuple[str, int]:
+    """A block whose map of used bytes, one bit a byte, holds the bits of a mark; else as `block`."""
+    offset = 53
+    # A row of the map is written only where one of its 16 bytes is used.
+    used = {*range(0, 256, 16), *data} - set(range(offset, offset + len(mark)))
+    used |= {offset + i for i, bit in enumerate(mark) if bit == "1"}
+    found = block(data, also_used=sorted(used))
+    assert mark in found[0][len(MARK) :]
+    return found
+
+
+def with_wrong_checksum(whole: bytes) -> bytes:
+    """A bzip2 stream whose own checksum is made wrong, while those of its blocks stay right."""
+    # The checksum is the last 32 bits in front of the padding, which is less than a byte.
+    return whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:]
+
+
 def stream(blocks: Sequence[tuple[str, int]], *, level: int = 9) -> bytes:
     """A bzip2 stream of blocks as `block` returns them; there may be none."""
     combined = 0
     for _, crc in blocks:
         combined = ((combined << 1) | (combined >> 31)) & 0xFFFFFFFF ^ crc
-    bits = "".join(bits for bits, _ in blocks) + _END + f"{combined:032b}"
+    bits = "".join(bits for bits, _ in blocks) + END + f"{combined:032b}"
     bits += "0" * (-len(bits) % 8)
     return b"BZh" + str(level).encode() + int(bits, 2).to_bytes(len(bits) // 8, "big")
+
+
+def large_bzip2_stream() -> bytes:
+    """JSON lines in one stream of more than 4 MB, which several readers read; Python's library packs it."""
+    rng = random.Random(1)
+    lines = [json.dumps({"text": base64.b64encode(rng.randbytes(10_000)).decode()}) + "\n" for _ in range(440)]
+    return bz2.compress("".join(lines).encode())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bzip2_writer import MARK, block, checksum, stream
+from bzip2_writer import block, block_with_a_mark_in_it, checksum, stream
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -88,17 +88,6 @@ def test_ranges_of_one_byte() -> None:
 
 
 # ---- a mark that is none
-
-
-def block_with_a_mark_in_it(text: bytes) -> tuple[str, int]:
-    """A block whose map of used bytes, one bit a byte, holds the bits of a block's mark."""
-    offset = 53
-    # A row of the map is written only where one of its 16 bytes is used.
-    used = {*range(0, 256, 16), *text} - set(range(offset, offset + len(MARK)))
-    used |= {offset + i for i, bit in enumerate(MARK) if bit == "1"}
-    found = block(text, also_used=sorted(used))
-    assert found[0].count(MARK) == 2
-    return found
 
 
 @pytest.mark.parametrize("before", range(4))

@@ -1,6 +1,7 @@
 """Where readers are stricter or laxer than Python's libraries, as docs/extraction.md says in a table."""
 
 import bz2
+import contextlib
 import gzip
 import itertools
 import lzma
@@ -11,15 +12,17 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-from bzip2_writer import block, stream
+from bzip2_writer import block, stream, with_wrong_checksum
 from input_files import READING, SMALL, write_file
 
 from transforms.errors import UnusableInputError
+from transforms.inputs.batches import digest_input
 from transforms.inputs.documents import RejectedPage
 from transforms.inputs.sources import Source
 from transforms.inputs.units import Unit, plan_units, read_unit
 from transforms.storage import files
 
+WRONG = "the checksum of the stream that ends there is wrong"
 BLOCKS = [block(b"The quick brown fox"), block(b"jumps over")]
 
 
@@ -79,12 +82,6 @@ def test_the_old_format_of_lzma_is_not_unpacked(tmp_path: Path) -> None:
         plan_units(files.match(write_file(tmp_path, packed)))
 
 
-def with_wrong_checksum(whole: bytes) -> bytes:
-    """A bzip2 stream whose own checksum is wrong, while those of its blocks are right."""
-    # The checksum is the last 32 bits in front of the padding, which is less than a byte.
-    return whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:]
-
-
 def test_the_checksum_of_a_bzip2_stream_is_compared_by_who_reads_all_of_it(tmp_path: Path) -> None:
     good = stream(BLOCKS)
     bad = with_wrong_checksum(good)
@@ -98,19 +95,23 @@ def test_the_checksum_of_a_bzip2_stream_is_compared_by_who_reads_all_of_it(tmp_p
         with_wrong_checksum(stream([])),
         good + with_wrong_checksum(stream([])),
     ):
-        with pytest.raises(UnusableInputError, match="the checksum of the stream that ends there is wrong"):
+        with pytest.raises(UnusableInputError, match=WRONG):
             read(write_file(tmp_path, packed), "bz2")
-    # Laxer than the library: ranges that cut the stream.
+    # Readers of ranges that cut the stream do not see it; digest_input does.
     middle = len(BLOCKS[0][0]) // 8
     path = write_file(tmp_path, bad)
     with Source(path, "bz2", middle, files.size(path)) as source:
         assert source.read() == b"jumps over"
+    for content, sees in ((good, contextlib.nullcontext()), (bad, pytest.raises(UnusableInputError, match=WRONG))):
+        path = write_file(tmp_path, content)
+        with sees:
+            digest_input((0, files.FileInfo(path=path, size=files.size(path))), "2020-01-01")
 
 
 def test_a_stream_behind_the_first_of_a_range_is_compared(tmp_path: Path) -> None:
     packed = stream(BLOCKS) + with_wrong_checksum(stream(BLOCKS))
     with (
-        pytest.raises(UnusableInputError, match="the checksum of the stream that ends there is wrong"),
+        pytest.raises(UnusableInputError, match=WRONG),
         Source(write_file(tmp_path, packed), "bz2", 10, len(packed)) as source,
     ):
         while source.read():
@@ -123,7 +124,7 @@ def test_blocks_in_another_order_are_seen(tmp_path: Path) -> None:
     bits = "".join(f"{byte:08b}" for byte in whole)
     swapped = bits.replace(first + second, second + first)
     packed = int(swapped, 2).to_bytes(len(whole), "big")
-    with pytest.raises(UnusableInputError, match="the checksum of the stream that ends there is wrong"):
+    with pytest.raises(UnusableInputError, match=WRONG):
         read(write_file(tmp_path, packed), "bz2")
 
 
@@ -136,6 +137,18 @@ def test_a_block_larger_than_the_level_of_its_stream_allows_is_damage(tmp_path: 
         read(write_file(tmp_path, bytes(packed)), "bz2")
     packed[3:4] = b"3"
     assert read(write_file(tmp_path, bytes(packed)), "bz2") == bz2.decompress(packed)
+
+
+def test_the_level_of_a_bzip2_stream_is_not_compared_by_who_reads_a_part_of_it(tmp_path: Path) -> None:
+    text = bytes(range(251)) * 8000
+    packed = b"BZh1" + bz2.compress(text, 9)[4:]
+    with pytest.raises(OSError, match="Invalid data stream"):
+        bz2.decompress(packed)
+    path = write_file(tmp_path, packed)
+    with Source(path, "bz2", 10, len(packed)) as source:
+        rest = b"".join(iter(source.read, b""))
+    assert len(rest) > 900_000
+    assert text.endswith(rest)
 
 
 def parquet_file(folder: Path, checksums: bool = False) -> tuple[str, bytes]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pyarrow
 import pyarrow.parquet
+from bzip2_writer import large_bzip2_stream, with_wrong_checksum
 from dump_files import dump, page
 
 from mistakes.table import Mistake
@@ -174,6 +175,13 @@ MISTAKES = [
             leaves=("out",),
         )
         for case, (file, content, flags, says) in _OTHERS.items()
+    ),
+    Mistake(
+        name="extract-bz2-stream-of-several-units-with-a-wrong-checksum",
+        command=EXTRACT.format("x.jsonl.bz2"),
+        says=r"x\.jsonl\.bz2: the bzip2 data at byte [0-9]+ is damaged \(the checksum of the stream that ends there is",
+        files={"x.jsonl.bz2": lambda path: path.write_bytes(with_wrong_checksum(large_bzip2_stream()))},
+        leaves=("out",),
     ),
     Mistake(
         name="extract-a-disk-that-fails",

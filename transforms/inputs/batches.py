@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import apache_beam as beam
 
 from transforms.grouping import GroupAll
+from transforms.inputs.bzip2_streams import Bzip2Streams
 from transforms.inputs.dump_dates import DateEvidence, date_evidence, decide_dates
 from transforms.inputs.finding import find_inputs
 from transforms.inputs.options import ReadOptions
@@ -30,10 +31,11 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
       date: the ISO date that the user names; None: the dump's own.
 
     Raises:
-      UnusableInputError: the file cannot be read.
+      UnusableInputError: the file cannot be read, or the checksum of one of its bzip2 streams is wrong.
     """
     number, file = numbered
-    digested = InputFile(path=file.path, size=file.size, sha256=files.sha256_of(file.path), date=date or "")
+    sha256 = files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
+    digested = InputFile(path=file.path, size=file.size, sha256=sha256, date=date or "")
     return number, digested, None if date else date_evidence(file.path)
 
 

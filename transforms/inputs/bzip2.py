@@ -5,7 +5,8 @@ decodes each block, and no block is missed unnoticed: a reader checks the bits b
 the mark of another block (which the next range's reader finds) or the end of a stream.
 
 Each block is compared with its checksum. A stream has one more, of its blocks' checksums: a reader compares it where it
-has read the stream from its head to its end. A stream that ranges cut is read by several readers and is not compared.
+has read the stream from its head to its end. A stream that ranges cut is read by several readers, none of which
+compares it; transforms/inputs/bzip2_streams.py does.
 """
 
 from collections.abc import Callable
@@ -19,15 +20,15 @@ from transforms.inputs.kernels import bzip2 as kernels
 # A block of ordinary text takes about 300 kB, the largest possible one 2.3 MB.
 _READ_BYTES = 512 << 10
 _LARGEST_BLOCK = 2_400_000
-_MARK_BITS = 48
-_END_OF_STREAM_BITS = _MARK_BITS + 32  # the end mark and the stream's checksum; padding to a whole byte follows
+MARK_BITS = 48
+END_OF_STREAM_BITS = MARK_BITS + 32  # the end mark and the stream's checksum; padding to a whole byte follows
 _HEAD_BYTES = 4  # "BZh" and a digit
-_MARK_BYTES = _MARK_BITS // 8
-_CHECKSUM_BITS = 32
+_MARK_BYTES = MARK_BITS // 8
+CHECKSUM_BITS = 32
 _LEVEL_BYTES = 100_000  # of a block, for each level of compression
-_EMPTY_STREAM_BYTES = _HEAD_BYTES + _END_OF_STREAM_BITS // 8
+_EMPTY_STREAM_BYTES = _HEAD_BYTES + END_OF_STREAM_BITS // 8
 # End mark, checksum, padding, "BZh9" and the next mark.
-_BETWEEN_BLOCKS = _END_OF_STREAM_BITS // 8 + 1 + _HEAD_BYTES + _MARK_BYTES
+_BETWEEN_BLOCKS = END_OF_STREAM_BITS // 8 + 1 + _HEAD_BYTES + _MARK_BYTES
 
 
 class RawFile(Protocol):
@@ -48,16 +49,28 @@ class Bzip2Blocks:
       open_again: opens the file once more, to read the blocks in front of a damaged one.
       path: the file's name, for messages.
       start, end: the byte range. A range that starts at 0 must start with a stream's head.
+      starts_at_head: whether another range starts with a stream's head, too.
 
     Attributes:
       last_is_read: whether the range has no further block. True as soon as `read` has returned the last one.
+      stream_end: the byte behind the last stream whose end has been read; None before.
 
     Raises:
       UnusableInputError: the file is damaged; the message names the byte.
     """
 
-    def __init__(self, file: RawFile, open_again: Callable[[], RawFile], path: str, start: int, end: int) -> None:
+    def __init__(
+        self,
+        file: RawFile,
+        open_again: Callable[[], RawFile],
+        path: str,
+        start: int,
+        end: int,
+        *,
+        starts_at_head: bool = False,
+    ) -> None:
         self.last_is_read = False
+        self.stream_end: int | None = None
         self._open_again = open_again
         self._file = file
         self._path = path
@@ -80,8 +93,8 @@ class Bzip2Blocks:
         self._counts_at = np.empty(kernels.MAX_BLOCK // kernels.SMALLEST_RUN + 1, np.int64)
         self._result = np.zeros(4, np.int64)
         self._file.seek(start)
-        if start == 0:
-            self._next_bit = self._behind_stream(0)
+        if start == 0 or starts_at_head:
+            self._next_bit = self._behind_stream(start)
             self._is_certain = True
         else:
             self._next_bit = self._find(start * 8)
@@ -107,7 +120,7 @@ class Bzip2Blocks:
             raise self._damaged(self._next_bit, "its checksum or its coding is wrong")
         self._is_certain = True
         if self._checksum is not None:
-            self._checksum = _combined(self._checksum, int(self._result[kernels.CHECKSUM]))
+            self._checksum = combined_checksum(self._checksum, int(self._result[kernels.CHECKSUM]))
         self._next_bit = self._behind_block(self._block_end())
         self._note_the_end()
         return block
@@ -157,7 +170,7 @@ class Bzip2Blocks:
             complete = self._ensure(byte, _READ_BYTES)
             origin = self._window_start * 8
             end = min(self._end_bit, origin + self._window_size() * 8)
-            bit = kernels.find_block(self._window, max(first_bit, byte * 8) - origin, end - origin)
+            bit = kernels.find_mark(self._window, max(first_bit, byte * 8) - origin, end - origin, kernels.BLOCK_MAGIC)
             if bit >= 0:
                 return int(bit) + origin
             if not complete:
@@ -217,24 +230,25 @@ class Bzip2Blocks:
         """The mark of the block that follows the one that ends at `bit`; None at the end of the file."""
         self._ensure(bit // 8, _BETWEEN_BLOCKS)
         last_bit = (self._window_start + self._window_size()) * 8
-        if bit + _MARK_BITS > last_bit:
+        if bit + MARK_BITS > last_bit:
             raise self._cut_off()
-        mark = kernels.bits_at(self._words, bit - self._window_start * 8, _MARK_BITS)
+        mark = kernels.bits_at(self._words, bit - self._window_start * 8, MARK_BITS)
         if mark == kernels.BLOCK_MAGIC:
             return bit
         if mark != kernels.END_MAGIC:
             raise self._damaged(bit, "neither a block nor the end of the stream follows there")
-        if bit + _END_OF_STREAM_BITS > last_bit:
+        if bit + END_OF_STREAM_BITS > last_bit:
             raise self._cut_off()
-        self._check_stream(bit + _MARK_BITS)
-        return self._behind_stream((bit + _END_OF_STREAM_BITS + 7) // 8)
+        self._check_stream(bit + MARK_BITS)
+        return self._behind_stream((bit + END_OF_STREAM_BITS + 7) // 8)
 
     def _check_stream(self, bit: int) -> None:
         """Compares the checksum of the stream that ends, which is at `bit`, with that of its blocks, where known."""
-        stored = kernels.bits_at(self._words, bit - self._window_start * 8, _CHECKSUM_BITS)
+        stored = kernels.bits_at(self._words, bit - self._window_start * 8, CHECKSUM_BITS)
         if self._checksum is not None and stored != self._checksum:
             raise self._damaged(bit, "the checksum of the stream that ends there is wrong")
         self._checksum = None
+        self.stream_end = (bit + CHECKSUM_BITS + 7) // 8
 
     def _behind_stream(self, byte: int) -> int | None:
         """The mark of the first block of the stream whose head is at `byte`; None at the end of the file."""
@@ -258,7 +272,7 @@ class Bzip2Blocks:
                 raise self._damaged(mark_bit, "the stream starts with neither a block nor its end")
             if len(rest) < _EMPTY_STREAM_BYTES:
                 raise self._cut_off()
-            self._check_stream(mark_bit + _MARK_BITS)
+            self._check_stream(mark_bit + MARK_BITS)
             byte += _EMPTY_STREAM_BYTES
 
     def _true_first_mark(self, candidate: int) -> int | None:
@@ -295,6 +309,6 @@ class Bzip2Blocks:
         self._largest_raw = kernels.MAX_BLOCK
 
 
-def _combined(checksum: int, of_block: int) -> int:
+def combined_checksum(checksum: int, of_block: int) -> int:
     """The checksum of a stream's blocks, from that of the blocks before and that of the next one."""
-    return ((checksum << 1) | (checksum >> (_CHECKSUM_BITS - 1))) & 0xFFFFFFFF ^ of_block
+    return ((checksum << 1) | (checksum >> (CHECKSUM_BITS - 1))) & 0xFFFFFFFF ^ of_block

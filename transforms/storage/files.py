@@ -19,7 +19,7 @@ import os
 import posixpath
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
 from transforms.errors import RunFailedError, UnusableInputError
@@ -232,12 +232,17 @@ def read_range(path: str, start: int, end: int) -> bytes:
         return file.read(end - start)
 
 
-def sha256_of(path: str) -> str:
-    """The sha256 of a file's content, in hexadecimal."""
+def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
+    """The sha256 of a file's content, in hexadecimal.
+
+    also: takes the content as well, in parts, one after the other.
+    """
     digest = hashlib.sha256()
     with open_input(path) as file:
         while block := file.read(_COPY_BYTES):
             digest.update(block)
+            if also is not None:
+                also(block)
     return digest.hexdigest()
 
 

@@ -4,7 +4,7 @@ A bzip2 stream is "BZh" and a digit, blocks, a 48-bit end mark, a 32-bit checksu
 starts with a 48-bit mark at any bit, holds up to 900,000 bytes, whose runs are coded once more, and does not depend on
 its neighbours; where it ends is known only once its symbols are decoded. The steps, each a kernel:
 
-  find_block      → the bit of the next mark
+  find_mark       → the bit of the next mark
   decode_symbols  bits of a block → the inverse Burrows-Wheeler transform as a table, uint32[MAX_BLOCK]
   walk            the table → the block's bytes, uint8[MAX_BLOCK], runs still coded
   find_counts     these bytes → the places of the counts of runs among them
@@ -97,13 +97,16 @@ def words_of(data: Bytes) -> Table:
 
 
 @kernel
-def find_block(data: Bytes, first_bit: int, end_bit: int) -> int:
-    """The first bit in [first_bit, end_bit) at which a block's mark starts that ends within `data`, or -1."""
+def find_mark(data: Bytes, first_bit: int, end_bit: int, mark: int) -> int:
+    """The first bit in [first_bit, end_bit) at which a mark starts that ends within `data`, or -1.
+
+    mark: BLOCK_MAGIC or END_MAGIC.
+    """
     # A mark that starts at a certain bit of a byte (0 to 7) has a certain value in its second byte. So one look-up in a
     # table rules out almost every byte.
     shifts_of = np.zeros(256, np.uint8)
     for shift in range(8):
-        shifts_of[(BLOCK_MAGIC >> (32 + shift)) & 0xFF] |= np.uint8(1 << shift)
+        shifts_of[(mark >> (32 + shift)) & 0xFF] |= np.uint8(1 << shift)
     size = data.size - PADDING
     byte = first_bit >> 3
     last = min((end_bit + 7) >> 3, size - 5)
@@ -117,7 +120,7 @@ def find_block(data: Bytes, first_bit: int, end_bit: int) -> int:
                 if candidates & (1 << shift):
                     bit = byte * 8 + shift
                     value = (window >> np.uint64(8 - shift)) & np.uint64(0xFFFFFFFFFFFF)
-                    if value == np.uint64(BLOCK_MAGIC) and first_bit <= bit < end_bit and bit + 48 <= size * 8:
+                    if value == np.uint64(mark) and first_bit <= bit < end_bit and bit + 48 <= size * 8:
                         return bit
         byte += 1
     return -1
@@ -706,7 +709,7 @@ def warm_up() -> None:
     data = np.concatenate([np.frombuffer(stream, np.uint8), np.zeros(PADDING, np.uint8)])
     words = words_of(data)
     table, raw, result = np.empty(MAX_BLOCK, np.uint32), np.empty(MAX_BLOCK, np.uint8), np.zeros(4, np.int64)
-    start = int(find_block(data, 0, 64))
+    start = int(find_mark(data, 0, 64, BLOCK_MAGIC))
     bits_at(words, start, 48)
     decode_symbols(words, len(stream) * 8, start, np.empty(MAX_BLOCK + SLACK, np.uint8), table, result)
     walk(table, int(result[1]), int(result[2]), np.empty((LANES, MAX_BLOCK), np.uint8), raw)
