@@ -152,7 +152,7 @@ class _NotPublishedError(Exception):
 
 
 def _maven(*arguments: str) -> None:
-    command = ["mvn", "-B", "-q", *arguments]
+    command = ["mvn", "-B", "-q", "-Dstyle.color=never", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise _maven_error(done.stdout + done.stderr)
@@ -160,7 +160,7 @@ def _maven(*arguments: str) -> None:
 
 def _maven_error(output: str) -> Exception:
     """What Maven's output says of its failure: an artifact that is not published, or another cause."""
-    # Maven colours its lines where TERM names a terminal, even into a pipe.
+    # Wrappers of Maven may colour its lines all the same where TERM names a terminal, even into a pipe.
     plain = _ESCAPE_SEQUENCE.sub("", output)
     errors = [line.removeprefix("[ERROR]").strip() for line in plain.splitlines() if line.startswith("[ERROR]")]
     causes = [error for error in errors if error] or [plain.strip() or "it printed nothing"]
