@@ -377,11 +377,11 @@ def test_a_bucket_is_looked_at_once(environment: Mapping[str, str]) -> None:
     asked: list[str] = []
 
     def answer(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        asked.append(request.path)
+        if "/o?" in request.path:  # Google's library asks for the bucket itself, too, whenever it likes
+            asked.append(request.path)
         return cloud.json_answer({"items": []})
 
     with cloud.server(answer) as url, cloud.set_environment({"STORAGE_EMULATOR_HOST": url}):
         cloud_check.check_path("gs://looked-at-once/x")
-        requests = len(asked)
         cloud_check.check_path("gs://looked-at-once/y")
-    assert len(asked) == requests > 0
+    assert len(asked) == 1

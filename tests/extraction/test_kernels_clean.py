@@ -40,6 +40,8 @@ def cleaned(text: str) -> str:
         ("a ,b", "a ,b"),
         ("a . . . b", "a ... b"),
         ("etc. .NET", "etc. .NET"),
+        ("（%):", ""),
+        ("a（%):", "a:"),
     ],
 )
 def test_white_space_and_punctuation(text: str, expected: str) -> None:

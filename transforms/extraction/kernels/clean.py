@@ -178,6 +178,15 @@ def end_line(out, w, line, letters):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
+def has_letters(out, start, end):  # type: ignore[no-untyped-def]
+    """True if there is a letter or a digit, or any character beyond ASCII, from start up to end."""
+    for i in range(start, end):
+        if is_alphanumeric(out[i]) or out[i] >= NOT_ASCII:
+            return True
+    return False
+
+
+@lean_kernel
 def clean(out, n):  # type: ignore[no-untyped-def]
     """Collapses white space and repairs punctuation beside MARKs, in place; the number of bytes left.
 
@@ -219,6 +228,9 @@ def clean(out, n):  # type: ignore[no-untyped-def]
             elif is_punctuation(c):
                 w, kept = before_punctuation(out, w, line, c)
             if not kept:
+                if bracket > 0:
+                    # The bracket that opened is gone, too; a wide one counted as a letter.
+                    letters = has_letters(out, line, w)
                 i += max(bracket, 1)
                 continue
         elif c == COMMA or c == PERIOD:
