@@ -6,7 +6,6 @@ What lies on an object store is looked at later, through TensorFlow.
 import glob
 import os
 import tempfile
-from collections.abc import Sequence
 
 from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
 from training.devices import check_coordinator
@@ -199,38 +198,32 @@ def _check_tfrecord(path: str) -> None:
 
 
 def _check_output_directory(directory: str, flag: str = "--output_dir") -> None:
-    """Checks that files can be written to a local directory, by writing one; it and new directories are deleted."""
+    """Checks that a local directory can be made and written, by writing there or in the nearest directory above it.
+
+    The directory itself is not made: several hosts may check it at once, and nothing is left behind.
+    """
     if not files.is_local(directory):
         return
-    made: Sequence[str] = ()
+    nearest = directory or "."
     try:
-        made = _make_directories(directory)
-        with tempfile.TemporaryFile(dir=directory or "."):
+        while not _exists(nearest):
+            nearest = os.path.dirname(nearest.rstrip("/")) or "."
+        if not os.path.isdir(nearest):
+            raise NotADirectoryError
+        with tempfile.TemporaryDirectory(dir=nearest):
             pass
-    except (FileExistsError, NotADirectoryError):
+    except NotADirectoryError:
         raise UnusableInputError(f"{flag} {directory}: there is a file of this name; name a directory.") from None
     except OSError as error:
         raise UnusableInputError(
             f"{flag} {directory}: nothing can be written there ({error.strerror}); name another directory."
         ) from None
-    finally:
-        for path in reversed(made):
-            os.rmdir(path)
 
 
-def _make_directories(directory: str) -> list[str]:
-    """Makes a directory and those above it that are missing; returns those that it made, outermost first."""
-    missing = []
-    while directory and not os.path.isdir(directory):
-        missing.append(directory)
-        directory = os.path.dirname(directory.rstrip("/"))
-    made: list[str] = []
+def _exists(path: str) -> bool:
+    """Whether something is there, be it a link in a loop; other errors than that nothing is there are raised."""
     try:
-        for path in reversed(missing):
-            os.mkdir(path)
-            made.append(path)
-    except OSError:
-        for path in reversed(made):
-            os.rmdir(path)
-        raise
-    return made
+        os.stat(path)
+    except FileNotFoundError:
+        return os.path.islink(path)
+    return True
