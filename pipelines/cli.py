@@ -27,7 +27,7 @@ from transforms.errors import RunFailedError, UnusableInputError
 from transforms.options import option
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
-INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED = interruption.SIGNAL_EXIT + signal.SIGINT
 
 _HELP = ("-h", "-help", "--help")
 _VERSION = ("-version", "--version")
@@ -145,7 +145,8 @@ def _index(line: CommandLine) -> None:
 def _build(line: CommandLine) -> int:
     if len(line.names) > 1:
         raise UnusableInputError(f"{line.names[1]}: a build has one YAML file, and {line.names[0]} is named already.")
-    overrides = {name: value for name, value in line.values.items() if name in build_options.flags()}
+    known = build_options.flags()
+    overrides = {name: value for name, value in line.values.items() if name in known}
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
     if line.values.get("print_config"):
         print(build_options.print_config(build_options.read_build(line.names[0], overrides) if line.names else None))

@@ -12,6 +12,7 @@ from pipelines.stage_options import ExamplesOptions, decided_masking
 from transforms.grouping import GroupAll
 from transforms.records import closing, example_shards
 from transforms.records.example_shards import ExamplesSetup, WriteExamples
+from transforms.records.examples import KERNELS
 from transforms.shards.text_files import describe_text_shard, find_texts
 from transforms.shards.text_shards import TextShard
 from transforms.storage import progress
@@ -42,7 +43,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
-        return ("kernels", "tokenization", "masking", "records")
+        return KERNELS
 
     @property
     def decided(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pipelines import data_warnings, interruption, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.errors import UnusableInputError
 from transforms.kernels import compiler
-from transforms.records.examples import write_examples
+from transforms.records.examples import KERNELS, write_examples
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
 
@@ -27,8 +27,8 @@ def run(options: CreatePretrainingDataOptions) -> None:
             "Of the outputs some end in .gz and some do not; name all of them with .gz, to pack them, or none."
         )
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
-    files.check_not_inputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
-    compiler.prepare(("kernels", "tokenization", "masking", "records"))
+    files.check_outputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
+    compiler.prepare(KERNELS)
     written, counts = write_examples(
         inputs, list(options.output_file), vocabulary, masking, indexes=not packed, packed=packed, checksum=False
     )

@@ -13,7 +13,7 @@ from transforms.storage import files
 def pick(options: PickEvalOptions) -> None:
     """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
     inputs = [f.path for f in files.match(options.input_tfrecord)]
-    files.check_not_inputs(inputs, [options.output_tfrecord])
+    files.check_outputs(inputs, [options.output_tfrecord])
     written = eval_picking.pick_examples(
         inputs,
         options.output_tfrecord,
@@ -32,7 +32,7 @@ def index(patterns: Sequence[str], output: str | None) -> None:
     if output is not None and len(found) > 1:
         raise UnusableInputError(f"--output names one index, and there are {len(found)} files; leave it out.")
     indexes = [f"{file.path}.idx" if output is None else output for file in found]
-    files.check_not_inputs([file.path for file in found], indexes)
+    files.check_outputs([file.path for file in found], indexes)
     for file in found:
         tfrecord.check_indexable(file.path)
     for file, written in zip(found, indexes, strict=True):

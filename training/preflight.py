@@ -76,10 +76,10 @@ def _check_not_over_input(options: ConvertOptions) -> None:
     """
     read = [options.input, *([options.bert_config_file] if options.bert_config_file else [])]
     if options.format == "huggingface":
-        files.check_not_inputs(read, [options.output])
+        files.check_outputs(read, [options.output])
         return
     directory = files.parent(options.output) or "."
-    files.check_not_inputs(read, [options.output, files.join(directory, BERT_CONFIG)])
+    files.check_outputs(read, [options.output, files.join(directory, BERT_CONFIG)])
     of_input = options.input if os.path.isdir(options.input) else files.parent(options.input) or "."
     if options.format == "maskmill" or os.path.realpath(of_input) != os.path.realpath(directory):
         return

@@ -12,9 +12,14 @@ from transforms.inputs.dump_dates import (
     date_evidence,
     date_in_name,
     decide_dates,
-    dump_date,
     refuse_two_dates,
 )
+
+
+def dump_date(path: str) -> str | None:
+    """The date of a dump of one file; None for inputs that are no dump."""
+    return decide_dates([(path, date_evidence(path))])[0] or None
+
 
 WIKI = "https://test.wikipedia.org/wiki"
 

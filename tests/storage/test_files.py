@@ -190,4 +190,4 @@ def test_a_file_written_without_checksum_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("output", ["gs://bucket/a/b", "gs://bucket//a/./b", "gs://bucket/a/c/../b"])
 def test_an_object_that_is_an_input_is_no_output_by_any_of_its_names(output: str) -> None:
     with pytest.raises(UnusableInputError, match="this output is also the input gs://bucket/a/b"):
-        files.check_not_inputs(["gs://bucket/a/b"], ["gs://bucket/other", output])
+        files.check_outputs(["gs://bucket/a/b"], ["gs://bucket/other", output])

@@ -3,7 +3,9 @@
 import json
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,32 +14,39 @@ from transforms.errors import UnusableInputError
 from transforms.storage import completions, files, manifest
 
 
+def claim_output(
+    output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+) -> None:
+    """Claims an output directory, as a run does once all directories are checked."""
+    manifest.check_output(output, stage, parameters, defaults).write()
+
+
 def test_a_directory_keeps_its_parameters(tmp_path: Path) -> None:
     output = str(tmp_path / "out")
-    manifest.prepare_output(output, "extract", {"seed": 1})
-    manifest.prepare_output(output, "extract", {"seed": 1})
+    claim_output(output, "extract", {"seed": 1})
+    claim_output(output, "extract", {"seed": 1})
     with pytest.raises(UnusableInputError, match=r"made with other parameters \(seed=1, now 2\)"):
-        manifest.prepare_output(output, "extract", {"seed": 2})
+        claim_output(output, "extract", {"seed": 2})
     with pytest.raises(UnusableInputError, match=r"made with other parameters \(names=None, now 'all'\)"):
-        manifest.prepare_output(output, "extract", {"seed": 1, "names": "all"})
+        claim_output(output, "extract", {"seed": 1, "names": "all"})
     with pytest.raises(UnusableInputError, match=r"made with other parameters \(seed=1, now None\)"):
-        manifest.prepare_output(output, "extract", {})
-    manifest.prepare_output(output, "extract", {"seed": 1, "names": None})  # as if it were not there
+        claim_output(output, "extract", {})
+    claim_output(output, "extract", {"seed": 1, "names": None})  # as if it were not there
     with pytest.raises(UnusableInputError, match="belongs to 'extract'"):
-        manifest.prepare_output(output, "examples", {"seed": 1})
+        claim_output(output, "examples", {"seed": 1})
 
 
 def test_a_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(UnusableInputError, match=r"holds other files \(thesis.tex"):
-        manifest.prepare_output(str(tmp_path), "extract", {})
+        claim_output(str(tmp_path), "extract", {})
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     with pytest.raises(UnusableInputError, match=r"this directory is not writable\.$"):
-        manifest.prepare_output(str(tmp_path), "extract", {})
+        claim_output(str(tmp_path), "extract", {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -111,35 +120,35 @@ def claim_path(output: str) -> Path:
 @pytest.mark.parametrize("default", [None, False, True, 0, 0.5, "keep", (1, 2), ()])
 def test_an_option_that_is_new_counts_as_its_default(default: object, tmp_path: Path) -> None:
     output = str(tmp_path)
-    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
+    claim_output(output, "extract", CLAIM, DEFAULTS)
     defaults = DEFAULTS | {"newer": default}
     with pytest.raises(UnusableInputError, match=r"other parameters \(newer=.*, now 'other'\)"):
-        manifest.prepare_output(output, "extract", CLAIM | {"newer": "other"}, defaults)
-    manifest.prepare_output(output, "extract", CLAIM | {"newer": default}, defaults)
+        claim_output(output, "extract", CLAIM | {"newer": "other"}, defaults)
+    claim_output(output, "extract", CLAIM | {"newer": default}, defaults)
     # From now on the directory is one of this option, whatever its default becomes.
     with pytest.raises(UnusableInputError, match=r"other parameters \(newer=.*, now 'other'\)"):
-        manifest.prepare_output(output, "extract", CLAIM | {"newer": "other"}, DEFAULTS | {"newer": "other"})
+        claim_output(output, "extract", CLAIM | {"newer": "other"}, DEFAULTS | {"newer": "other"})
 
 
 def test_an_option_that_is_new_and_required_refuses_older_directories(tmp_path: Path) -> None:
-    manifest.prepare_output(str(tmp_path), "extract", CLAIM, DEFAULTS)
+    claim_output(str(tmp_path), "extract", CLAIM, DEFAULTS)
     with pytest.raises(UnusableInputError, match=r"other parameters \(newer=None, now 'x'\)"):
-        manifest.prepare_output(str(tmp_path), "extract", CLAIM | {"newer": "x"}, DEFAULTS)
+        claim_output(str(tmp_path), "extract", CLAIM | {"newer": "x"}, DEFAULTS)
 
 
 @pytest.mark.parametrize("value", [None, False, "keep"])
 def test_an_option_that_is_gone_must_have_been_at_its_default(value: object, tmp_path: Path) -> None:
     output = str(tmp_path)
     older = DEFAULTS | {"older": "keep"}
-    manifest.prepare_output(output, "extract", CLAIM | {"older": value}, older)
-    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
-    manifest.prepare_output(output, "extract", CLAIM | {"older": "keep"}, older)
+    claim_output(output, "extract", CLAIM | {"older": value}, older)
+    claim_output(output, "extract", CLAIM, DEFAULTS)
+    claim_output(output, "extract", CLAIM | {"older": "keep"}, older)
 
 
 def test_an_option_that_is_gone_and_was_in_use_refuses(tmp_path: Path) -> None:
-    manifest.prepare_output(str(tmp_path), "extract", CLAIM | {"older": "drop"}, DEFAULTS | {"older": "keep"})
+    claim_output(str(tmp_path), "extract", CLAIM | {"older": "drop"}, DEFAULTS | {"older": "keep"})
     with pytest.raises(UnusableInputError, match=r"other parameters \(older='drop', now 'keep'\)"):
-        manifest.prepare_output(str(tmp_path), "extract", CLAIM, DEFAULTS)
+        claim_output(str(tmp_path), "extract", CLAIM, DEFAULTS)
 
 
 def test_the_claim_of_an_older_version_is_read_and_sealed(tmp_path: Path) -> None:
@@ -147,9 +156,9 @@ def test_the_claim_of_an_older_version_is_read_and_sealed(tmp_path: Path) -> Non
     older = completions.canonical_json({"stage": "extract", "parameters": CLAIM}, indent=1)
     files.write_bytes(str(claim_path(output)), older.encode())
     with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
-        manifest.prepare_output(output, "extract", {"seed": 2}, DEFAULTS)
+        claim_output(output, "extract", {"seed": 2}, DEFAULTS)
     assert claim_path(output).read_text() == older
-    manifest.prepare_output(output, "extract", CLAIM | {"newer": False}, DEFAULTS | {"newer": False})
+    claim_output(output, "extract", CLAIM | {"newer": False}, DEFAULTS | {"newer": False})
     assert json.loads(claim_path(output).read_bytes())["record"]["parameters"] == CLAIM | {"newer": False}
     assert completions.keys(output, completions.REMADE) == []
 
@@ -159,11 +168,11 @@ def test_what_an_option_names_counts_by_its_content(tmp_path: Path) -> None:
 
     def claim(vocab_file: str, checksum: str) -> None:
         parameters = CLAIM | {"vocab_file": vocab_file, "vocab_file_sha256": checksum}
-        manifest.prepare_output(output, "examples", parameters, DEFAULTS | {"vocab_file_sha256": checksum})
+        claim_output(output, "examples", parameters, DEFAULTS | {"vocab_file_sha256": checksum})
 
-    manifest.prepare_output(output, "examples", CLAIM | {"vocab_file": "a"}, DEFAULTS)  # by an older version
+    claim_output(output, "examples", CLAIM | {"vocab_file": "a"}, DEFAULTS)  # by an older version
     with pytest.raises(UnusableInputError, match=r"vocab_file='a', now 'b'"):
-        manifest.prepare_output(output, "examples", CLAIM | {"vocab_file": "b"}, DEFAULTS)
+        claim_output(output, "examples", CLAIM | {"vocab_file": "b"}, DEFAULTS)
     claim("a", "12")
     claim("b", "12")
     with pytest.raises(UnusableInputError, match=r"the data behind vocab_file \(b\) has changed since this directory"):
@@ -181,12 +190,12 @@ def test_a_damaged_claim_is_made_from_the_manifest(content: bytes | None, tmp_pa
     if content is not None:
         files.write_bytes(str(claim_path(output)), content)
     with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
-        manifest.prepare_output(output, "extract", CLAIM | {"seed": 2}, DEFAULTS)
+        claim_output(output, "extract", CLAIM | {"seed": 2}, DEFAULTS)
     assert not Path(completions.work_path(output, completions.REMADE, "")).exists()
     if content is not None:
         with pytest.raises(UnusableInputError, match="belongs to 'extract'"):
-            manifest.prepare_output(output, "examples", CLAIM, DEFAULTS)
-    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
+            claim_output(output, "examples", CLAIM, DEFAULTS)
+    claim_output(output, "extract", CLAIM, DEFAULTS)
     (note,) = completions.keys(output, completions.REMADE)
     what = "it was gone" if content is None else "it was damaged"
     record = completions.finished(output, completions.REMADE, note)
@@ -200,19 +209,19 @@ def test_a_damaged_claim_without_manifest_is_made_anew(content: bytes, tmp_path:
     output = str(tmp_path)
     files.write_bytes(str(claim_path(output)), content)
     (tmp_path / "part-00000-of-00001").write_text("x")
-    manifest.prepare_output(output, "extract", CLAIM, DEFAULTS)
+    claim_output(output, "extract", CLAIM, DEFAULTS)
     assert len(completions.keys(output, completions.REMADE)) == 1
     with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
-        manifest.prepare_output(output, "extract", CLAIM | {"seed": 2}, DEFAULTS)
+        claim_output(output, "extract", CLAIM | {"seed": 2}, DEFAULTS)
 
 
 def test_a_claim_that_was_copied_from_another_stage_is_made_again(tmp_path: Path) -> None:
     text, examples = str(tmp_path / "text"), str(tmp_path / "examples")
-    manifest.prepare_output(text, "extract", CLAIM, DEFAULTS)
-    manifest.prepare_output(examples, "examples", CLAIM, DEFAULTS)
+    claim_output(text, "extract", CLAIM, DEFAULTS)
+    claim_output(examples, "examples", CLAIM, DEFAULTS)
     manifest.write_manifest(text, stage="extract", parameters=CLAIM, inputs=[], shards=[], counts={})
     claim_path(text).write_bytes(claim_path(examples).read_bytes())
-    manifest.prepare_output(text, "extract", CLAIM, DEFAULTS)
+    claim_output(text, "extract", CLAIM, DEFAULTS)
     assert len(completions.keys(text, completions.REMADE)) == 1
 
 

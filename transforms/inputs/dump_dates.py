@@ -119,12 +119,3 @@ def _date_of_wiki(wiki: str, parts: Sequence[tuple[str, DateEvidence]]) -> str:
             f"{parts[0][0]}: neither its name nor its first pages give the dump's date; name it with --dump_date."
         )
     return newest
-
-
-def dump_date(path: str) -> str | None:
-    """The ISO date of a dump of one file; None for inputs that are no dump.
-
-    Raises:
-      UnusableInputError: neither the name nor the pages give a date.
-    """
-    return decide_dates([(path, date_evidence(path))])[0] or None

@@ -61,9 +61,8 @@ def answers(task: str, path: str, *arguments: object) -> Iterator[tuple[bytes, .
             yield from process.answers(task, file, path, [str(argument) for argument in arguments])
             is_idle = True
         except UnusableInputError:
-            is_idle = (
-                process.lives()
-            )  # a damaged file is no reason to start another process, unless it crashed this one
+            # A damaged file is no reason to start another process, unless it crashed this one.
+            is_idle = process.lives()
             raise
         finally:
             if is_idle:

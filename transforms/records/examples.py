@@ -17,6 +17,9 @@ from transforms.records.tfrecord import WrittenFile, write_tfrecord
 from transforms.tokenization.vocabulary import Vocabulary
 from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
 
+# Whose kernels `write_examples` runs, as transforms.kernels.compiler.prepare names them.
+KERNELS = ("kernels", "tokenization", "masking", "records")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExampleCounts:

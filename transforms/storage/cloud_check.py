@@ -28,16 +28,14 @@ def check_path(path: str) -> None:
 
 @functools.cache
 def _check_bucket(bucket: str) -> None:
-    try:
-        # Their import takes a second, and an install without the extra has none of them.
-        import google.auth
-        import requests
-        from google.api_core import exceptions
-        from google.auth import exceptions as auth_exceptions
-        from google.cloud import storage
-        from google.cloud.storage.retry import DEFAULT_RETRY
-    except ImportError:
-        return  # Beam says which extra is missing
+    # Their import takes a second.
+    import google.auth
+    import requests
+    from google.api_core import exceptions
+    from google.auth import exceptions as auth_exceptions
+    from google.cloud import storage
+    from google.cloud.storage.retry import DEFAULT_RETRY
+
     name = f"gs://{bucket}"
     client = storage.Client.create_anonymous_client()
     _check_service(name, client.api_endpoint)

@@ -486,7 +486,7 @@ def _check_replaceable(target: str, path: str) -> None:
         )
 
 
-def check_not_inputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
+def check_outputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
     """Refuses outputs that are inputs or each other, also by another path or link: one would destroy the other.
 
     Raises:

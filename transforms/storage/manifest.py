@@ -46,13 +46,6 @@ class Claim:
         files.write_bytes(self.path, self.content)
 
 
-def prepare_output(
-    output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
-) -> None:
-    """Claims an output directory for a stage with these parameters; arguments and errors as `check_output`."""
-    check_output(output, stage, parameters, defaults).write()
-
-
 def check_output(
     output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
 ) -> Claim:
