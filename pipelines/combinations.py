@@ -15,6 +15,7 @@ _DEFAULTS = ObjectiveOptions()
 # The options that belong to one objective or one unit of masks.
 _ONLY_WITH = {
     "cross_documents": ("objective", "mlm"),
+    "full_sentences": ("objective", "mlm"),
     "block_separators": ("objective", "blocks"),
     "block_remainder": ("objective", "blocks"),
     "block_batch": ("objective", "blocks"),

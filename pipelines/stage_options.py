@@ -156,6 +156,8 @@ class ExamplesOptions:
             length = values.get("max_seq_length", MaskingOptions.max_seq_length)
             share = values.get("masked_lm_prob", MaskingOptions.masked_lm_prob)
             follows["max_predictions_per_seq"] = max(1, math.ceil(length * share))
+        if values.get("objective") == "mlm" and values.get("pack"):
+            follows["full_sentences"] = False
         if values.get("objective") in ("mlm", "blocks"):
             follows["short_seq_prob"] = 0.0
         return {**follows, **values}
