@@ -5,7 +5,6 @@ Every format is written from these, so that the same rows read from any of them 
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,9 @@ import numpy.typing as npt
 from transforms.masking.kernels.rows import RowArrays
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
+from transforms.records.options import FeatureNames
 
-# google: of create_pretraining_data.py; v2: of TensorFlow Models (official/nlp/data/create_pretraining_data.py,
-# --use_v2_feature_names).
-FeatureNames = Literal["google", "v2"]
+# TensorFlow Models' own names.
 _V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
 
@@ -108,8 +106,6 @@ class ColumnValues:
     offsets: npt.NDArray[np.int64]
 
 
-def column_values(
-    column: Column, rows: RowArrays, count: int, special_ids: Sequence[int], width: int
-) -> ColumnValues:
+def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequence[int], width: int) -> ColumnValues:
     """The values of a column for the first `count` rows of a block; special_ids: those of [CLS] and [SEP]."""
     raise NotImplementedError
