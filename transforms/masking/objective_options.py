@@ -56,7 +56,9 @@ class ObjectiveOptions:
     keep_share: float = option(0.1, help="share of them that keep their piece")
     dynamic_masking: bool = option(False, help="store no masks: the reader draws them, others in each epoch")
     pack: bool = option(False, help="several sequences in a row, best-fit, with sequence_ids, position_ids, cu_seqlens")
-    bins: int | None = option(None, help="deal rows to this many files a shard by length, each padded to its own length")
+    bins: int | None = option(
+        None, help="deal rows to this many files a shard by length, each padded to its own length"
+    )
 
     GROUPS: ClassVar[Mapping[str, str]] = {"objective": "what is learnt", "mask_unit": "how masks are drawn"}
 

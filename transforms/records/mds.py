@@ -49,7 +49,7 @@ def write_mds(
     Args:
       prefix: a path, to which the shards' numbers are added.
       blocks: the rows, as blocks with the number of rows in use; each is read before the next one is asked for.
-      columns: see `columns.columns_of`.
+      columns: in the order of their names, see `columns.columns_of`.
       special_ids: the ids of [CLS] and [SEP].
       width: how many pieces rows are padded to.
       checksum: compute the files' sha256 while they are written.
@@ -61,8 +61,7 @@ def write_mds(
     Raises:
       RunFailedError: a file cannot be written.
     """
-    columns = _by_name(columns)
-    config = _config_bytes(columns, checksum, size_limit)
+    config = json.dumps(_config(columns, checksum, size_limit), sort_keys=True).encode()
     shard = _Shard(size_limit, len(config))
     written: list[MdsShard] = []
 
@@ -100,7 +99,7 @@ def mds_shard_entry(
       size, sha256, samples: of the shard's MdsShard.
     """
     hashes = {} if sha256 is None else {_HASH: sha256}
-    return _config(_by_name(columns), sha256 is not None, size_limit) | {
+    return _config(columns, sha256 is not None, size_limit) | {
         "raw_data": {"basename": name, "bytes": size, "hashes": hashes},
         "samples": samples,
         "zip_data": None,
@@ -110,10 +109,6 @@ def mds_shard_entry(
 def mds_index(entries: Sequence[dict[str, Any]]) -> bytes:
     """The content of `index.json`, which lies in the directory of its shards; entries: see `mds_shard_entry`."""
     return json.dumps({"version": _VERSION, "shards": entries}, sort_keys=True).encode()
-
-
-def _by_name(columns: Sequence[Column]) -> list[Column]:
-    return sorted(columns, key=lambda column: column.name)
 
 
 def _config(columns: Sequence[Column], checksum: bool, size_limit: int) -> dict[str, Any]:
@@ -128,10 +123,6 @@ def _config(columns: Sequence[Column], checksum: bool, size_limit: int) -> dict[
         "column_encodings": [f"ndarray:{column.dtype.name}" for column in columns],
         "column_sizes": [None for _ in columns],
     }
-
-
-def _config_bytes(columns: Sequence[Column], checksum: bool, size_limit: int) -> bytes:
-    return json.dumps(_config(columns, checksum, size_limit), sort_keys=True).encode()
 
 
 class _Block:
@@ -175,11 +166,9 @@ class _Shard:
             self._data = np.empty(used, np.uint8)
         ends = starts + len(block.values) * kernels.SIZE_BYTES
         for column, values in enumerate(block.values):
-            bytes_of_values = np.ascontiguousarray(values.values).view(np.uint8)
+            data = np.ascontiguousarray(values.values).view(np.uint8)
             offsets = values.offsets[start : end + 1]
-            kernels.put_column(
-                bytes_of_values, values.values.itemsize, offsets, column, starts, ends, self._data
-            )
+            kernels.put_column(data, values.values.itemsize, offsets, column, starts, ends, self._data)
         self._sizes.append(sizes)
         self._used = used
         self.samples += len(sizes)
