@@ -1,6 +1,7 @@
 """MDS in plain Python: read what is there, one byte after the other, as its format is documented."""
 
 import hashlib
+import itertools
 import json
 import struct
 from pathlib import Path
@@ -35,7 +36,7 @@ def read_shard(content: bytes) -> tuple[list[Sample], dict[str, Any]]:
     offsets = struct.unpack_from(f"<{count + 1}I", content, 4)
     assert offsets[-1] == len(content)
     config = json.loads(content[4 * (count + 2) : offsets[0]])
-    return [_read_sample(content[a:b], config) for a, b in zip(offsets, offsets[1:], strict=False)], config
+    return [_read_sample(content[a:b], config) for a, b in itertools.pairwise(offsets)], config
 
 
 def _read_sample(data: bytes, config: dict[str, Any]) -> Sample:

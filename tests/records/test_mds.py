@@ -1,6 +1,7 @@
 """MDS shards and their index, read by a plain reader. tests/records/test_readers.py reads them with the library."""
 
 import hashlib
+import itertools
 import json
 import resource
 from pathlib import Path
@@ -14,7 +15,7 @@ from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_f
 from transforms.errors import RunFailedError
 from transforms.records.columns import Column
 from transforms.records.kernels import mds as kernels
-from transforms.records.mds import MdsShard, mds_index, mds_shard_entry, write_mds
+from transforms.records.mds import MdsShard, mds_index, mds_shard_entry, part_sizes, write_mds
 
 LIMIT = 5000
 
@@ -52,7 +53,7 @@ def test_a_shard_is_as_full_as_it_can_be(tmp_path: Path) -> None:
     columns = columns_for(made, padded=True)
     shards = write(made, columns, tmp_path)
     assert len(shards) > 2
-    for shard, following in zip(shards, shards[1:], strict=False):
+    for shard, following in itertools.pairwise(shards):
         samples, _ = read_shard(Path(following.path).read_bytes())
         first = sum(4 + 2 + (len(a) > 255) + a.nbytes for a in samples[0].values())
         assert shard.size <= LIMIT < shard.size + first + 4
@@ -107,7 +108,7 @@ def test_without_checksum_there_is_no_hash(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [1, 255, 256, 65_535, 65_536])
 def test_a_length_has_the_smallest_type_that_fits(length: int) -> None:
     values = np.arange(length, dtype=np.uint16)
-    size = int(kernels.part_sizes(np.array([length]), 2)[0])
+    size = int(part_sizes(np.array([length]), 2)[0])
     sample = np.zeros(4 + size, np.uint8)
     ends = np.array([4])
     kernels.put_column(values.view(np.uint8), 2, np.array([0, length]), 0, np.array([0]), ends, sample)

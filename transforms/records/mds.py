@@ -125,6 +125,11 @@ def _config(columns: Sequence[Column], checksum: bool, size_limit: int) -> dict[
     }
 
 
+def part_sizes(lengths: npt.NDArray[np.int64], value_bytes: int) -> npt.NDArray[np.int64]:
+    """The sizes of the parts that kernels/mds.py writes, int64[rows], for `lengths` values of `value_bytes` bytes."""
+    return 2 + (lengths >= 1 << 8) + 2 * (lengths >= 1 << 16) + lengths * value_bytes
+
+
 class _Block:
     """The values of a block of rows. sizes: int64[rows], of their samples."""
 
@@ -134,7 +139,7 @@ class _Block:
         self.values = [column_values(column, rows, count, special_ids, width) for column in columns]
         self.sizes = np.full(count, len(columns) * kernels.SIZE_BYTES, np.int64)
         for values in self.values:
-            self.sizes += kernels.part_sizes(np.diff(values.offsets), values.values.itemsize)
+            self.sizes += part_sizes(np.diff(values.offsets), values.values.itemsize)
 
 
 class _Shard:

@@ -48,11 +48,6 @@ def put_column(values, value_bytes, offsets, column, starts, ends, samples):
         store_u32(samples, starts[row] + column * SIZE_BYTES, at + size - start)
 
 
-def part_sizes(lengths, value_bytes):
-    """The sizes (int64) of parts with `lengths` (int64) values; no kernel, but beside what must agree with it."""
-    return 2 + (lengths >= 1 << 8) + 2 * (lengths >= 1 << 16) + lengths * value_bytes
-
-
 def warm_up() -> None:
     """Compiles the entry kernels of this module."""
     place = np.zeros(1, np.int64)
