@@ -51,9 +51,9 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
         piece_ids=vocabulary.ids,
         mask_id=vocabulary.id_of("[MASK]"),
         whole_words=options.do_whole_word_mask,
-        continues=_continues(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
+        continues=word_continuations(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
     )
-    return _draw(text, options, _instance_rules(options, REFERENCE, _predictions(options)), mask_rules)
+    return _draw(text, options, _instance_rules(options, REFERENCE, predictions(options)), mask_rules)
 
 
 def make_pairs(text: TokenizedText, options: MaskingOptions, kind: int) -> Instances:
@@ -110,13 +110,13 @@ def _instance_rules(options: MaskingOptions, pairs: int, to_predict: npt.NDArray
     )
 
 
-def _predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
+def predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
     """int64[max_seq_length + 1]: how many positions an instance of so many pieces predicts."""
     wanted = (max(1, round(pieces * options.masked_lm_prob)) for pieces in range(options.max_seq_length + 1))
     return np.array([min(options.max_predictions_per_seq, positions) for positions in wanted], np.int64)
 
 
-def _continues(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
+def word_continuations(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
     """uint8[ids]: whether a piece goes on a word."""
     continues = np.zeros(vocabulary.size, np.uint8)
     continues[vocabulary.ids] = [piece.startswith("##") for piece in vocabulary.pieces]
