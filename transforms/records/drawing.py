@@ -84,7 +84,7 @@ def _rows_of_sequences(text: TokenizedText, vocabulary: Vocabulary, plan: Exampl
     counts["example_tokens"] = int(_text_pieces(made.sequences)[rows.members].sum())
     if objective.objective == "blocks" and objective.block_remainder == "drop":
         counts["dropped_tokens"] = made.dropped
-    if objective.objective == "mlm":
+    if objective.objective == "mlm" and objective.full_sentences:
         counts["split_sentences"] = made.split_sentences
     if objective.objective in ("nsp", "sop"):
         name = "random_next" if objective.objective == "nsp" else "swapped"
@@ -111,4 +111,5 @@ def _text_pieces(sequences: Sequences) -> npt.NDArray[np.int64]:
     """int64[sequences]: how many pieces of each are the text's and not special ones."""
     of_text = np.where(sequences.starts >= 0, sequences.sizes, 0)
     sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(of_text, dtype=np.int64)])
-    return np.diff(sums[sequences.ends], prepend=0)
+    pieces: npt.NDArray[np.int64] = np.diff(sums[sequences.ends], prepend=0)
+    return pieces

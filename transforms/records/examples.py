@@ -8,9 +8,6 @@ for record.
 import dataclasses
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from transforms.errors import UnusableInputError
 from transforms.masking.instances import Instances
 from transforms.masking.options import MaskingOptions
@@ -46,7 +43,7 @@ class ExampleCounts:
       random_next: nsp: examples, or sequences in them, whose second part is drawn at random (label 1).
       swapped: sop: sequences whose parts are swapped (label 1).
       dropped_tokens: blocks: of the unused tokens, those of dropped remainders.
-      split_sentences: mlm: sentences longer than a sequence.
+      split_sentences: mlm of full sentences: those longer than a sequence.
       single_document_shards: strict labels: 1 if the text is a single document, which has no random pair.
       sequences: pack: in all examples; without packing, each would be an example.
       unpacked_padding_tokens: pack: padding_tokens without it.
@@ -284,9 +281,7 @@ def _write_tfrecord(path: str, blocks: _Counted, width: int, writing: _Writing) 
     columns = plan.columns(vocabulary.size, width)
     serializer = Serializer(columns, vocabulary, width, plan.masking.max_predictions_per_seq)
     records = serializer.blocks(blocks)
-    return write_tfrecord(
-        path, records, index=writing.indexes and not writing.packed, packed=writing.packed, checksum=writing.checksum
-    )
+    return write_tfrecord(path, records, index=writing.indexes, packed=writing.packed, checksum=writing.checksum)
 
 
 def _counts(text: TokenizedText, rows: DrawnRows, places: int | None, masked: int | None) -> ExampleCounts:
