@@ -162,9 +162,10 @@ def draw_ordered_pair(twister, used, places, turn, start, target, most):
         a, a_length = _part(places, start, a_end)
         b, b_length = _part(places, a_end, end)
         pair = Pair(a, a_length, b, b_length, False)
-    drawn, used = next_53_bits(twister, used)
-    if drawn < _HALF and pair.b_length > 0:
-        pair = Pair(pair.b, pair.b_length, pair.a, pair.a_length, True)
+    if pair.b_length > 0:
+        drawn, used = next_53_bits(twister, used)
+        if drawn < _HALF:
+            pair = Pair(pair.b, pair.b_length, pair.a, pair.a_length, True)
     pair, used = _truncated(twister, used, pair, most)
     return pair, end, used
 
