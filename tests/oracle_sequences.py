@@ -64,6 +64,13 @@ def recipe_blocks(documents: Sequence[Document], length: int, batch: int | None)
     return blocks
 
 
+def filled(documents: Sequence[Document], length: int, cross_documents: bool) -> list[list[int]]:
+    """Sequences that are filled to the last piece: blocks of all documents together, or of each."""
+    if cross_documents:
+        return blocks(documents, length, True, None)
+    return [sequence for document in documents for sequence in blocks([document], length, True, None)]
+
+
 def blocks(documents: Sequence[Document], length: int, separated: bool, batch: int | None) -> list[list[int]]:
     """Blocks that begin with [CLS] and end with [SEP], and have separators only between two documents.
 

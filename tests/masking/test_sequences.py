@@ -142,6 +142,36 @@ def test_the_rest_of_a_sentence_that_is_too_long_is_followed_by_the_next() -> No
     assert made.split_sentences == 1
 
 
+@tries(100, **SEEDED)
+@given(seed=st.integers(0, 2**62))
+def test_filled_sequences_of_any_documents(seed: int) -> None:
+    rng = random.Random(seed)
+    documents, length, crossing = random_documents(rng), random_length(rng), rng.choice(CROSSING)
+    made = make(documents, length, objective="mlm", full_sentences=False, cross_documents=crossing)
+    sequences = pieces_of(made)
+    assert sequences == oracle.filled(documents, length, crossing)
+    assert text_in(sequences) == list(range(tokens_of(documents)))
+    assert made.unused == made.dropped == made.split_sentences == 0
+
+
+def test_filled_sequences_cut_sentences_where_they_are_full() -> None:
+    documents = documents_of([[2, 5], [1, 4], [3]])
+    made = make(documents, 10, objective="mlm", full_sentences=False)
+    assert pieces_of(made) == [
+        [CLS, 0, 1, 2, 3, 4, 5, 6, SEP],
+        [CLS, 7, 8, 9, 10, 11, SEP, 12, 13, SEP],
+        [CLS, 14, SEP],
+    ]
+    made = make(documents, 6, objective="mlm", full_sentences=False, cross_documents=False)
+    assert pieces_of(made) == [
+        [CLS, 0, 1, 2, 3, SEP],
+        [CLS, 4, 5, 6, SEP],
+        [CLS, 7, 8, 9, 10, SEP],
+        [CLS, 11, SEP],
+        [CLS, 12, 13, 14, SEP],
+    ]
+
+
 # ---- blocks
 
 
@@ -350,7 +380,11 @@ def test_labels_of_real_text_are_balanced(objective: str, kind: str, real_text: 
 )
 def test_hostile_text(sizes: list[list[int]], length: int) -> None:
     documents = documents_of(sizes)
-    options: list[dict[str, Any]] = [{"objective": "mlm", "cross_documents": crossing} for crossing in CROSSING]
+    options: list[dict[str, Any]] = [
+        {"objective": "mlm", "cross_documents": crossing, "full_sentences": full}
+        for crossing in CROSSING
+        for full in (True, False)
+    ]
     options += [
         {"objective": "blocks", "block_separators": separators, "block_remainder": remainder}
         for separators, remainder in BLOCKS

@@ -1,7 +1,8 @@
 """Pieces to sequences: what an objective makes of a text before anything is masked.
 
 nsp: the pairs of create_pretraining_data.py (instances.py), or of strict labels.
-mlm: full sentences, as RoBERTa's (Liu et al. 2019, section 4.2: FULL-SENTENCES, or DOC-SENTENCES within documents).
+mlm: full sentences, as RoBERTa's (Liu et al. 2019, section 4.2: FULL-SENTENCES, or DOC-SENTENCES within documents), or
+as many pieces as fit.
 blocks: joined documents cut into blocks, as Hugging Face's examples/pytorch/language-modeling/run_mlm.py.
 sop: pairs in their order or swapped, as ALBERT's (Lan et al. 2020, section 3.1; google-research/albert).
 """
@@ -33,7 +34,7 @@ class MadeSequences:
       unused: how many pieces of the text are in no sequence, for any reason: a pair that is too long is cut, in nsp
         and sop; no pair can be made of a single piece (sop, strict labels); the remainder of a batch is dropped.
       dropped: of them, those of dropped remainders.
-      split_sentences: with mlm, sentences that are longer than a sequence and are cut into several.
+      split_sentences: with full sentences, those that are longer than a sequence and are cut into several.
     """
 
     sequences: Sequences
@@ -62,13 +63,13 @@ def make_sequences(
         length=masking.max_seq_length,
         cls_id=vocabulary.id_of("[CLS]"),
         sep_id=vocabulary.id_of("[SEP]"),
-        joins=objective.cross_documents,
-        batch=objective.block_batch if objective.block_remainder == "drop" else 0,
+        joins=objective.objective == "blocks" or objective.cross_documents,
+        batch=objective.block_batch if objective.block_remainder == "drop" and objective.objective == "blocks" else 0,
     )
     if objective.objective == "mlm":
-        return _fill_with_sentences(text, rules)
+        return _fill_with_sentences(text, rules) if objective.full_sentences else _cut(text, rules, "sep")
     if objective.objective == "blocks":
-        return _cut_blocks(text, rules, objective.block_separators)
+        return _cut(text, rules, objective.block_separators)
     if objective.objective == "sop":
         kind = pairs.ORDERED
     else:
@@ -85,7 +86,7 @@ def _fill_with_sentences(text: TokenizedText, rules: SequenceRules) -> MadeSeque
     return MadeSequences(sequences=sequences, unused=0, split_sentences=made.split)
 
 
-def _cut_blocks(text: TokenizedText, rules: SequenceRules, separators: str) -> MadeSequences:
+def _cut(text: TokenizedText, rules: SequenceRules, separators: str) -> MadeSequences:
     starts = _starts(_starts(text.segment_ends)[text.document_ends])
     cut = kernels.cut_framed_documents if separators == "recipe" else kernels.cut_documents
     if separators == "none":
