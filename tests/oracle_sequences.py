@@ -108,7 +108,7 @@ class PairRules:
 
     kind: "reference": create_pretraining_data.py of google-research/bert; "strict": a pair is random only if its second
     part is from another document; "ordered": create_pretraining_data.py of google-research/albert without
-    --random_next_sentence, but a segment that is alone is split.
+    --random_next_sentence, but a segment that is alone is split. continuing: the pieces that go on a word.
     """
 
     kind: str
@@ -116,6 +116,7 @@ class PairRules:
     short_seq_prob: float
     dupe_factor: int
     seed: int
+    continuing: frozenset[int] = frozenset()
 
 
 def pairs(documents: Sequence[Document], rules: PairRules) -> list[Pair]:
@@ -146,7 +147,7 @@ def _pairs_of_document(
         if lone and (rules.kind == "ordered" or (rules.kind == "strict" and len(documents) == 1)):
             if len(chunk[0]) == 1:
                 continue
-            point = rng.randint(1, len(chunk[0]) - 1)
+            point = _start_of_word(chunk[0], rng.randint(1, len(chunk[0]) - 1), rules.continuing)
             chunk = [chunk[0][:point], chunk[0][point:]]
             a_end = 1
         else:
@@ -172,6 +173,13 @@ def _pairs_of_document(
         _truncate(a, b, most, rng)
         segments = [0] * (len(a) + 2) + [1] * (len(b) + 1)
         yield Pair([CLS, *a, SEP, *b, SEP], segments, int(label), chosen)
+
+
+def _start_of_word(sentence: Sequence[int], drawn: int, continuing: frozenset[int]) -> int:
+    """Where the sentence is split: at the first word from the place on that is drawn, else at the last before it."""
+    starts = [place for place in range(1, len(sentence)) if sentence[place] not in continuing]
+    behind = [place for place in starts if place >= drawn]
+    return behind[0] if behind else starts[-1] if starts else drawn
 
 
 def _another(documents: Sequence[Document], index: int, rng: random.Random) -> int:

@@ -4,7 +4,7 @@ import gzip
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,10 @@ from transforms.masking.instances import make_instances
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.masking.sequences import MadeSequences, make_sequences
-from transforms.tokenization.vocabulary import load_vocabulary
+from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
 from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
 
-VOCABULARY = vocabulary_of_pieces(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])
+VOCABULARY = vocabulary_of_pieces(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a"])
 SPECIAL = {-1 - 2: CLS, -1 - 3: SEP}  # as Sequences.starts has them
 CROSSING = [True, False]
 BLOCKS = [(separators, remainder) for separators in ("none", "sep", "recipe") for remainder in ("carry", "drop")]
@@ -50,11 +50,13 @@ def random_length(rng: random.Random) -> int:
     return rng.choice([5, 6, 7, 8, 9, 11, 16, 20, 33, 64, 128])
 
 
-def text_of(documents: Sequence[Document]) -> TokenizedText:
-    """The documents as the tokenizer gives them."""
+def text_of(documents: Sequence[Document], continuing: Collection[int] = ()) -> TokenizedText:
+    """The documents as the tokenizer gives them. continuing: the pieces that go on a word."""
     sentences = [sentence for document in documents for sentence in document]
+    ids = np.full(sum(map(len, sentences)), VOCABULARY.id_of("a"), np.int32)
+    ids[list(continuing)] = VOCABULARY.id_of("##a")
     return TokenizedText(
-        ids=np.full(sum(map(len, sentences)), VOCABULARY.id_of("a"), np.int32),
+        ids=ids,
         segment_ends=np.cumsum([len(sentence) for sentence in sentences], dtype=np.int64),
         document_ends=np.cumsum([len(document) for document in documents], dtype=np.int64),
         words=0,
@@ -63,10 +65,16 @@ def text_of(documents: Sequence[Document]) -> TokenizedText:
     )
 
 
-def make(documents: Sequence[Document], length: int, masking: dict[str, Any] | None = None, **objective: Any) -> Any:
+def make(
+    documents: Sequence[Document],
+    length: int,
+    masking: dict[str, Any] | None = None,
+    continuing: Collection[int] = (),
+    **objective: Any,
+) -> MadeSequences:
     """The sequences of documents."""
     options = MaskingOptions(max_seq_length=length, **(masking or {"dupe_factor": 1}))
-    return make_sequences(text_of(documents), VOCABULARY, options, ObjectiveOptions(**objective))
+    return make_sequences(text_of(documents, continuing), VOCABULARY, options, ObjectiveOptions(**objective))
 
 
 def pieces_of(made: MadeSequences) -> list[list[int]]:
@@ -251,7 +259,9 @@ def test_a_batch_that_fills_no_block_gives_none() -> None:
 def test_pairs_of_any_documents(seed: int) -> None:
     rng = random.Random(seed)
     documents, (objective, kind) = random_documents(rng), rng.choice(PAIRS)
+    share = rng.choice([0, 0.3, 0.9, 1])
     rules = oracle.PairRules(
+        continuing=frozenset(piece for piece in range(tokens_of(documents)) if rng.random() < share),
         kind=kind,
         length=random_length(rng),
         short_seq_prob=rng.choice([0.0, 0.1, 1.0]),
@@ -263,7 +273,8 @@ def test_pairs_of_any_documents(seed: int) -> None:
         "dupe_factor": rules.dupe_factor,
         "random_seed": rules.seed,
     }
-    made = make(documents, rules.length, masking, objective=objective, strict_labels=kind == "strict")
+    strict = kind == "strict"
+    made = make(documents, rules.length, masking, rules.continuing, objective=objective, strict_labels=strict)
     expected = oracle.pairs(documents, rules)
     sequences = pieces_of(made)
     assert sequences == [pair.pieces for pair in expected]
@@ -332,6 +343,14 @@ def test_a_sentence_that_is_alone_is_split_at_any_point() -> None:
         assert abs(times - 200) < 5 * math.sqrt(160)
 
 
+def test_a_sentence_is_split_between_words_where_it_has_more_than_one() -> None:
+    # Words of one, three and two pieces.
+    made = make(documents_of([[6]]), 16, {"dupe_factor": 100}, {2, 3, 5}, objective="nsp", strict_labels=True)
+    assert {sequence.index(SEP) - 1 for sequence in pieces_of(made)} == {1, 4}
+    made = make(documents_of([[3]]), 16, {"dupe_factor": 100}, {1, 2}, objective="nsp", strict_labels=True)
+    assert {sequence.index(SEP) - 1 for sequence in pieces_of(made)} == {1, 2}
+
+
 @pytest.mark.parametrize(("objective", "strict"), [("sop", False), ("nsp", True)])
 def test_a_single_piece_is_no_pair_and_is_counted(objective: str, strict: bool) -> None:
     made = make(documents_of([[1]]), 16, objective=objective, strict_labels=strict)
@@ -345,17 +364,30 @@ def test_a_single_piece_is_no_pair_and_is_counted(objective: str, strict: bool) 
 
 
 @pytest.fixture(scope="module")
-def real_text(data: Path) -> TokenizedText:
+def vocabulary(data: Path) -> Vocabulary:
+    return load_vocabulary(str(data / "vocab.txt"))
+
+
+@pytest.fixture(scope="module")
+def real_text(data: Path, vocabulary: Vocabulary) -> TokenizedText:
     content = b"\n".join(gzip.decompress(path.read_bytes()) for path in sorted(data.glob("gold/cleanup/part-*.gz")))
-    return Tokenizer(load_vocabulary(str(data / "vocab.txt"))).tokenize_bytes(content)
+    return Tokenizer(vocabulary).tokenize_bytes(content)
 
 
 @pytest.mark.parametrize(("objective", "kind"), PAIRS)
-def test_labels_of_real_text_are_balanced(objective: str, kind: str, real_text: TokenizedText) -> None:
+def test_labels_of_real_text_are_balanced(
+    objective: str, kind: str, real_text: TokenizedText, vocabulary: Vocabulary
+) -> None:
     masking = MaskingOptions(dupe_factor=2)
     options = ObjectiveOptions(objective=objective, strict_labels=kind == "strict")  # type: ignore[arg-type]
-    labels = make_sequences(real_text, VOCABULARY, masking, options).sequences.labels
-    rules = oracle.PairRules(kind=kind, length=128, short_seq_prob=0.1, dupe_factor=2, seed=masking.random_seed)
+    labels = make_sequences(real_text, vocabulary, masking, options).sequences.labels
+    rules = oracle.PairRules(
+        kind=kind,
+        length=masking.max_seq_length,
+        short_seq_prob=masking.short_seq_prob,
+        dupe_factor=masking.dupe_factor,
+        seed=masking.random_seed,
+    )
     sentences = [range(start, end) for start, end in pairwise([0, *real_text.segment_ends.tolist()])]
     documents = [sentences[start:end] for start, end in pairwise([0, *real_text.document_ends.tolist()])]
     pairs = oracle.pairs(documents, rules)

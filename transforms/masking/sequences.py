@@ -55,7 +55,7 @@ def make_sequences(
 
     Args:
       text: of at least one document.
-      vocabulary: which ids [CLS] and [SEP] have.
+      vocabulary: which ids [CLS] and [SEP] have, and which pieces go on a word.
       masking: length, seed, dupe_factor and short_seq_prob.
       objective: what is made.
     """
@@ -74,7 +74,7 @@ def make_sequences(
         kind = pairs.ORDERED
     else:
         kind = pairs.STRICT if objective.strict_labels else pairs.REFERENCE
-    instances = make_pairs(text, masking, kind)
+    instances = make_pairs(text, vocabulary, masking, kind)
     return MadeSequences(sequences=_sequences_of(instances, rules), unused=instances.unused)
 
 
