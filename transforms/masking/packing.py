@@ -90,7 +90,7 @@ def padding_counts(sequences: Sequences, rows: Rows, most: int) -> PaddingCounts
 def bin_widths(most: int, bins: int) -> npt.NDArray[np.int64]:
     """int64[bins]: the most pieces of a row of each bin. Bin k has rows of (k·most/bins, (k+1)·most/bins] pieces.
 
-    Where `most` is not a multiple of `bins`, these bounds are rounded up. (LDDL has such a number refused.)
+    Where `most` is not a multiple of `bins`, these bounds are rounded up. LDDL refuses such a number of bins.
     """
     return -(-np.arange(1, bins + 1, dtype=np.int64) * most // bins)
 

@@ -27,7 +27,7 @@ _BLOCK_BYTES = 1 << 20  # of input_ids
 class RowMasker(Protocol):
     """Draws the masks of rows."""
 
-    def mask(self, rows: RowArrays, count: int, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
+    def draw(self, rows: RowArrays, count: int, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
         """Masks the first `count` rows of a block in place: input_ids, positions, labels and masked.
 
         epochs, samples: int64[count], what the masks of each row are drawn by.
@@ -126,7 +126,7 @@ def sequence_blocks(
     for selection in _selections(order, len(rows.lengths)):
         kernels.gather_sequences(text.ids, sequences, row_set, selection, rows)
         if masker is not None:
-            masker.mask(rows, len(selection), row_set.epochs[selection], row_set.samples[selection])
+            masker.draw(rows, len(selection), row_set.epochs[selection], row_set.samples[selection])
         yield rows, len(selection)
 
 
