@@ -184,6 +184,7 @@ class KeyMasker:
         """Masks nothing."""
         assert len(epochs) == len(samples) == count
         rows.masked[:count] = 1
+        rows.positions[:count] = rows.labels[:count] = 0
         rows.labels[:count, 0] = 1000 * epochs + samples
 
 

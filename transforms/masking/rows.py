@@ -21,14 +21,14 @@ from transforms.masking.packing import check_lengths, pack, row_lengths
 from transforms.tokenization.vocabulary import Vocabulary
 from transforms.tokenization.wordpiece import TokenizedText
 
-_BLOCK_BYTES = 1 << 20  # of input_ids
+_BLOCK_BYTES = 1 << 19  # of input_ids
 
 
 class RowMasker(Protocol):
     """Draws the masks of rows."""
 
     def draw(self, rows: RowArrays, count: int, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
-        """Masks the first `count` rows of a block in place: input_ids, positions, labels and masked.
+        """Masks the first `count` rows of a block in place: input_ids, positions, labels and masked, with the zeros.
 
         epochs, samples: int64[count], what the masks of each row are drawn by.
         """
