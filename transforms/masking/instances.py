@@ -51,9 +51,9 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
         piece_ids=vocabulary.ids,
         mask_id=vocabulary.id_of("[MASK]"),
         whole_words=options.do_whole_word_mask,
-        continues=_continues(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
+        continues=word_continuations(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
     )
-    return _draw(text, options, _instance_rules(options, REFERENCE, _predictions(options)), mask_rules)
+    return _draw(text, options, _instance_rules(options, REFERENCE, predictions(options)), mask_rules)
 
 
 def make_pairs(text: TokenizedText, options: MaskingOptions, kind: int) -> Instances:
@@ -75,21 +75,6 @@ def _draw(
         document_starts=np.concatenate([np.zeros(1, np.int64), text.document_ends]),
         order=order,
     )
-<<<<<<< HEAD
-    rules = kernels.InstanceRules(
-        dupe_factor=options.dupe_factor,
-        short_seq_prob=float(options.short_seq_prob),
-        max_seq_length=options.max_seq_length,
-        to_predict=predictions(options),
-    )
-    mask_rules = MaskRules(
-        piece_ids=vocabulary.ids,
-        mask_id=vocabulary.id_of("[MASK]"),
-        whole_words=options.do_whole_word_mask,
-        continues=word_continuations(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
-    )
-=======
->>>>>>> D
     scratch = np.zeros(SCRATCH, np.uint8)
     state = np.zeros(kernels.STATE, np.int64)
     state[kernels.TARGET] = kernels.NO_TARGET
@@ -115,9 +100,6 @@ def _draw(
     )
 
 
-<<<<<<< HEAD
-def predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
-=======
 def _instance_rules(options: MaskingOptions, pairs: int, to_predict: npt.NDArray[np.int64]) -> kernels.InstanceRules:
     return kernels.InstanceRules(
         pairs=pairs,
@@ -128,8 +110,7 @@ def _instance_rules(options: MaskingOptions, pairs: int, to_predict: npt.NDArray
     )
 
 
-def _predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
->>>>>>> D
+def predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
     """int64[max_seq_length + 1]: how many positions an instance of so many pieces predicts."""
     wanted = (max(1, round(pieces * options.masked_lm_prob)) for pieces in range(options.max_seq_length + 1))
     return np.array([min(options.max_predictions_per_seq, positions) for positions in wanted], np.int64)
