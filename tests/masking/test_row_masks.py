@@ -431,6 +431,35 @@ def test_words_that_are_too_long_are_not_masked(unit: MaskUnit, words: int) -> N
     assert rows.masked.tolist() == [90 if unit == "piece" else 0]
 
 
+@pytest.mark.parametrize("unit", UNITS)
+def test_no_more_masks_than_there_is_room_for(unit: MaskUnit) -> None:
+    rows = block_of([CLS, *[A] * 598, SEP], most=5)
+    draw_masks(rules_of(unit, 90), 1, rows, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    assert rows.masked.tolist() == [5]
+
+
+CERTAIN = 2**53
+
+
+@pytest.mark.parametrize(
+    ("shares", "masked_below", "kept_below"),
+    [
+        ((1, 0, 0), CERTAIN, CERTAIN),
+        ((0, 1, 0), 0, 0),
+        ((0, 0, 1), 0, CERTAIN),
+        ((0.7, 0, 0.3), int(0.7 * CERTAIN), CERTAIN),
+        ((0.5, 0.25, 0.25), CERTAIN / 2, CERTAIN * 3 / 4),
+    ],
+)
+def test_a_share_of_0_is_never_drawn(shares: tuple[float, float, float], masked_below: int, kept_below: int) -> None:
+    lengths = (0.1, 0.2, 0.7, 0.0)
+    rules = row_mask_rules(
+        unit="span", to_predict=[1], kinds=KINDS, mask_id=MASK, piece_ids=[A], shares=shares, run_lengths=lengths
+    )
+    assert (rules.masked_below, rules.kept_below) == (masked_below, kept_below)
+    assert rules.lengths_below[2:].tolist() == [CERTAIN, CERTAIN]
+
+
 # ---- what is refused
 
 
