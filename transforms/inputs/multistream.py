@@ -17,12 +17,13 @@ import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
 from transforms.inputs.options import ReadOptions
-from transforms.inputs.sampling import CountedReader, InputKind, Part, Sample, unpack, whole_records
+from transforms.inputs.sampling import CountedReader, InputKind, Part, Sample, whole_records
 from transforms.inputs.site import Site
 from transforms.storage import files
 
 _LARGEST_INDEX = 0.35  # of the bytes to read
 _ROUNDS = 500  # of the estimate of what pages take
+_MANY = 10  # streams
 _NEAR = 0.4  # of the logarithms of a stream's size and measure to those of the averages
 _FEW_PAGES = 5  # namespaces of fewer pages are one class
 _TITLE = re.compile(rb"<title>([^<]*)</title>")
@@ -120,12 +121,11 @@ def page_sizes(sizes: npt.NDArray[np.float64], pages: npt.NDArray[np.float64]) -
 def choose_streams(
     sizes: npt.NDArray[np.int64], measures: npt.NDArray[np.float64], wanted: int
 ) -> npt.NDArray[np.int64]:
-    """Chooses typical streams from all over the file, as many as `wanted` bytes hold.
+    """Chooses streams that stand for all, as many as `wanted` bytes hold.
 
-    The file is cut into zones of equal measure, as many as streams of average size fit into `wanted`. From each comes
-    the stream that is nearest to the averages of all, in its size and in its measure. In the dumps of docs/estimate.md,
-    streams near the average give half the error of any streams of as many bytes: very small and very large ones hold
-    stubs and lists. Other streams near the average follow as long as they fit.
+    Many streams come at even distance from all, ordered by their measure, so that large and small ones have their
+    share. Few streams are typical ones, each from another part of the file (`_typical`): in the dumps of
+    docs/estimate.md this is the better choice below ten.
 
     Args:
       sizes: packed bytes of the streams, [streams].
@@ -137,6 +137,23 @@ def choose_streams(
     """
     if sizes.sum() <= wanted:
         return np.arange(len(sizes))
+    count = int(wanted / sizes.mean())
+    if count < _MANY:
+        return _typical(sizes, measures, wanted)
+    by_measure = np.argsort(measures, kind="stable")
+    chosen = by_measure
+    while sizes[chosen].sum() > wanted:
+        chosen = by_measure[(2 * np.arange(count) + 1) * len(sizes) // (2 * count)]
+        count -= 1
+    return np.sort(chosen)
+
+
+def _typical(sizes: npt.NDArray[np.int64], measures: npt.NDArray[np.float64], wanted: int) -> npt.NDArray[np.int64]:
+    """Streams near the average of all in size and measure.
+
+    The file is cut into zones of equal measure, as many as streams of average size fit into `wanted`; from each comes the
+    stream nearest to the averages. Others near the averages follow as long as they fit.
+    """
     has_pages = measures > 0
     ratios = np.where(has_pages, [sizes / sizes.mean(), measures / measures.mean()], 1.0)
     distance = np.where(has_pages, np.abs(np.log(ratios)).max(0), np.inf)
@@ -174,7 +191,7 @@ def sample_streams(
     }
     for row in chosen.tolist():
         packed = reader.read(kind.files[0].path, int(streams.bounds[row]), int(streams.bounds[row + 1]))
-        content = whole_records(unpack(packed, kind.container, at_head=True), kind.format, reading, is_start=True)
+        content = whole_records(reader.unpack(packed, kind.container), kind.format, reading, is_start=True)
         measures[row] = len(packed) * _share_of_taken(content, names)
         parts.append(Part(content=content, text_measure=measures[row], document_measure=float(streams.pages[row, 0])))
     unread = np.ones(len(sizes), bool)

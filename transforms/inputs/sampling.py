@@ -11,6 +11,7 @@ import itertools
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 
 from transforms.errors import UnusableInputError
@@ -34,19 +35,53 @@ _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 
 
 class CountedReader:
-    """Reads ranges of files.
+    """Reads ranges of files, and unpacks them.
 
     Attributes:
-      bytes: how many bytes have been read.
+      seconds: of CPU that unpacking has taken.
     """
 
     def __init__(self) -> None:
-        self.bytes = 0
+        self.seconds = 0.0
+        self._ranges: dict[str, list[tuple[int, int]]] = {}
+
+    @property
+    def bytes_read(self) -> int:
+        """How many bytes have been read, each counted once."""
+        total = 0
+        for ranges in self._ranges.values():
+            done = 0
+            for start, end in sorted(ranges):
+                total += max(0, end - max(start, done))
+                done = max(done, end)
+        return total
 
     def read(self, path: str, start: int, end: int) -> bytes:
         """Bytes [start, end) of a file, fewer where it ends before."""
         content = files.read_range(path, start, end)
-        self.bytes += len(content)
+        self.note(path, start, start + len(content))
+        return content
+
+    def note(self, path: str, start: int, end: int) -> None:
+        """Counts bytes that are read otherwise."""
+        self._ranges.setdefault(path, []).append((start, end))
+
+    def unpack(self, packed: bytes, container: str, *, at_head: bool = True) -> bytes:
+        """Unpacks bytes of a file as far as they are whole.
+
+        Args:
+          at_head: whether they begin with the head of a stream; bz2 can begin anywhere.
+        """
+        if container == "plain":
+            return packed
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "part")
+            before = b"" if at_head else b"\0"
+            files.write_bytes(path, before + packed)
+            started = time.process_time()
+            with Source(path, container, len(before), len(before) + len(packed), keep_truncated=True) as source:
+                content = b"".join(iter(source.read, b""))
+            self.seconds += time.process_time() - started
         return content
 
 
@@ -138,7 +173,7 @@ def _head(file: files.FileInfo, container: str, reader: CountedReader) -> bytes:
         content, _ = _read_blocks(file, 0, 1, reader)
         return content
     packed = reader.read(file.path, 0, _HEAD_BYTES)
-    return unpack(packed, container, at_head=True)
+    return reader.unpack(packed, container)
 
 
 def _format_of(path: str, container: str, head: bytes, input_format: str) -> InputFormat:
@@ -151,22 +186,6 @@ def _format_of(path: str, container: str, head: bytes, input_format: str) -> Inp
             return detect(beginning, input_format, keep_truncated=True)[0]
         except UnusableInputError as error:
             raise UnusableInputError(str(error).replace(beginning, path)) from None
-
-
-def unpack(packed: bytes, container: str, *, at_head: bool) -> bytes:
-    """Unpacks bytes of a file as far as they are whole.
-
-    Args:
-      at_head: whether they begin with the head of a stream; bz2 can begin anywhere.
-    """
-    if container == "plain":
-        return packed
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "part")
-        before = b"" if at_head else b"\0"
-        files.write_bytes(path, before + packed)
-        with Source(path, container, len(before), len(before) + len(packed), keep_truncated=True) as source:
-            return b"".join(iter(source.read, b""))
 
 
 def _read_blocks(file: files.FileInfo, start: int, wanted: int, reader: CountedReader) -> tuple[bytes, int]:
@@ -186,13 +205,10 @@ def _read_blocks(file: files.FileInfo, start: int, wanted: int, reader: CountedR
         marks += [mark.bit for mark in finder.add(more)]
     if len(marks) < 2:
         return b"", 0
-    # Another mark ends the last block; all that belongs to it lies in front.
-    end = (marks[-1] + 7) // 8
-    at_head = start == 0
-    content = unpack(
-        packed[: end + _MAGIC_BYTES] if at_head else packed[marks[0] // 8 : end + _MAGIC_BYTES], "bz2", at_head=at_head
-    )
-    return content, (marks[-1] - (0 if at_head else marks[0])) // 8
+    # The last mark ends the last whole block; some bytes behind it show that the block is whole.
+    first = 0 if start == 0 else marks[0] // 8
+    content = reader.unpack(packed[first : (marks[-1] + 7) // 8 + _MAGIC_BYTES], "bz2", at_head=start == 0)
+    return content, marks[-1] // 8 - first
 
 
 def sample_kind(kind: InputKind, wanted: int, reading: ReadOptions, reader: CountedReader) -> Sample:
@@ -203,7 +219,8 @@ def sample_kind(kind: InputKind, wanted: int, reading: ReadOptions, reader: Coun
     """
     if kind.format == "parquet":
         return _sample_parquet(kind, wanted, reading, reader)
-    if wanted >= kind.size:
+    is_whole = wanted >= kind.size
+    if is_whole:
         windows = [_read_all(file, kind.container, reader) for file in kind.files]
     elif not is_splittable(kind.container):
         windows = [_read_beginning(kind, wanted, reader)]
@@ -216,7 +233,7 @@ def sample_kind(kind: InputKind, wanted: int, reading: ReadOptions, reader: Coun
     for content, packed, is_start in windows:
         records = whole_records(content, kind.format, reading, is_start=is_start)
         if records and content:
-            measure = packed * min(1.0, len(records) / len(content))
+            measure = packed * (1.0 if is_whole else min(1.0, len(records) / len(content)))
             # A region of pages begins with a page and may end anywhere: pages are counted over the whole window.
             parts.append(Part(content=records, text_measure=measure, document_measure=packed if is_pages else measure))
     return Sample(
@@ -236,12 +253,12 @@ _Window = tuple[bytes, int, bool]  # plain bytes, the packed bytes that they sta
 
 
 def _read_all(file: files.FileInfo, container: str, reader: CountedReader) -> _Window:
-    return unpack(reader.read(file.path, 0, file.size), container, at_head=True), file.size, True
+    return reader.unpack(reader.read(file.path, 0, file.size), container), file.size, True
 
 
 def _read_beginning(kind: InputKind, wanted: int, reader: CountedReader) -> _Window:
     packed = reader.read(kind.files[0].path, 0, wanted)
-    return unpack(packed, kind.container, at_head=True), len(packed), True
+    return reader.unpack(packed, kind.container), len(packed), True
 
 
 def _places(kind: InputKind, count: int) -> Iterable[tuple[files.FileInfo, int]]:
@@ -266,11 +283,11 @@ def _read_plain_windows(kind: InputKind, wanted: int, reader: CountedReader) -> 
 
 def _read_block_windows(kind: InputKind, wanted: int, reader: CountedReader) -> list[_Window]:
     """Blocks at even distance; the files' first ones where there is no budget for others."""
-    before = reader.bytes
+    before = reader.bytes_read
     windows: list[_Window] = []
     count = max(1, wanted // _BLOCK_PART)
     for file, middle in _places(kind, count):
-        rest = wanted - (reader.bytes - before)
+        rest = wanted - (reader.bytes_read - before)
         if windows and rest < _BLOCK_PART // 2:
             break
         # The middle of what is read is the middle of the file's part; a block is looked for from its beginning on.
@@ -316,14 +333,10 @@ def _pages(content: bytes) -> bytes:
     last = pages.rfind(_PAGE)
     if pages.find(b"</page>", last) >= 0:
         return pages
-    if pages.find(b"<text", last) < 0 or pages.find(b"</text>", last) >= 0:
-        return pages[:last]
     # The cut may lie in a character or in a reference (&amp;): the last whole line is the end.
-    return (
-        pages[: pages.rfind(b"\n") + 1] + _CLOSING_OF_PAGE
-        if pages.rfind(b"\n") > pages.find(b"<text", last)
-        else pages[:last]
-    )
+    cut = pages.rfind(b"\n") + 1
+    is_in_text = 0 <= pages.find(b"<text", last) < cut and pages.find(b"</text>", last) < 0
+    return pages[:cut] + _CLOSING_OF_PAGE if is_in_text else pages[:last]
 
 
 def _sample_parquet(kind: InputKind, wanted: int, reading: ReadOptions, reader: CountedReader) -> Sample:
@@ -338,7 +351,7 @@ def _sample_parquet(kind: InputKind, wanted: int, reading: ReadOptions, reader: 
     for number in range(count):
         chosen = ranges[(2 * number + 1) * len(ranges) // (2 * count)]
         size = chosen[2] - chosen[1]
-        reader.bytes += size
+        reader.note(*chosen)
         parts.append(Part(text_measure=size, document_measure=size, unit=chosen))
     return Sample(
         paths=tuple(file.path for file in kind.files),

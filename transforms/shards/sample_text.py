@@ -45,8 +45,8 @@ class SampleText:
 
     documents: the sentences of each document, as a text shard holds them. scale: how many times as much text all inputs
     have. document_scale: how many times as many documents. error: the standard error of `scale`, as a share of it.
-    seconds: of CPU that unpacking and extraction take for a byte of `bytes`, the unpacked bytes of the sample.
-    is_untrained: whether a build would train Punkt, which a sample is too small for.
+    seconds: of CPU that the extraction of
+    the sample takes. is_untrained: whether a build would train Punkt, which a sample is too small for.
     """
 
     documents: tuple[bytes, ...]
@@ -54,7 +54,6 @@ class SampleText:
     document_scale: float
     error: float
     seconds: float
-    bytes: int
     is_untrained: bool
 
 
@@ -80,7 +79,6 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
         is_untrained = False
     origin = Origin(date=date if sample.header else "", header=sample.header, sentences=choice.to_json())
     extractor = DocumentExtractor(options, origin)
-    started = time.process_time()
     documents: list[bytes] = []
     sizes: list[tuple[int, int]] = []
     for part in sample.parts:
@@ -90,6 +88,10 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
             sizes.append((_size(item), len(text)))
             if text:
                 documents.append(text)
+    started = time.process_time()  # once more, now that what is loaded once has been loaded
+    for part in sample.parts:
+        for item in _records(part, sample, options):
+            extract_or_reject(extractor, item)
     seconds = time.process_time() - started
     measure = sum(part.text_measure for part in sample.parts)
     read_share = min(1.0, measure / max(1e-9, sample.text_total))
@@ -104,7 +106,6 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
             )
         ),
         seconds=seconds,
-        bytes=sum(len(part.content) for part in sample.parts),
         is_untrained=is_untrained,
     )
 
