@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -62,10 +63,11 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
             "share_read": text.bytes_read / text.input_size,
         },
         "standard_error": text.error,
+        "standard_error_examples": math.hypot(text.error, max(one.examples.error for one in made)),
         "documents": round(text.documents),
         "eval_documents": round(text.eval_documents),
         "shards": text.shards,
-        "tokens": round(sum(one.of_text("tokens") for one in made)),
+        "tokens": round(sum(one.all("tokens") for one in made)),
         **work.of(dupe_factor),
         "padding_share": _padding_share(made),
         "format": own,
@@ -88,13 +90,9 @@ class _Made:
     examples: SampleExamples
     scale: float
 
-    def of_text(self, name: str) -> float:
-        """A count of the text, for all of the group."""
-        return float(getattr(self.examples.counts, name) * self.scale)
-
-    def of_pass(self, name: str) -> float:
-        """A count of the examples, for one pass over all of the group."""
-        return float((getattr(self.examples.counts, name) or 0) * self.scale / self.examples.passes)
+    def all(self, name: str) -> float:
+        """A field of the examples for one pass over all of the group; 0 where it does not apply."""
+        return float((getattr(self.examples, name) or 0) * self.scale)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -116,11 +114,11 @@ class _Work:
     def of(self, dupe_factor: int) -> dict[str, Any]:
         """What a dupe factor gives and takes."""
         extract = sum(group.seconds for group in self.text.groups)
-        masking = sum(one.examples.seconds * one.scale for one in self.made) * dupe_factor
+        masking = sum(one.all("seconds") for one in self.made) * dupe_factor
         # Beam's processes start side by side, the command before them.
         hours = ((extract + masking) / self.cores + 2 * _START_SECONDS) / 3600
         return {
-            "examples": round(sum(one.of_pass("examples") for one in self.made) * dupe_factor),
+            "examples": round(sum(one.all("examples") for one in self.made) * dupe_factor),
             "example_bytes": self.size_of(self.format, dupe_factor),
             "cpu_hours": (extract + masking + (self.cores + 1) * _START_SECONDS) / 3600,
             "hours": hours,
@@ -129,25 +127,23 @@ class _Work:
 
 def _padding_share(made: Sequence[_Made]) -> float | None:
     """The share of padding in all places of examples; None where they are not padded."""
-    if any(one.examples.counts.padding_tokens is None for one in made):
+    if any(one.examples.places is None for one in made):
         return None
-    padding = sum(one.of_pass("padding_tokens") for one in made)
-    pieces = sum(one.of_pass("example_tokens") + one.of_pass("special_tokens") for one in made)
-    return padding / max(1.0, padding + pieces)
+    return 1 - sum(one.all("pieces") for one in made) / max(1.0, sum(one.all("places") for one in made))
 
 
 def _described(found: Mapping[str, Any]) -> str:
     """The estimate as text."""
-    read, error = found["input"], 2 * found["standard_error"]
-    margin = f"± {error:.1%}"
-    padding = "no padding" if found["padding_share"] is None else f"{found['padding_share']:.1%} of them padding"
+    read = found["input"]
+    margin, of_examples = (f"± {2 * found[name]:.1%}" for name in ("standard_error", "standard_error_examples"))
+    padding = "no padding" if found["padding_share"] is None else f"{found['padding_share']:.1%} padding"
     lines = [
         f"sample: {_amount(read['bytes_read'])} of {_amount(read['bytes'])} read, {read['share_read']:.2%}",
         f"  documents   {found['documents']:>14,}  {found['eval_documents']:,} of them for the eval set",
         f"  tokens      {found['tokens']:>14,}  {margin}",
-        f"  examples    {found['examples']:>14,}  {margin}, {padding}".replace("of them padding", "padding"),
+        f"  examples    {found['examples']:>14,}  {of_examples}, {padding}",
         f"  text shards {found['shards']:>14,}",
-        f"on disk, {margin}:",
+        f"on disk, {of_examples}:",
     ]
     for name, size in found["bytes"].items():
         lines.append(f"  {name:<12}{_amount(size):>14}" + ("  *" if name == found["format"] else ""))

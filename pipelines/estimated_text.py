@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipelines.build_options import BuildOptions
+from pipelines.checks import check_extraction
 from pipelines.source_options import MixOptions
 from pipelines.stage_options import ExtractOptions
 from transforms.errors import UnusableInputError
@@ -131,6 +132,7 @@ def _of_extract(
     inputs: Sequence[files.FileInfo], options: ExtractOptions, wanted: int, reader: CountedReader, notes: list[str]
 ) -> list[TextGroup]:
     """The text that is extracted from inputs, a group for each kind of them."""
+    options = check_extraction(options).options
     extraction = options.decided_extraction
     if extraction.wikitext.expand_templates:
         notes.append("the sample's templates are not expanded; a build with --expand_templates has a little more text")

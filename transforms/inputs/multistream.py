@@ -151,8 +151,8 @@ def choose_streams(
 def _typical(sizes: npt.NDArray[np.int64], measures: npt.NDArray[np.float64], wanted: int) -> npt.NDArray[np.int64]:
     """Streams near the average of all in size and measure.
 
-    The file is cut into zones of equal measure, as many as streams of average size fit into `wanted`; from each comes the
-    stream nearest to the averages. Others near the averages follow as long as they fit.
+    The file is cut into zones of equal measure, as many as streams of average size fit into `wanted`; from each comes
+    the stream nearest to the averages. Others near the averages follow as long as they fit.
     """
     has_pages = measures > 0
     ratios = np.where(has_pages, [sizes / sizes.mean(), measures / measures.mean()], 1.0)

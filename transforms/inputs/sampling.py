@@ -28,6 +28,7 @@ _PLAIN_PART = 256 << 10
 # To find a block of bz2 half a block is read in front of it. What is read to find its end grows up to 32 kB a time.
 _BLOCK_PART = 360_000
 _FIRST_STEP, _STEP = 4 << 10, 32 << 10
+_PARQUET_END = 8  # the size of the table of contents, and PAR1
 _PAGE = b"<page>"
 _CLOSING = b"</mediawiki>"
 _CLOSING_OF_PAGE = b"</text></revision></page>"
@@ -340,19 +341,21 @@ def _pages(content: bytes) -> bytes:
 
 
 def _sample_parquet(kind: InputKind, wanted: int, reading: ReadOptions, reader: CountedReader) -> Sample:
-    """Row groups at even distance."""
+    """Row groups at even distance; the table of contents behind them holds no text."""
     ranges = []
     for file in kind.files:
         bounds = parquet.unit_bounds(file.path, file.size, reading, 1)
-        ranges += [(file.path, start, end) for start, end in itertools.pairwise(bounds)]
-    mean = kind.size / len(ranges)
-    count = min(len(ranges), max(1, int(wanted / mean)))
+        length = int.from_bytes(reader.read(file.path, file.size - _PARQUET_END, file.size)[:4], "little")
+        contents = max(bounds[-2] + 1, file.size - _PARQUET_END - length)
+        reader.note(file.path, contents, file.size)
+        ranges += [(file.path, start, end) for start, end in itertools.pairwise([*bounds[:-1], contents])]
+    total = sum(end - start for _, start, end in ranges)
+    count = min(len(ranges), max(1, wanted * len(ranges) // total))
     parts = []
     for number in range(count):
-        chosen = ranges[(2 * number + 1) * len(ranges) // (2 * count)]
-        size = chosen[2] - chosen[1]
-        reader.note(*chosen)
-        parts.append(Part(text_measure=size, document_measure=size, unit=chosen))
+        path, start, end = ranges[(2 * number + 1) * len(ranges) // (2 * count)]
+        reader.note(path, start, end)
+        parts.append(Part(text_measure=end - start, document_measure=end - start, unit=(path, start, end)))
     return Sample(
         paths=tuple(file.path for file in kind.files),
         size=kind.size,
@@ -360,6 +363,6 @@ def _sample_parquet(kind: InputKind, wanted: int, reading: ReadOptions, reader: 
         container=kind.container,
         header=b"",
         parts=tuple(parts),
-        text_total=kind.size,
-        document_total=kind.size,
+        text_total=total,
+        document_total=total,
     )
