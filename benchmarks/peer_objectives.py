@@ -1,0 +1,445 @@
+"""Compares maskmill's objectives with the code of those who introduced them, run on the same text shard.
+
+    python -m benchmarks.peer_objectives SHARD --vocab vocab.txt [--scratch DIR]
+        [--albert DIR] [--tf_models DIR] [--tensorflow PYTHON]
+        [--fairseq DIR] [--spanbert DIR] [--run_mlm FILE] [--peers PYTHON]
+
+Each peer whose checkout is named runs with its own defaults and the vocabulary; the others are left out.
+
+--albert     google-research/albert; the folder must be called albert. Without a SentencePiece model its
+             create_pretraining_data.py takes a WordPiece vocabulary and splits as BERT does.
+--tf_models  tensorflow/models, or the folder into which the wheel tf-models-official was unpacked.
+--tensorflow a Python with TensorFlow 2, tf_keras, tensorflow_hub, sentencepiece and six, for these two.
+--fairseq    facebookresearch/fairseq with its extension fairseq/data/token_block_utils_fast built for --peers.
+--spanbert   facebookresearch/SpanBERT.
+--run_mlm    examples/pytorch/language-modeling/run_mlm.py of huggingface/transformers.
+--peers      a Python with numpy and, for --run_mlm, datasets and transformers.
+
+Two sets of rows are the same if their number differs by 1 % at most, and their lengths by a total variation distance
+(half the sum of the differences of shares) of 1 % at most. Where lengths are drawn, they are counted in 16 bins, and the
+peer runs a second time with another seed: what it differs from itself is the noise of the measurement. Sequences that
+are short on purpose are left out (--short_seq_prob=0): whether a document's are is drawn once a document, so the number of
+rows differs by 5 % from one seed to the next.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.measure import print_machine
+from benchmarks.reference import VOCABULARY
+from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.options import MaskingOptions
+from transforms.masking.row_masks import RowMasker
+from transforms.masking.rows import make_rows, row_order, sequence_blocks
+from transforms.masking.sequences import make_sequences
+from transforms.records.example_proto import parse_example
+from transforms.records.tfrecord import read_records
+from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
+from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
+
+PEER_CODE = Path(__file__).parent / "peer_code.py"
+LENGTHS = (512, 128)
+PROBABILITY = 0.15
+SEEDS = (12345, 54321)
+_BINS = 16
+_LONGEST_RUN = 12  # words; longer runs of masked words are counted together
+
+Array = npt.NDArray[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskedRows:
+    """Rows with masks, one after the other.
+
+    Attributes:
+      ids: int64[pieces], before masking. written: int64[pieces], as the model reads them.
+      masked: bool[pieces], whether a piece is to be predicted. ends: int64[rows], where each row ends.
+      labels: int64[rows], next_sentence_labels; empty for objectives without them.
+    """
+
+    ids: Array
+    written: Array
+    masked: Array
+    ends: Array
+    labels: Array
+
+    def lengths(self) -> Array:
+        return np.diff(self.ends, prepend=0)
+
+
+def from_records(path: str) -> MaskedRows:
+    """The rows of a TFRecord file of tf.train.Examples."""
+    pieces, originals, masks, lengths, labels = [], [], [], [], []
+    for record in read_records(path):
+        features = {name: feature for name, feature in parse_example(record).items()}
+        values = {
+            name: np.array(feature.int64_list.value)  # type: ignore[attr-defined]
+            for name, feature in features.items()
+        }
+        length = int(values["input_mask"].sum())
+        weights = np.array(features["masked_lm_weights"].float_list.value)  # type: ignore[attr-defined]
+        count = int(weights.sum())
+        at = values["masked_lm_positions"][:count]
+        ids = values["input_ids"][:length]
+        original, masked = ids.copy(), np.zeros(length, bool)
+        original[at] = values["masked_lm_ids"][:count]
+        masked[at] = True
+        pieces.append(ids)
+        originals.append(original)
+        masks.append(masked)
+        lengths.append(length)
+        labels.append(int(values["next_sentence_labels"][0]))
+    joined = (np.concatenate(parts) for parts in (originals, pieces, masks))
+    return MaskedRows(*joined, np.cumsum(lengths), np.array(labels))
+
+
+def from_blocks(blocks: Iterator[tuple[Any, int]], labelled: bool) -> MaskedRows:
+    """The rows of blocks of RowArrays."""
+    pieces, originals, masks, lengths, labels = [], [], [], [], []
+    for rows, count in blocks:
+        ids, original = rows.input_ids[:count].astype(np.int64), rows.input_ids[:count].astype(np.int64)
+        masked = np.zeros(ids.shape, bool)
+        row, place = np.nonzero(np.arange(rows.positions.shape[1]) < rows.masked[:count, None])
+        at = rows.positions[row, place]
+        original[row, at] = rows.labels[row, place]
+        masked[row, at] = True
+        used = np.arange(ids.shape[1]) < rows.lengths[:count, None]
+        pieces.append(ids[used])
+        originals.append(original[used])
+        masks.append(masked[used])
+        lengths.append(rows.lengths[:count].copy())
+        labels.append(rows.next_sentence_labels[:count, 0].copy() if labelled else np.empty(0, np.uint8))
+    joined = (np.concatenate(parts) for parts in (originals, pieces, masks))
+    return MaskedRows(*joined, np.cumsum(np.concatenate(lengths)), np.concatenate(labels))
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A text shard as both sides read it."""
+
+    path: str
+    vocabulary_path: str
+    vocabulary: Vocabulary
+    tokens: TokenizedText
+
+    def masking(self, length: int, seed: int = SEEDS[0]) -> MaskingOptions:
+        """Options of one pass over the text."""
+        return MaskingOptions(
+            max_seq_length=length,
+            max_predictions_per_seq=predictions(length),
+            dupe_factor=1,
+            short_seq_prob=0.0,
+            random_seed=seed,
+        )
+
+    def rows(self, masking: MaskingOptions, objective: ObjectiveOptions) -> MaskedRows:
+        """The rows that maskmill makes of it."""
+        made = make_sequences(self.tokens, self.vocabulary, masking, objective)
+        row_set = make_rows(made.sequences, masking, objective)
+        order = row_order(row_set, masking, objective)
+        masker = RowMasker(self.vocabulary, masking, objective)
+        blocks = sequence_blocks(self.tokens, made.sequences, row_set, order, masking, objective, masker)
+        return from_blocks(blocks, objective.objective in ("nsp", "sop"))
+
+    def lengths(self, length: int, objective: ObjectiveOptions) -> Array:
+        """How many pieces each sequence has that maskmill makes of it."""
+        return make_sequences(self.tokens, self.vocabulary, self.masking(length), objective).sequences.lengths
+
+    def starts_word(self) -> Array:
+        """bool[ids]: whether a piece starts a word; special pieces do."""
+        starts = np.ones(self.vocabulary.size, bool)
+        starts[self.vocabulary.ids] = [not piece.startswith("##") for piece in self.vocabulary.pieces]
+        return starts
+
+
+def predictions(length: int) -> int:
+    """The most masked positions of a row: 15 % of it, rounded up."""
+    return -int(-length * PROBABILITY // 1)
+
+
+def distance(these: Array, those: Array) -> float:
+    """The total variation distance of two histograms."""
+    return float(np.abs(these / these.sum() - those / those.sum()).sum() / 2)
+
+
+def length_histogram(lengths: Array, longest: int, bins: int | None = None) -> Array:
+    """How many rows have each length, or a length in each of so many bins."""
+    exact = np.bincount(np.minimum(lengths, longest), minlength=longest + 1)
+    return exact if bins is None else np.add.reduceat(exact[1:], np.arange(bins) * longest // bins)
+
+
+def runs_of_words(rows: MaskedRows, starts_word: Array, special_ids: Sequence[int]) -> tuple[Array, int]:
+    """How many runs of masked pieces have 1, 2, … words, and how many words are masked in part."""
+    first = np.zeros(len(rows.ids) + 1, bool)
+    first[0] = True
+    first[rows.ends] = True
+    first[1:] |= np.isin(rows.ids, special_ids)  # no word and no run goes on behind a special piece
+    first = first[:-1]
+    before = np.concatenate([[False], rows.masked[:-1]])
+    opens = rows.masked & (first | ~before)
+    run = np.cumsum(opens)[rows.masked] - 1
+    starts = starts_word[rows.ids] | first
+    words = np.bincount(run, weights=(starts | opens)[rows.masked]).astype(np.int64)
+    word = np.cumsum(starts) - 1
+    masked_pieces = np.bincount(word, weights=rows.masked)
+    partly = np.count_nonzero((masked_pieces > 0) & (masked_pieces < np.bincount(word)))
+    return np.bincount(np.minimum(words, _LONGEST_RUN), minlength=_LONGEST_RUN + 1), partly
+
+
+def kinds(rows: MaskedRows, mask_id: int) -> tuple[float, float, float]:
+    """The shares of masked positions with [MASK], with another piece, and with their own."""
+    written, ids = rows.written[rows.masked], rows.ids[rows.masked]
+    mask, kept = np.mean(written == mask_id), np.mean(written == ids)
+    return float(mask), float(1 - mask - kept), float(kept)
+
+
+def run(command: Sequence[str], path: str | None = None) -> str:
+    """Runs a peer to its end; `path` goes before PYTHONPATH. Returns its output."""
+    paths = [part for part in (path, os.environ.get("PYTHONPATH")) if part]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TF_USE_LEGACY_KERAS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    finished = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if finished.returncode:
+        sys.exit(f"{' '.join(command[:6])} …\n{finished.stderr[-2000:]}")
+    return finished.stdout
+
+
+def counts_row(name: str, peer: str, theirs: Array, ours: Array, longest: int, bins: int | None, noise: str) -> str:
+    """A line of the table of rows."""
+    apart = distance(length_histogram(theirs, longest, bins), length_histogram(ours, longest, bins))
+    name = f"{name}{'' if bins is None else f' ({bins} bins)'}"
+    share = (len(ours) - len(theirs)) / len(theirs)
+    return (
+        f"| {name} | {peer} | {len(theirs):,} | {len(ours):,} | {share:+.2%} | {theirs.mean():.1f} | {ours.mean():.1f} "
+        f"| {apart:.2%} | {noise} |"
+    )
+
+
+def masks_row(name: str, peer: str, theirs: MaskedRows, ours: MaskedRows, text: Text) -> str:
+    """A line of the table of masks."""
+    cells, histograms = [], []
+    special_ids = [text.vocabulary.id_of(piece) for piece in ("[CLS]", "[SEP]")]
+    for rows in (theirs, ours):
+        mask, other, kept = kinds(rows, text.vocabulary.id_of("[MASK]"))
+        histogram, partly = runs_of_words(rows, text.starts_word(), special_ids)
+        words = (np.arange(len(histogram)) * histogram).sum()
+        histograms.append(histogram)
+        shares = " / ".join(f"{share:.1%}" for share in histogram[1:5] / histogram.sum())
+        cells.append(f"{rows.masked.mean():.2%}; {mask:.1%} / {other:.1%} / {kept:.1%}; {partly / words:.2%}; {shares}")
+    return f"| {name} | {peer} | {cells[0]} | {cells[1]} | {distance(*histograms):.2%} |"
+
+
+COUNTS_HEADER = """\
+| rows | peer | theirs | ours | difference | mean length, theirs | ours | lengths apart | noise |
+|---|---|---|---|---|---|---|---|---|"""
+MASKS_HEADER = """\
+Cells: share of pieces masked; of these [MASK] / another piece / kept; masked words of which a part is not; runs of masked
+pieces that touch 1 / 2 / 3 / 4 words.
+
+| masks | peer | theirs | ours | runs apart |
+|---|---|---|---|---|"""
+
+
+@dataclasses.dataclass
+class Tables:
+    """The lines of both tables."""
+
+    counts: list[str] = dataclasses.field(default_factory=list)
+    masks: list[str] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+def with_fairseq(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
+    """Full sentences, over documents and within them.
+
+    fairseq ends each line with a separator. So it is run twice: with one a line, and with those of the paper and of
+    maskmill, one between two documents and one behind the last piece. A sentence longer than a block makes a longer one.
+    """
+    for length in LENGTHS:
+        for mode, joins in (("complete", True), ("complete_doc", False)):
+            ours = text.lengths(length, ObjectiveOptions(objective="mlm", cross_documents=joins))
+            name = f"mlm, {length}, {'over documents' if joins else 'within documents'}"
+            for separators in ("document", "line"):
+                peer = f"fairseq {mode}, a separator a {separators}"
+                theirs = fairseq_lengths(text, arguments, scratch, (mode, separators, length))
+                for bins in (None, _BINS):
+                    tables.counts.append(counts_row(name, peer, theirs, ours, length, bins, ""))
+                if longer := np.count_nonzero(theirs > length):
+                    tables.notes.append(f"{name}: {longer} of the blocks of {peer} are longer than {length}.")
+
+
+def fairseq_lengths(text: Text, arguments: argparse.Namespace, scratch: str, how: tuple[str, str, int]) -> Array:
+    """The lengths of fairseq's blocks as a model reads them. how: break mode, what a separator ends, length."""
+    mode, separators, length = how
+    sizes = np.diff(text.tokens.segment_ends, prepend=0)
+    starts = np.concatenate([[0], text.tokens.document_ends[:-1]])
+    block = length - 2  # a [CLS] and a [SEP] are added to each block
+    if separators == "line":
+        # An empty line behind each document; tasks/masked_lm.py adds only <s>.
+        sizes, block, separator = np.insert(sizes + 1, text.tokens.document_ends, 1), length - 1, 1
+    elif mode == "complete":
+        sizes[starts[1:]] += 1
+        separator = 1
+    else:
+        sizes, separator = np.insert(sizes, text.tokens.document_ends, 0), 0
+    np.savez(f"{scratch}/sizes.npz", sizes=sizes)
+    command = [arguments.peers, str(PEER_CODE), "fairseq", arguments.fairseq, f"{scratch}/sizes.npz", mode]
+    run([*command, str(separator), str(block), f"{scratch}/blocks.npz"])
+    blocks = np.load(f"{scratch}/blocks.npz")
+    lengths = blocks["ends"] - blocks["starts"] + (length - block)
+    if separators == "document" and mode == "complete":
+        # A block that begins with a document needs no separator before it.
+        places = np.concatenate([[0], np.cumsum(sizes)])
+        lengths -= np.isin(blocks["starts"], places[starts[1:]])
+    return np.asarray(lengths)
+
+
+def with_albert(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
+    """Pairs in their order or swapped, with n-gram masks."""
+    length, rows = LENGTHS[0], []
+    for seed in SEEDS:
+        output = f"{scratch}/albert-{seed}.tfrecord"
+        command = [arguments.tensorflow, "-m", "albert.create_pretraining_data", *flags(text, length, output, seed)]
+        run(command, str(Path(arguments.albert).resolve().parent))
+        rows.append(from_records(output))
+    theirs = rows[0]
+    objective = ObjectiveOptions(objective="sop", mask_unit="ngram")
+    ours = text.rows(text.masking(length), objective)
+    noise = distance(*(length_histogram(each.lengths(), length, _BINS) for each in rows))
+    tables.counts.append(
+        counts_row(
+            f"sop, {length}", "ALBERT", theirs.lengths(), ours.lengths(), length, _BINS,
+            f"{len(rows[1].ends) - len(theirs.ends):+,} rows, {noise:.2%}",
+        )
+    )  # fmt: skip
+    tables.masks.append(masks_row(f"n-gram, {length}", "ALBERT", theirs, ours, text))
+    tables.notes.append(
+        f"sop: labelled 1 are {theirs.labels.mean():.2%} of ALBERT's rows, {ours.labels.mean():.2%} of ours."
+    )
+
+
+def with_tf_models(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
+    """Word and n-gram masks on next sentence pairs."""
+    length = LENGTHS[0]
+    for unit, more in (("word", []), ("ngram", ["--max_ngram_size=3"])):
+        output = f"{scratch}/tf-models-{unit}.tfrecord"
+        module = "official.nlp.data.create_pretraining_data"
+        given = [*flags(text, length, output, SEEDS[0]), "--do_whole_word_mask=True", *more]
+        run([arguments.tensorflow, "-m", module, *given], str(Path(arguments.tf_models).resolve()))
+        theirs = from_records(output)
+        objective = ObjectiveOptions(objective="nsp", mask_unit=unit)  # type: ignore[arg-type]
+        ours = text.rows(text.masking(length), objective)
+        name = "TensorFlow Models"
+        lengths = theirs.lengths(), ours.lengths()
+        tables.counts.append(counts_row(f"nsp, {length}", name, *lengths, length, _BINS, ""))
+        tables.masks.append(masks_row(f"{unit}, {length}", name, theirs, ours, text))
+
+
+def flags(text: Text, length: int, output: str, seed: int) -> list[str]:
+    """The flags of the scripts that descend from BERT's create_pretraining_data.py."""
+    return [
+        f"--input_file={text.path}",
+        f"--output_file={output}",
+        f"--vocab_file={text.vocabulary_path}",
+        f"--max_seq_length={length}",
+        f"--max_predictions_per_seq={predictions(length)}",
+        f"--masked_lm_prob={PROBABILITY}",
+        f"--random_seed={seed}",
+        "--dupe_factor=1",
+        "--short_seq_prob=0.0",
+    ]
+
+
+def with_spanbert(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
+    """Span masks on the same rows: full sentences within documents, which SpanBERT masks without their special pieces."""
+    length = LENGTHS[0]
+    objective = ObjectiveOptions(objective="mlm", cross_documents=False, mask_unit="span")
+    ours = text.rows(text.masking(length), objective)
+    inside = np.ones(len(ours.ids), bool)
+    inside[ours.ends - 1] = False
+    inside[np.concatenate([[0], ours.ends[:-1]])] = False
+    ends = ours.ends - 2 * np.arange(1, len(ours.ends) + 1)
+    starts_word = text.starts_word()
+    np.savez(
+        f"{scratch}/rows.npz",
+        ids=ours.ids[inside], ends=ends, starts_word=starts_word, mask_id=text.vocabulary.id_of("[MASK]"),
+    )  # fmt: skip
+    command = [arguments.peers, str(PEER_CODE), "spanbert", arguments.spanbert]
+    run([*command, f"{scratch}/rows.npz", f"{scratch}/masks.npz"])
+    masks = np.load(f"{scratch}/masks.npz")
+    bare = MaskedRows(ours.ids[inside], ours.written[inside], ours.masked[inside], ends, ours.labels)
+    theirs = MaskedRows(bare.ids, masks["written"], masks["masked"].astype(bool), ends, ours.labels)
+    tables.masks.append(masks_row(f"span, {length}", "SpanBERT", theirs, bare, text))
+
+
+def with_run_mlm(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
+    """Blocks, which must be the same, block for block."""
+    objective = ObjectiveOptions(
+        objective="blocks", block_separators="recipe", block_remainder="drop", dynamic_masking=True
+    )
+    for length in LENGTHS:
+        command = [arguments.peers, str(PEER_CODE), "run_mlm", arguments.run_mlm, text.path, text.vocabulary_path]
+        figures = json.loads(run([*command, str(length), f"{scratch}/blocks.npz"]).splitlines()[-1])
+        theirs = np.load(f"{scratch}/blocks.npz")["blocks"]
+        masking = text.masking(length)
+        made = make_sequences(text.tokens, text.vocabulary, masking, objective)
+        row_set = make_rows(made.sequences, masking, objective)
+        order = row_order(row_set, masking, objective)
+        blocks = sequence_blocks(text.tokens, made.sequences, row_set, order, masking, objective, None)
+        ours = np.concatenate([rows.input_ids[:count].copy() for rows, count in blocks])
+        name = f"run_mlm.py ({', '.join(figures['versions'])})"
+        lengths = [np.full(len(these), length) for these in (theirs, ours)]
+        tables.counts.append(counts_row(f"blocks, {length}", name, *lengths, length, None, ""))
+        same = theirs.shape == ours.shape and int((theirs == ours).all(axis=1).sum())
+        tables.notes.append(f"blocks, {length}: {same:,} of {len(theirs):,} blocks are the same, piece for piece.")
+
+
+def main() -> None:
+    """Prints the machine, both tables, and what they cannot say."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("shard", type=lambda path: str(Path(path).resolve()))
+    parser.add_argument("--vocab", default=str(VOCABULARY), type=lambda path: str(Path(path).resolve()))
+    for name in ("albert", "tf_models", "fairseq", "spanbert"):
+        parser.add_argument(f"--{name}", metavar="DIR")
+    parser.add_argument("--run_mlm", metavar="FILE")
+    for name in ("tensorflow", "peers"):
+        parser.add_argument(f"--{name}", metavar="PYTHON", default=sys.executable)
+    parser.add_argument("--scratch", help="folder for what the peers write")
+    arguments = parser.parse_args()
+    print_machine()
+    vocabulary = load_vocabulary(arguments.vocab)
+    tokens = Tokenizer(vocabulary).tokenize_file(arguments.shard)
+    text = Text(arguments.shard, arguments.vocab, vocabulary, tokens)
+    print(
+        f"{Path(arguments.shard).name}: {tokens.bytes / 1e6:.1f} MB, {len(tokens.document_ends):,} documents, "
+        f"{len(tokens.segment_ends):,} sentences, {len(tokens.ids):,} pieces"
+    )
+    tables = Tables()
+    steps = {
+        "fairseq": with_fairseq,
+        "albert": with_albert,
+        "tf_models": with_tf_models,
+        "spanbert": with_spanbert,
+        "run_mlm": with_run_mlm,
+    }
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
+        for name, step in steps.items():
+            if getattr(arguments, name):
+                step(text, arguments, scratch, tables)
+            else:
+                print(f"--{name} is not given, so it is left out.")
+    print("\n".join(["", COUNTS_HEADER, *tables.counts, "", MASKS_HEADER, *tables.masks, "", *tables.notes]))
+
+
+if __name__ == "__main__":
+    main()
