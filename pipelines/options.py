@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from transforms.errors import UnusableInputError
-from transforms.options import GROUPS, HELP
+from transforms.options import COMPLETED, GROUPS, HELP
 from transforms.storage import paths
 
 T = TypeVar("T")
@@ -205,11 +205,13 @@ def names(options_class: type) -> list[str]:
 
 
 def make(options_class: type[T], values: Mapping[str, Any]) -> T:
-    """Makes the options of values by name; what is not among them is at its default.
+    """Makes the options of values by name; what is not among them is at its default, or follows from the others.
 
     Raises:
       UnusableInputError: what the checks of the class, or of one that is nested in it, refuse.
     """
+    if hasattr(options_class, COMPLETED):
+        values = getattr(options_class, COMPLETED)(values)
     hints = typing.get_type_hints(options_class)
     arguments: dict[str, Any] = {}
     for field in dataclasses.fields(options_class):  # type: ignore[arg-type]

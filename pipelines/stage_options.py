@@ -6,12 +6,17 @@ or a kernel, so that `--help` answers at once.
 
 import dataclasses
 import datetime
+import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from pipelines import presets
+from pipelines.combinations import check_together
 from transforms.errors import UnusableInputError
+from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.options import nested, option
+from transforms.records.options import FormatOptions
 from transforms.shards.options import ExtractionOptions, MlperfOptions, SplitOptions
 
 Compat = Literal["none", "mlperf", "google"]
@@ -116,18 +121,49 @@ def _check_at_least_one(options: object, *names: str) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesOptions:
-    """The options of `maskmill examples`."""
+    """The options of `maskmill examples`.
+
+    Raises:
+      UnusableInputError: options that do not go together.
+    """
 
     input: tuple[str, ...] = option(help="text shards: paths, globs, comma lists; or the directory that extract made")
     output: str = option(help="directory of the example shards")
     vocab_file: str = option(help="WordPiece vocabulary, one piece a line")
+    preset: str | None = option(None, help=f"values of a recipe, where none are given: {', '.join(presets.names())}")
     masking: MaskingOptions = nested(MaskingOptions)
+    objective: ObjectiveOptions = nested(ObjectiveOptions)
+    format: FormatOptions = nested(FormatOptions)
     compat: Compat = option(
         "none", help="whose records to reproduce; none: a seed of its own for each shard, current Unicode tables"
     )
     packed: bool = option(False, help="gzip the TFRecords (they then have no index)")
 
     GROUPS: ClassVar[Mapping[str, str]] = {"compat": "whose records, and how they are packed"}
+
+    @classmethod
+    def completed(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The given values with those of their preset, and with the defaults that depend on the objective.
+
+        Raises:
+          UnusableInputError: there is no such preset.
+        """
+        values = {**presets.values_of(values.get("preset"), presets.BUILD, "examples"), **values}
+        follows: dict[str, Any] = {}
+        if values.get("dynamic_masking"):
+            follows["dupe_factor"] = 1
+        if values.get("objective", "nsp") != "nsp":
+            length = values.get("max_seq_length", MaskingOptions.max_seq_length)
+            share = values.get("masked_lm_prob", MaskingOptions.masked_lm_prob)
+            follows["max_predictions_per_seq"] = max(1, math.ceil(length * share))
+        if values.get("objective") == "mlm" and values.get("pack"):
+            follows["full_sentences"] = False
+        if values.get("objective") in ("mlm", "blocks"):
+            follows["short_seq_prob"] = 0.0
+        return {**follows, **values}
+
+    def __post_init__(self) -> None:
+        check_together(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

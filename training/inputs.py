@@ -21,6 +21,8 @@ from transforms.errors import UnusableInputError
 INDEX_SUFFIX = ".idx"
 # Files that lie beside the examples and are passed over: DALI's index, a manifest, the rejected documents.
 _OTHER_SUFFIXES = (INDEX_SUFFIX, ".json", ".jsonl")
+# The feature that tells packed rows.
+PACKED = "cu_seqlens"
 # Files that are examined at the same time.
 READERS = 16
 # int32's largest number stands for numbers that it cannot hold.
@@ -28,6 +30,13 @@ _INT32 = np.iinfo(np.int32)
 # How many records are searched for one that cannot be used, so that its file and number can be named.
 _SEARCHED_RECORDS = 1 << 20
 _SEARCHED_TOGETHER = 1024
+
+# What to do where examples lack a feature.
+_REMEDIES = {
+    "next_sentence_labels": " (give --next_sentence_prediction False for examples of --objective mlm or blocks)",
+    "masked_lm_positions": " (store masks: make the examples without --dynamic_masking)",
+    "input_ids": " (make the examples with --feature_names google)",
+}
 
 # Arrays of examples by feature: [B, length], or [B] for scalar features.
 Arrays = dict[str, np.ndarray]
@@ -47,12 +56,14 @@ class Feature:
     """A feature of an example: its length, whether it holds floats or integers, and the values that it may have.
 
     Floats are float32. Integers are int64 on disk and int32 in memory; what int32 cannot hold becomes its largest or
-    smallest number, which is in no range. A `scalar` feature has one value an example, and its arrays are [B].
+    smallest number, which is in no range. A `scalar` feature has one value an example, and its arrays are [B]. An
+    `optional` feature that an example lacks is zeros.
     """
 
     length: int
     is_float: bool = False
     scalar: bool = False
+    optional: bool = False
     values: Range | None = None
 
 
@@ -71,7 +82,8 @@ def pretraining_features(
     """The features of a pre-training example (google-research/bert create_pretraining_data.py)."""
     features = {name: Feature(sequence_length) for name in ("input_ids", "input_mask")}
     if segments:
-        features["segment_ids"] = Feature(sequence_length)
+        # Full sentences and blocks have one segment: their examples have neither labels of pairs nor segments.
+        features["segment_ids"] = Feature(sequence_length, optional=not next_sentence)
     features |= {name: Feature(predictions) for name in ("masked_lm_positions", "masked_lm_ids")}
     features["masked_lm_weights"] = Feature(predictions, is_float=True)
     if next_sentence:
@@ -91,6 +103,11 @@ def find_pretraining_examples(options: TrainOptions, config: ModelConfig, *, nex
     lengths = first_example_lengths(paths)
     if not lengths:
         raise UnusableInputError(f"{paths[0]}: there is no example in these files.")
+    if PACKED in lengths:
+        raise UnusableInputError(
+            f"{paths[0]}: several sequences are packed into each row, and this training's attention would go across "
+            "them; make the examples without --pack."
+        )
     sequence_length = options.max_seq_length or lengths.get("input_ids", 0)
     predictions = options.max_predictions_per_seq or lengths.get("masked_lm_positions", 0)
     check_sequence_length(paths[0], sequence_length, config)
@@ -209,8 +226,11 @@ def check_features(paths: Sequence[str], features: Mapping[str, Feature]) -> Non
                 continue
             for name, feature in features.items():
                 if name not in lengths:
+                    if feature.optional:
+                        continue
                     raise UnusableInputError(
-                        f"{path}: the examples have no feature {name}; this training needs {', '.join(features)}."
+                        f"{path}: the examples have no feature {name}; this training needs {', '.join(features)}"
+                        f"{_REMEDIES.get(name, '')}."
                     )
                 if lengths[name] != feature.length:
                     raise UnusableInputError(
@@ -222,7 +242,12 @@ def check_features(paths: Sequence[str], features: Mapping[str, Feature]) -> Non
 def parse(records: Any, features: Mapping[str, Feature]) -> Any:
     """Serialised examples (string tensor [B]) → int32 and float32 tensors by feature: [B, length], [B] for scalars."""
     kinds = {n: tf.float32 if f.is_float else tf.int64 for n, f in features.items()}
-    spec = {n: tf.io.FixedLenFeature([] if f.scalar else [f.length], kinds[n]) for n, f in features.items()}
+    spec = {
+        n: tf.io.FixedLenFeature(
+            [] if f.scalar else [f.length], kinds[n], default_value=[0] * f.length if f.optional else None
+        )
+        for n, f in features.items()
+    }
     parsed = tf.io.parse_example(records, spec)
     return {n: v if features[n].is_float else _as_int32(v) for n, v in parsed.items()}
 
@@ -354,6 +379,8 @@ def _problem(record: bytes, features: Mapping[str, Feature]) -> str | None:
     for name, feature in features.items():
         kind = "float_list" if feature.is_float else "int64_list"
         if name not in stored:
+            if feature.optional:
+                continue
             return f"the feature {name} is missing."
         if stored[name].WhichOneof("kind") != kind:
             return f"{name} must be {'floats' if feature.is_float else 'integers'} (a {kind})."

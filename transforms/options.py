@@ -3,7 +3,8 @@
 Options are frozen, keyword-only dataclasses. A field made by `option` is a flag, a key of a build's YAML file and an
 entry of the manifest at once (pipelines/options.py makes these of it). A field made by `nested` holds the options of a
 step; its fields count as if they stood in its place. A plain field is none of the user's business. A class with many
-options groups them for `--help`: its `GROUPS` names the first option of each group.
+options groups them for `--help`: its `GROUPS` names the first option of each group. Where defaults depend on what was
+given, a class method `completed` takes the given values by name and returns them with those that follow from them.
 
 Modules that declare options import neither NumPy nor Beam, so that `--help` answers at once.
 """
@@ -18,6 +19,8 @@ HELP = "help"
 
 # An options class may have a mapping of this name, from the first option of each group to its heading in --help.
 GROUPS = "GROUPS"
+# An options class may have a class method of this name, which adds to the given values what follows from them.
+COMPLETED = "completed"
 
 
 def option(default: Any = dataclasses.MISSING, *, help: str) -> Any:

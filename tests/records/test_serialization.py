@@ -1,70 +1,121 @@
-"""Serialised records: the same bytes in blocks of any size and any order, and numbers of any size."""
+"""Serialised records: what a parser reads of them, the same bytes in blocks of any size, numbers of any size."""
 
-import hypothesis
+from collections.abc import Sequence
+
 import numpy as np
 import oracle_pretraining as oracle
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
+from made_up_rows import MadeUpRows, made_up_rows
 from made_up_texts import vocabulary_from
+from properties import SEEDED, tries
 
-from transforms.masking.instances import Instances, make_instances
-from transforms.masking.options import MaskingOptions
+from transforms.masking.kernels.rows import RowArrays
 from transforms.records import serialization
+from transforms.records.columns import Column, ColumnRules, column_values, columns_of
+from transforms.records.example_proto import parse_example
 from transforms.records.kernels import serialize as kernels
+from transforms.records.options import FeatureNames
 from transforms.records.serialization import Serializer
-from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
+from transforms.tokenization.vocabulary import Vocabulary
 
-VOCABULARY = vocabulary_from("\n".join(["[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(str, range(300)), "##1"]).encode())
-OPTIONS = MaskingOptions(max_seq_length=24, max_predictions_per_seq=4, dupe_factor=3)
-
-
-@pytest.fixture(scope="module")
-def text() -> TokenizedText:
-    lines = [" ".join(map(str, range(start, start + 7))) for start in range(290)]
-    documents = ["\n".join(lines[k : k + 10]) for k in range(0, 290, 10)]
-    return Tokenizer(VOCABULARY).tokenize_bytes("\n\n".join(documents).encode())
+SMALL = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
+SPECIAL = (1, 2)
 
 
-@pytest.fixture(scope="module")
-def instances(text: TokenizedText) -> Instances:
-    return make_instances(text, VOCABULARY, OPTIONS)
+def vocabulary_of_size(size: int) -> Vocabulary:
+    """One in which [CLS] is 1 and [SEP] is 2; its last line is its largest id."""
+    return vocabulary_from((SMALL + "\n" * (size - 5) + "last").encode(), "last")
 
 
-def records_in(text: TokenizedText, instances: Instances, order: np.ndarray) -> list[bytes]:
+VOCABULARIES = {size: vocabulary_of_size(size) for size in (10, 200, 30_000, 3_000_000)}
+
+
+def columns_for(made: MadeUpRows, width: int, names: FeatureNames, special_tokens_mask: bool) -> tuple[Column, ...]:
+    rules = ColumnRules(
+        masking=made.masking,
+        objective=made.objective,
+        vocabulary_size=made.vocabulary_size,
+        names=names,
+        special_tokens_mask=special_tokens_mask,
+        padded=True,
+    )
+    return columns_of(rules, width)
+
+
+def records_of(made: MadeUpRows, columns: Sequence[Column], width: int, blocks: Sequence[RowArrays]) -> list[bytes]:
     """The records that a new serializer gives, frames included."""
     records = []
-    for block in Serializer(VOCABULARY, OPTIONS).blocks(text, instances, order):
+    vocabulary = VOCABULARIES[made.vocabulary_size]
+    serializer = Serializer(columns, vocabulary, width, made.masking.max_predictions_per_seq)
+    for block in serializer.blocks((rows, len(rows.lengths)) for rows in blocks):
         data, ends = bytes(block.data), np.cumsum(block.sizes).tolist()
         assert ends[-1] == len(data)
         records += [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
     return records
 
 
-def test_each_record_is_in_the_frame_of_the_format(text: TokenizedText, instances: Instances) -> None:
-    records = records_in(text, instances, instances.order)
-    assert len(records) == len(instances) > 100
-    for record in records:
-        (example,) = oracle.split_tfrecord(record)
-        assert record == oracle.encode_tfrecord(oracle.encode_example(oracle.decode_example(example)))
+def feature_values(record: bytes) -> dict[str, list[int] | list[float]]:
+    """The features of a record in their own order, as google's protobuf library reads them; ints and floats."""
+    (example,) = oracle.split_tfrecord(record)
+    features = parse_example(example)
+    return {
+        name: list((feature.int64_list if feature.WhichOneof("kind") == "int64_list" else feature.float_list).value)
+        for name, feature in features.items()
+    }
+
+
+@tries(200, **SEEDED)
+@given(seed=st.integers(0, 2**62), names=st.sampled_from(["google", "v2"]), special_tokens_mask=st.booleans())
+def test_a_parser_reads_the_values_of_the_columns(seed: int, names: FeatureNames, special_tokens_mask: bool) -> None:
+    made = made_up_rows(seed, SPECIAL)
+    width, count = made.masking.max_seq_length, len(made.rows.lengths)
+    columns = columns_for(made, width, names, special_tokens_mask)
+    records = records_of(made, columns, width, [made.rows])
+    parsed = [feature_values(record) for record in records]
+    assert len(parsed) == count
+    for column in columns:
+        expected = column_values(column, made.rows, count, SPECIAL, width)
+        for n, features in enumerate(parsed):
+            assert list(features) == [c.name for c in columns]
+            assert features[column.name] == expected.values[expected.offsets[n] : expected.offsets[n + 1]].tolist()
+    for record, features in zip(records, parsed, strict=True):
+        assert record == oracle.encode_tfrecord(oracle.encode_example(features))
+
+
+def cut(rows: RowArrays, start: int, end: int) -> RowArrays:
+    return RowArrays(*(array[start:end] for array in rows))
 
 
 @pytest.mark.parametrize("buffer", [1, 2000, 10_000])
-def test_where_blocks_end_makes_no_difference(
-    buffer: int, text: TokenizedText, instances: Instances, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = records_in(text, instances, instances.order)
+@pytest.mark.parametrize("seed", range(3))
+def test_where_blocks_end_makes_no_difference(seed: int, buffer: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = made_up_rows(seed, SPECIAL, count=40)
+    width = made.masking.max_seq_length
+    columns = columns_for(made, width, "google", True)
+    expected = records_of(made, columns, width, [made.rows])
     monkeypatch.setattr(serialization, "_BUFFER_BYTES", buffer)
-    assert records_in(text, instances, instances.order) == expected
+    blocks = [cut(made.rows, 0, 17), cut(made.rows, 17, 17), cut(made.rows, 17, 40)]
+    assert records_of(made, columns, width, blocks) == expected
+    monkeypatch.undo()
+    for n, record in enumerate(expected):
+        assert records_of(made, columns, width, [cut(made.rows, n, n + 1)]) == [record]
 
 
-@hypothesis.settings(
-    deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
-)
-@hypothesis.given(st.lists(st.integers(0, 100), max_size=20), st.integers(1, 3))
-def test_any_order(text: TokenizedText, instances: Instances, order: list[int], step: int) -> None:
-    in_place = records_in(text, instances, np.arange(len(instances)))
-    strided = np.array(order, np.int64)[::step]
-    assert records_in(text, instances, strided) == [in_place[n] for n in strided]
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_are_padded_to_the_width_of_their_bin(seed: int) -> None:
+    made = made_up_rows(seed, SPECIAL, count=30)
+    for width in range(1, made.masking.max_seq_length + 1, 7):
+        chosen = np.flatnonzero(made.rows.lengths <= width)
+        rows = RowArrays(*(np.ascontiguousarray(array[chosen]) for array in made.rows))
+        columns = columns_for(made, width, "google", True)
+        for n, record in enumerate(records_of(made, columns, width, [rows])):
+            features = feature_values(record)
+            for column in columns:
+                expected = column_values(column, cut(rows, n, n + 1), 1, SPECIAL, width).values.tolist()
+                assert features[column.name] == expected
+                assert column.feature not in ("input_ids", "input_mask") or len(expected) == width
 
 
 def test_ids_of_any_size_are_encoded() -> None:

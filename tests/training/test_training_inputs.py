@@ -11,6 +11,7 @@ import tensorflow as tf
 from training_helpers import BACKEND, small_config
 
 from training import inputs, training_input
+from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
@@ -155,6 +156,12 @@ def test_a_missing_feature(tmp_path):
         inputs.check_features([path], FEATURES)
 
 
+def test_labels_of_pairs_that_are_missing_name_the_flag(tmp_path):
+    path = write(tmp_path / "part", range(3), without=("next_sentence_labels",))
+    with pytest.raises(UnusableInputError, match="--next_sentence_prediction False for examples of --objective mlm"):
+        inputs.check_features([path], FEATURES)
+
+
 def test_a_wrong_sequence_length(tmp_path):
     path = write(tmp_path / "part", range(3), length=8)
     with pytest.raises(UnusableInputError, match="part: input_ids has length 8, but this training needs 4"):
@@ -214,16 +221,46 @@ GOOD = {
 }
 
 
-def write_pretraining(path, *changes):
+def write_pretraining(path, *changes, without=()):
     """Pre-training examples of four tokens, each the good one with some features changed."""
     with tf.io.TFRecordWriter(str(path)) as writer:
         for change in changes:
             example = tf.train.Example()
             for name, values in (GOOD | change).items():
+                if name in without:
+                    continue
                 kind = "float_list" if any(isinstance(v, float) for v in values) else "int64_list"
                 getattr(example.features.feature[name], kind).value.extend(values)
             writer.write(example.SerializeToString())
     return str(path)
+
+
+def test_masks_that_are_not_stored_name_the_flag(tmp_path):
+    path = write_pretraining(tmp_path / "part", {}, without=("masked_lm_positions",))
+    with pytest.raises(UnusableInputError, match="make the examples without --dynamic_masking"):
+        inputs.check_features([path], inputs.pretraining_features(4, 2))
+
+
+def test_segments_that_are_missing_are_zeros_where_no_pairs_are_learnt(tmp_path):
+    path = write_pretraining(tmp_path / "part", *[{}] * 3, without=("segment_ids", "next_sentence_labels"))
+    features = inputs.pretraining_features(4, 2, next_sentence=False)
+    inputs.check_features([path], features)
+    (arrays,) = inputs.evaluation_batches([path], features, batch=3)
+    assert arrays["segment_ids"].shape == (3, 4)
+    assert not arrays["segment_ids"].any()
+
+
+def test_segments_are_needed_where_pairs_are_learnt(tmp_path):
+    path = write_pretraining(tmp_path / "part", {}, without=("segment_ids",))
+    with pytest.raises(UnusableInputError, match="no feature segment_ids"):
+        inputs.check_features([path], inputs.pretraining_features(4, 2))
+
+
+def test_packed_rows_are_refused(tmp_path):
+    path = write_pretraining(tmp_path / "part", {"cu_seqlens": [0, 2, 4]})
+    options = TrainOptions(output_dir="run", input_file=(path,))
+    with pytest.raises(UnusableInputError, match="make the examples without --pack"):
+        inputs.find_pretraining_examples(options, small_config(vocab_size=9), next_sentence=True)
 
 
 def model_features():

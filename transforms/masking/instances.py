@@ -1,7 +1,8 @@
 """Pieces to instances: sentence pairs with masked positions, and the order in which they are written.
 
-The draws are those of create_pretraining_data.py, of mlcommons/training (retired_benchmarks/bert) or, with whole-word
-masking, of google-research/bert: the same text, vocabulary, options and seed give the same instances.
+The draws of `make_instances` are those of create_pretraining_data.py, of mlcommons/training (retired_benchmarks/bert)
+or, with whole-word masking, of google-research/bert: the same text, vocabulary, options and seed give the same
+instances.
 """
 
 import dataclasses
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from transforms.kernels import random as random_kernels
 from transforms.masking.kernels import instances as kernels
 from transforms.masking.kernels.masks import SCRATCH, MaskRules
-from transforms.masking.kernels.pairs import Documents
+from transforms.masking.kernels.pairs import REFERENCE, Documents
 from transforms.masking.kernels.usage import count_unused
 from transforms.masking.options import MaskingOptions
 from transforms.tokenization.vocabulary import Vocabulary
@@ -46,6 +47,26 @@ class Instances:
 
 def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: MaskingOptions) -> Instances:
     """Draws the instances of a tokenized text of at least one document, and the order in which they are written."""
+    mask_rules = MaskRules(
+        piece_ids=vocabulary.ids,
+        mask_id=vocabulary.id_of("[MASK]"),
+        whole_words=options.do_whole_word_mask,
+        continues=word_continuations(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
+    )
+    return _draw(text, options, _instance_rules(options, REFERENCE, predictions(options)), mask_rules)
+
+
+def make_pairs(text: TokenizedText, options: MaskingOptions, kind: int) -> Instances:
+    """Draws pairs of a kind of kernels/pairs.py, without masks, of a tokenized text of at least one document."""
+    no_masks = MaskRules(piece_ids=np.empty(0, np.int32), mask_id=0, whole_words=False, continues=np.empty(0, np.uint8))
+    no_predictions = np.zeros(options.max_seq_length + 1, np.int64)
+    return _draw(text, options, _instance_rules(options, kind, no_predictions), no_masks)
+
+
+def _draw(
+    text: TokenizedText, options: MaskingOptions, rules: kernels.InstanceRules, mask_rules: MaskRules
+) -> Instances:
+    """Draws instances, with masks where the rules want any."""
     twister = random_kernels.seeded(options.random_seed)
     order = np.arange(len(text.document_ends), dtype=np.int64)
     random_kernels.shuffle(twister, order)
@@ -54,22 +75,11 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
         document_starts=np.concatenate([np.zeros(1, np.int64), text.document_ends]),
         order=order,
     )
-    rules = kernels.InstanceRules(
-        dupe_factor=options.dupe_factor,
-        short_seq_prob=float(options.short_seq_prob),
-        max_seq_length=options.max_seq_length,
-        to_predict=_predictions(options),
-    )
-    mask_rules = MaskRules(
-        piece_ids=vocabulary.ids,
-        mask_id=vocabulary.id_of("[MASK]"),
-        whole_words=options.do_whole_word_mask,
-        continues=_continues(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
-    )
     scratch = np.zeros(SCRATCH, np.uint8)
     state = np.zeros(kernels.STATE, np.int64)
     state[kernels.TARGET] = kernels.NO_TARGET
-    arrays = _make_room(*_guess(len(text.ids), len(order), options))
+    instances, masks = _guess(len(text.ids), len(order), options)
+    arrays = _make_room(instances, masks if rules.to_predict.any() else 0)
     while not kernels.make_instances(twister, documents, rules, mask_rules, scratch, arrays, state):
         _enlarge(arrays, int(state[kernels.INSTANCES]), options)
     made = int(state[kernels.INSTANCES])
@@ -90,13 +100,23 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     )
 
 
-def _predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
+def _instance_rules(options: MaskingOptions, pairs: int, to_predict: npt.NDArray[np.int64]) -> kernels.InstanceRules:
+    return kernels.InstanceRules(
+        pairs=pairs,
+        dupe_factor=options.dupe_factor,
+        short_seq_prob=float(options.short_seq_prob),
+        max_seq_length=options.max_seq_length,
+        to_predict=to_predict,
+    )
+
+
+def predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
     """int64[max_seq_length + 1]: how many positions an instance of so many pieces predicts."""
     wanted = (max(1, round(pieces * options.masked_lm_prob)) for pieces in range(options.max_seq_length + 1))
     return np.array([min(options.max_predictions_per_seq, positions) for positions in wanted], np.int64)
 
 
-def _continues(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
+def word_continuations(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
     """uint8[ids]: whether a piece goes on a word."""
     continues = np.zeros(vocabulary.size, np.uint8)
     continues[vocabulary.ids] = [piece.startswith("##") for piece in vocabulary.pieces]

@@ -29,6 +29,11 @@ class ObjectiveOptions:
     cross_documents: bool = option(
         True, help="with mlm: a sequence goes on in the next document, behind a [SEP]; false: it ends with its document"
     )
+    full_sentences: bool = option(
+        True,
+        help="with mlm: a sequence ends with a sentence; false, as --pack has it by default: sequences are filled to the "
+        "last piece, and a sentence may go on in the next one",
+    )
     block_separators: Literal["none", "sep", "recipe"] = option(
         "none",
         help="with blocks: what stands between documents: none; sep: a [SEP]; recipe: each document with its [CLS] and "
@@ -56,9 +61,15 @@ class ObjectiveOptions:
     keep_share: float = option(0.1, help="share of them that keep their piece")
     dynamic_masking: bool = option(False, help="store no masks: the reader draws them, others in each epoch")
     pack: bool = option(False, help="several sequences in a row, best-fit, with sequence_ids, position_ids, cu_seqlens")
-    bins: int | None = option(None, help="deal rows to this many files a shard by length, each padded to its own length")
+    bins: int | None = option(
+        None, help="deal rows to this many files a shard by length, each padded to its own length"
+    )
 
-    GROUPS: ClassVar[Mapping[str, str]] = {"objective": "what is learnt", "mask_unit": "how masks are drawn"}
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "objective": "what is learnt",
+        "mask_unit": "how masks are drawn",
+        "pack": "how rows are filled",
+    }
 
     def __post_init__(self) -> None:
         check_choices(self)

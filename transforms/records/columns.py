@@ -5,7 +5,7 @@ Every format is written from these, so that the same rows read from any of them 
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,8 @@ import numpy.typing as npt
 from transforms.masking.kernels.rows import RowArrays
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
+from transforms.records.options import FeatureNames, Format
 
-# google: of create_pretraining_data.py; v2: of TensorFlow Models (official/nlp/data/create_pretraining_data.py,
-# --use_v2_feature_names).
-FeatureNames = Literal["google", "v2"]
 _V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
 
@@ -90,10 +88,11 @@ def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
             "masked_lm_weights": (predictions, None),
         }
     v2 = _V2_NAMES if rules.names == "v2" else {}
-    return tuple(
+    columns = [
         Column(name=v2.get(feature, feature), feature=feature, length=length, largest=largest)
-        for feature, (length, largest) in sorted(wanted.items())
-    )
+        for feature, (length, largest) in wanted.items()
+    ]
+    return tuple(sorted(columns, key=lambda column: column.name))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,8 +107,118 @@ class ColumnValues:
     offsets: npt.NDArray[np.int64]
 
 
-def column_values(
-    column: Column, rows: RowArrays, count: int, special_ids: Sequence[int], width: int
-) -> ColumnValues:
-    """The values of a column for the first `count` rows of a block; special_ids: those of [CLS] and [SEP]."""
-    raise NotImplementedError
+def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequence[int], width: int) -> ColumnValues:
+    """The values of a column for the first `count` rows of a block.
+
+    Args:
+      column: one of `columns_of` for this width.
+      rows: a block.
+      count: how many of its rows are meant.
+      special_ids: those of [CLS] and [SEP].
+      width: how many pieces a padded row has; no row of the block has more.
+    """
+    rows = RowArrays(*(array[:count] for array in rows))
+    table, used = _table(column.feature, rows, special_ids, width)
+    if column.length is None:
+        values = table[np.arange(table.shape[1]) < used[:, None]]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])
+    else:
+        values = table[:, : column.length].reshape(-1)
+        offsets = np.arange(count + 1, dtype=np.int64) * column.length
+    return ColumnValues(values.astype(column.dtype, copy=False), offsets)
+
+
+def _table(
+    feature: str, rows: RowArrays, special_ids: Sequence[int], width: int
+) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int32]]:
+    """The values of a feature as an array with a line for each row, padded; and how many of a line are no padding."""
+    if feature == "next_sentence_labels":
+        return rows.next_sentence_labels, rows.members
+    if feature == "cu_seqlens":
+        return rows.sequence_starts, rows.members + 1
+    if feature == "masked_lm_positions":
+        return rows.positions, rows.masked
+    if feature == "masked_lm_ids":
+        return rows.labels, rows.masked
+    if feature == "masked_lm_weights":
+        return (np.arange(rows.labels.shape[1]) < rows.masked[:, None]).astype(np.float32), rows.masked
+    if feature == "input_ids":
+        return rows.input_ids[:, :width], rows.lengths
+    if feature == "segment_ids":
+        return rows.segment_ids[:, :width], rows.lengths
+    if feature == "input_mask":
+        return _is_piece(rows, width), rows.lengths
+    if feature == "special_tokens_mask":
+        return _is_special(rows, special_ids, width), rows.lengths
+    return (_sequence_ids if feature == "sequence_ids" else _position_ids)(rows, width), rows.lengths
+
+
+def _is_piece(rows: RowArrays, width: int) -> npt.NDArray[np.bool_]:
+    """bool[rows, width]: whether a piece stands there, and not padding."""
+    return np.arange(width) < rows.lengths[:, None]
+
+
+def _is_special(rows: RowArrays, special_ids: Sequence[int], width: int) -> npt.NDArray[np.bool_]:
+    """bool[rows, width]: whether [CLS], [SEP] or padding stood there before masking."""
+    is_special = ~_is_piece(rows, width)
+    ids = rows.input_ids[:, :width]
+    for special_id in special_ids:
+        is_special |= ids == special_id
+    lines, masks = np.nonzero(np.arange(rows.labels.shape[1]) < rows.masked[:, None])
+    is_special[lines, rows.positions[lines, masks]] = np.isin(rows.labels[lines, masks], special_ids)
+    return is_special
+
+
+def _sequence_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
+    """int32[rows, width]: 1, 2, … for the sequences of a row, 0 for padding."""
+    changes = np.zeros((len(rows.lengths), width + 1), np.int32)
+    lines, members = np.nonzero(np.arange(rows.sequence_starts.shape[1]) < rows.members[:, None])
+    np.add.at(changes, (lines, rows.sequence_starts[lines, members]), 1)
+    ids: npt.NDArray[np.int32] = np.cumsum(changes[:, :width], axis=1, dtype=np.int32) * _is_piece(rows, width)
+    return ids
+
+
+def _position_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
+    """int32[rows, width]: a piece's place in its sequence, 0 for padding."""
+    sequences = np.maximum(_sequence_ids(rows, width), 1)
+    starts = np.take_along_axis(rows.sequence_starts, sequences - 1, axis=1)
+    places: npt.NDArray[np.int32] = (np.arange(width, dtype=np.int32) - starts) * _is_piece(rows, width)
+    return places
+
+
+# What each feature is, for the schema in a manifest.
+_MEANINGS = {
+    "cu_seqlens": "0, then where each sequence of the row ends; padding is not counted",
+    "input_ids": "pieces, as the model reads them",
+    "input_mask": "1 for a piece, 0 for padding",
+    "masked_lm_ids": "the pieces that belong at the masked positions, then 0",
+    "masked_lm_positions": "the masked positions, ascending, then 0",
+    "masked_lm_weights": "1.0 for a masked position, 0.0 behind the last",
+    "next_sentence_labels": "of each pair: 0 as in the text, 1 with a random second part (nsp) or swapped (sop)",
+    "position_ids": "a piece's place in its sequence, from 0; 0 for padding",
+    "segment_ids": "0 for the first part of a pair and for padding, 1 for the second part",
+    "sequence_ids": "1, 2, … for the sequences of the row, 0 for padding",
+    "special_tokens_mask": "1 for [CLS], [SEP] and padding, as they stood before masking",
+}
+
+
+def schema(columns: Sequence[Column], format: Format) -> list[dict[str, Any]]:
+    """The columns as a manifest lists them.
+
+    Each has its name, the type of its values as the format stores them, the shape of a row's values ([n], or [null]
+    where it varies from row to row) and what it is.
+    """
+    return [
+        {
+            "name": column.name,
+            "dtype": _stored_dtype(column, format),
+            "shape": [column.length],
+            "what": _MEANINGS[column.feature],
+        }
+        for column in columns
+    ]
+
+
+def _stored_dtype(column: Column, format: Format) -> str:
+    # A tf.train.Feature has integers of one size only.
+    return "int64" if format == "tfrecord" and column.largest is not None else column.dtype.name

@@ -1,56 +1,105 @@
-"""Instances to serialised records, in memory: tf.train.Examples in the frame of a TFRecord (kernels/serialize.py)."""
+"""Rows to serialised records, in memory: tf.train.Examples in the frame of a TFRecord (kernels/serialize.py)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from transforms.masking.instances import Instances
-from transforms.masking.options import MaskingOptions
+from transforms.masking.kernels.rows import RowArrays
+from transforms.records.columns import Column
+from transforms.records.kernels import frames
 from transforms.records.kernels import serialize as kernels
 from transforms.records.tfrecord import RecordBlock
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import TokenizedText
 
 _BUFFER_BYTES = 4 << 20
+_FLOAT_BYTES = 4
 
 
 class Serializer:
-    """Serialises instances. One serializer serves one thread at a time: its buffer is used again and again."""
+    """Serialises rows. One serializer serves one thread at a time: its buffer is used again and again."""
 
-    def __init__(self, vocabulary: Vocabulary, options: MaskingOptions) -> None:
+    def __init__(self, columns: Sequence[Column], vocabulary: Vocabulary, width: int, predictions: int) -> None:
         """Makes the tables.
 
         Args:
+          columns: the columns of a record, padded, in the order of their names.
           vocabulary: gives the ids of the special pieces.
-          options: as the instances were made with; they give the lengths of the features.
+          width: how many values the columns of pieces have.
+          predictions: max_predictions_per_seq; how many values those of masked positions have.
         """
-        length, predictions = options.max_seq_length, options.max_predictions_per_seq
         self._layout = kernels.Layout(
-            varints=np.empty(max(vocabulary.size, length), np.uint64),
-            heads=np.empty(kernels.HEADS, np.uint8),
-            pieces=np.empty(length, np.int32),
+            varints=np.empty(max(vocabulary.size, width + 1), np.uint64),
+            columns=np.zeros((len(columns), kernels.COLUMN), np.int64),
+            heads=np.zeros((len(columns), kernels.HEAD), np.uint8),
+            scratch=np.empty(width, np.int32),
             cls_id=vocabulary.id_of("[CLS]"),
             sep_id=vocabulary.id_of("[SEP]"),
-            mask_id=vocabulary.id_of("[MASK]"),
-            max_seq_length=length,
-            max_predictions_per_seq=predictions,
+            width=width,
+            predictions=predictions,
         )
         kernels.make_varints(self._layout.varints)
-        kernels.make_heads(length, predictions, self._layout.heads)
-        most = kernels.most_record_bytes(length, predictions)
+        for place, column in enumerate(columns):
+            head, is_fixed = _head(column)
+            self._layout.columns[place] = kernels.FEATURES.index(column.feature), len(head), is_fixed
+            self._layout.heads[place, kernels.HEAD - len(head) :] = np.frombuffer(head, np.uint8)
+        most = _most_record_bytes(columns, width)
         self._records = max(1, _BUFFER_BYTES // most)
-        self._buffer = np.empty(self._records * most, np.uint8)
+        self._buffer = np.empty(kernels.HEAD + self._records * most, np.uint8)
         self._sizes = np.empty(self._records, np.int64)
 
-    def blocks(self, text: TokenizedText, instances: Instances, order: npt.NDArray[np.int64]) -> Iterator[RecordBlock]:
-        """Yields the records of the instances that `order` names, in this order, as runs of some megabytes.
+    def blocks(self, blocks: Iterable[tuple[RowArrays, int]]) -> Iterator[RecordBlock]:
+        """Yields the records of blocks of rows, in their order, as runs of some megabytes.
 
-        A block is valid until the next one is asked for.
+        A run is valid until the next one is asked for.
+
+        Args:
+          blocks: rows, and how many of a block's rows count; each is used up before the next one is asked for.
         """
-        for first in range(0, len(order), self._records):
-            selection = np.ascontiguousarray(order[first : first + self._records])
-            start = kernels.serialize_records(
-                self._layout, text.ids, instances.arrays, selection, self._buffer, self._sizes
-            )
-            yield RecordBlock(self._buffer.data[start:], self._sizes[: len(selection)])
+        for rows, count in blocks:
+            for first in range(0, count, self._records):
+                end = min(count, first + self._records)
+                start = kernels.serialize_rows(self._layout, rows, first, end, self._buffer, self._sizes)
+                yield RecordBlock(self._buffer.data[start:], self._sizes[: end - first])
+
+
+def _head(column: Column) -> tuple[bytes, bool]:
+    """What stands in front of a column's values, and whether this is all of it, with the lengths."""
+    name = column.name.encode()
+    key = _field(kernels.TAG_1, len(name)) + name
+    size = _fixed_size(column)
+    if size is None:
+        return key + bytes([kernels.TAG_VALUE]), False
+    values = _field(kernels.TAG_1, size)
+    kind = _field(kernels.TAG_FLOATS if column.largest is None else kernels.TAG_INTS, len(values) + size) + values
+    entry = key + _field(kernels.TAG_VALUE, len(kind) + size) + kind
+    return _field(kernels.TAG_1, len(entry) + size) + entry, True
+
+
+def _fixed_size(column: Column) -> int | None:
+    """How many bytes a column's values have in each record; None where it depends on them."""
+    if column.length is None or column.feature not in kernels.OF_ONE_SIZE:
+        return None
+    return column.length * (_FLOAT_BYTES if column.largest is None else 1)
+
+
+def _field(tag: int, size: int) -> bytes:
+    """The tag and the length of a field whose content has `size` bytes."""
+    return bytes([tag]) + _varint(size)
+
+
+def _varint(number: int) -> bytes:
+    groups = [number & 127]
+    while number := number >> 7:
+        groups[-1] |= 128
+        groups.append(number & 127)
+    return bytes(groups)
+
+
+def _most_record_bytes(columns: Sequence[Column], width: int) -> int:
+    """An upper bound of a record's size."""
+    size = frames.FRAME + kernels.HEAD
+    for column in columns:
+        value = _FLOAT_BYTES if column.largest is None else len(_varint(column.largest))
+        # A column without a length has a value for each sequence, and one more.
+        size += 2 * kernels.HEAD + value * (width + 1 if column.length is None else column.length)
+    return size

@@ -1,5 +1,7 @@
 """Makes instances: sentence pairs (pairs.py) and their masks (masks.py), in the reference's order of draws.
 
+Pairs of other kinds than the reference's, or without masks, are made by the same walk over the documents.
+
 Nothing is copied: a segment is a range of the pieces of the whole text, an instance two such ranges and its masks.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
@@ -13,9 +15,13 @@ from transforms.kernels.memory import address
 from transforms.kernels.random import USED, seeded
 from transforms.masking.kernels.masks import SCRATCH, MaskRules, draw_masks, masker_of, store_masks
 from transforms.masking.kernels.pairs import (
+    REFERENCE,
     SPECIAL_PIECES,
+    STRICT,
     Documents,
+    draw_ordered_pair,
     draw_pair,
+    draw_strict_pair,
     draw_target,
     places_of,
     segments_of,
@@ -36,9 +42,12 @@ NO_TARGET = -1
 class InstanceRules(NamedTuple):
     """What decides how many instances there are, and how long.
 
-    to_predict: int64[max_seq_length + 1], how many positions an instance of so many pieces predicts.
+    pairs: what kind of pairs are drawn, see pairs.py.
+    to_predict: int64[max_seq_length + 1], how many positions an instance of so many pieces predicts; where none of them
+    predicts any, no masks are drawn.
     """
 
+    pairs: int
     dupe_factor: int
     short_seq_prob: float
     max_seq_length: int
@@ -50,7 +59,7 @@ class InstanceArrays(NamedTuple):
 
     spans: int64[instances, 2], where the first and the second part start in the pieces of the text.
     lengths: int32[instances, 2], how many pieces they have.
-    is_random: uint8[instances], whether the second part is drawn from another document.
+    is_random: uint8[instances], what the label says of each, see Pair.
     mask_ends: int64[instances, 2], where each instance's masks end in the two arrays below.
     masks, redrawn: uint16 and int32, see masks.py.
     """
@@ -98,11 +107,19 @@ def make_instances(twister_array, documents, rules, mask_rules, scratch, instanc
                 state[TARGET] = target
                 _save(twister_array, used, state, n, m, r)
                 return False
-            pair, start, used = draw_pair(twister, used, places, place, start, target, most_pieces)
-            pieces = pair.a_length + pair.b_length
-            count = min(rules.to_predict[pieces + SPECIAL_PIECES], pieces)
-            used = draw_masks(twister, used, masker, pair, count)
-            m, r = store_masks(masker, pieces + 1, masks, m, redrawn, r)
+            if rules.pairs == REFERENCE:
+                pair, start, used = draw_pair(twister, used, places, place, start, target, most_pieces)
+            elif rules.pairs == STRICT:
+                pair, start, used = draw_strict_pair(twister, used, places, place, start, target, most_pieces)
+            else:
+                pair, start, used = draw_ordered_pair(twister, used, places, place, start, target, most_pieces)
+            if pair.b_length == 0:
+                continue  # a single piece, of which no pair can be made
+            if most_masks > 0:
+                pieces = pair.a_length + pair.b_length
+                count = min(rules.to_predict[pieces + SPECIAL_PIECES], pieces)
+                used = draw_masks(twister, used, masker, pair, count)
+                m, r = store_masks(masker, pieces + 1, masks, m, redrawn, r)
             instances.spans[n, 0] = pair.a
             instances.spans[n, 1] = pair.b
             instances.lengths[n, 0] = pair.a_length
@@ -132,7 +149,9 @@ def warm_up() -> None:
     documents = Documents(
         segment_starts=np.array([0, 4]), document_starts=np.array([0, 1]), order=np.zeros(1, np.int64)
     )
-    rules = InstanceRules(dupe_factor=1, short_seq_prob=0.1, max_seq_length=8, to_predict=np.ones(9, np.int64))
+    rules = InstanceRules(
+        pairs=REFERENCE, dupe_factor=1, short_seq_prob=0.1, max_seq_length=8, to_predict=np.ones(9, np.int64)
+    )
     mask_rules = MaskRules(
         piece_ids=np.zeros(1, np.int32), mask_id=0, whole_words=False, continues=np.empty(0, np.uint8)
     )

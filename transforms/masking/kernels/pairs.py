@@ -1,7 +1,8 @@
-"""Draws sentence pairs as create_pretraining_data.py draws them: where two parts of the text start and end.
+"""Draws pairs of parts of the text: where two parts start and end.
 
-The random numbers and their order are the reference's. Functions that draw take the address of `twister` and how many
-of its outputs are used, and return that number again, see kernels/random.py.
+`draw_pair` draws them as create_pretraining_data.py does, its random numbers and their order are the reference's;
+`draw_strict_pair` and `draw_ordered_pair` are variants of it. Functions that draw take the address of `twister` and how
+many of its outputs are used, and return that number again, see kernels/random.py.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -17,6 +18,11 @@ SPECIAL_PIECES = 3  # of a pair: [CLS], [SEP] and [SEP]
 _SHORTEST_TARGET = 2  # pieces, one in each part
 _TRIES = 10  # to draw another document than the pair's own
 _HALF = 1 << 52  # random() < 0.5, in units of 2**-53
+
+# Kinds of pairs.
+REFERENCE = 0  # create_pretraining_data.py's
+STRICT = 1  # labelled random only if the second part is from another document
+ORDERED = 2  # of ALBERT's sentence order prediction
 
 
 class Documents(NamedTuple):
@@ -48,7 +54,7 @@ class Pair(NamedTuple):
     a_length: int
     b: int
     b_length: int
-    is_random: bool  # whether the second part is drawn from another document
+    is_random: bool  # what the label says: the second part is drawn elsewhere or, of an ordered pair, was the first
 
 
 @kernel
@@ -87,11 +93,7 @@ def draw_pair(twister, used, places, turn, start, target, most):
     turn: the place in `order` of the document. target: how many pieces the pair aims at.
     Returns the pair, the segment at which the next pair starts, and the used outputs.
     """
-    _, document_end = segments_of(places, turn)
-    a = get_i64(places.segment_starts, start)
-    end = start + 1
-    while end < document_end and get_i64(places.segment_starts, end) - a < target:
-        end += 1
+    end = _chunk_end(places, turn, start, target)
     a_end = start + 1
     is_random = True
     if end - start >= 2:
@@ -99,13 +101,106 @@ def draw_pair(twister, used, places, turn, start, target, most):
         a_end += drawn
         drawn, used = next_53_bits(twister, used)
         is_random = drawn < _HALF
-    a_length = get_i64(places.segment_starts, a_end) - a
+    a, a_length = _part(places, start, a_end)
     if is_random:
-        b, b_length, used = _draw_other_part(twister, used, places, turn, target - a_length)
+        other = np.int64(0)
+        for _ in range(_TRIES):
+            other, used = below(twister, used, places.documents)
+            if other != turn:
+                break
+        b, b_length, used = _draw_part(twister, used, places, other, target - a_length)
         end = a_end  # the segments that were not used are put back
     else:
-        b = get_i64(places.segment_starts, a_end)
-        b_length = get_i64(places.segment_starts, end) - b
+        b, b_length = _part(places, a_end, end)
+    pair, used = _truncated(twister, used, Pair(a, a_length, b, b_length, is_random), most)
+    return pair, end, used
+
+
+@kernel
+def draw_strict_pair(twister, used, places, turn, start, target, most):
+    """Draws a pair as `draw_pair` does, but a random second part never comes from the pair's own document.
+
+    Where there is no other document no pair is random, and a segment that is alone is split in two. The pair of a
+    single piece has no second part: it is none.
+    """
+    end = _chunk_end(places, turn, start, target)
+    if end - start == 1 and places.documents == 1:
+        pair, used = _split_segment(twister, used, places, start)
+        pair, used = _truncated(twister, used, pair, most)
+        return pair, end, used
+    a_end = start + 1
+    is_random = places.documents > 1
+    if end - start >= 2:
+        drawn, used = below(twister, used, end - start - 1)
+        a_end += drawn
+        drawn, used = next_53_bits(twister, used)
+        is_random = is_random and drawn < _HALF
+    a, a_length = _part(places, start, a_end)
+    if is_random:
+        other, used = below(twister, used, places.documents - 1)
+        b, b_length, used = _draw_part(twister, used, places, other + (other >= turn), target - a_length)
+        end = a_end
+    else:
+        b, b_length = _part(places, a_end, end)
+    pair, used = _truncated(twister, used, Pair(a, a_length, b, b_length, is_random), most)
+    return pair, end, used
+
+
+@kernel
+def draw_ordered_pair(twister, used, places, turn, start, target, most):
+    """Draws a pair of two parts that follow each other, swapped with probability 1/2, as ALBERT does.
+
+    A segment that is alone is split in two, where google-research/albert draws a second part from another document and
+    labels it as if it were swapped. The pair of a single piece has no second part: it is none.
+    """
+    end = _chunk_end(places, turn, start, target)
+    if end - start == 1:
+        pair, used = _split_segment(twister, used, places, start)
+    else:
+        drawn, used = below(twister, used, end - start - 1)
+        a_end = start + 1 + drawn
+        a, a_length = _part(places, start, a_end)
+        b, b_length = _part(places, a_end, end)
+        pair = Pair(a, a_length, b, b_length, False)
+    drawn, used = next_53_bits(twister, used)
+    if drawn < _HALF and pair.b_length > 0:
+        pair = Pair(pair.b, pair.b_length, pair.a, pair.a_length, True)
+    pair, used = _truncated(twister, used, pair, most)
+    return pair, end, used
+
+
+@kernel
+def _chunk_end(places, turn, start, target):
+    """Where the segments from `start` on end that have `target` pieces or more together, or the document's end."""
+    _, document_end = segments_of(places, turn)
+    first = get_i64(places.segment_starts, start)
+    end = start + 1
+    while end < document_end and get_i64(places.segment_starts, end) - first < target:
+        end += 1
+    return end
+
+
+@kernel
+def _part(places, start, end):
+    """Where the segments from `start` to `end` start in the pieces, and how many pieces they have."""
+    first = get_i64(places.segment_starts, start)
+    return first, get_i64(places.segment_starts, end) - first
+
+
+@kernel
+def _split_segment(twister, used, places, segment):
+    """A pair of the two parts of a segment, split at random; the second part of a single piece is empty."""
+    a, length = _part(places, segment, segment + 1)
+    if length < 2:
+        return Pair(a, length, a + length, np.int64(0), False), used
+    drawn, used = below(twister, used, length - 1)
+    return Pair(a, 1 + drawn, a + 1 + drawn, length - 1 - drawn, False), used
+
+
+@kernel
+def _truncated(twister, used, pair, most):
+    """The pair without the pieces that are too many: each is the first or the last of the part that is longer."""
+    a, a_length, b, b_length, is_random = pair
     while a_length + b_length > most:
         drawn, used = next_53_bits(twister, used)
         if a_length > b_length:
@@ -114,18 +209,13 @@ def draw_pair(twister, used, places, turn, start, target, most):
         else:
             b += drawn < _HALF
             b_length -= 1
-    return Pair(a, a_length, b, b_length, is_random), end, used
+    return Pair(a, a_length, b, b_length, is_random), used
 
 
 @kernel
-def _draw_other_part(twister, used, places, turn, wanted):
-    """Draws segments of another document, up to `wanted` pieces or more, or its end: their start and their length."""
-    other = np.int64(0)
-    for _ in range(_TRIES):
-        other, used = below(twister, used, places.documents)
-        if other != turn:
-            break
-    first, last = segments_of(places, other)
+def _draw_part(twister, used, places, turn, wanted):
+    """Draws segments of a document, up to `wanted` pieces or more, or its end: their start and their length."""
+    first, last = segments_of(places, turn)
     drawn, used = below(twister, used, last - first)
     end = first + drawn + 1
     b = get_i64(places.segment_starts, end - 1)

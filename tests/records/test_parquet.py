@@ -1,0 +1,114 @@
+"""Parquet files of rows, read by pyarrow. tests/records/test_readers.py reads them with other libraries."""
+
+import gc
+import hashlib
+import resource
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from made_up_rows import MadeUpRows, made_up_rows
+from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
+
+from transforms.errors import RunFailedError
+from transforms.records import parquet
+from transforms.records.columns import Column
+from transforms.records.parquet import write_parquet
+from transforms.records.tfrecord import WrittenFile
+
+
+def write(made: MadeUpRows, columns: tuple[Column, ...], path: Path, *, block: int = 7) -> list[WrittenFile]:
+    """Writes rows in blocks of `block` rows."""
+    width = made.masking.max_seq_length
+    return write_parquet(str(path), blocks_of(made.rows, block), columns, SPECIAL_IDS, width, checksum=True)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file."""
+    table = pyarrow.parquet.read_table(path, page_checksum_verification=True)
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    return [
+        {name: column[n].values.to_numpy(zero_copy_only=False) for name, column in columns.items()}
+        for n in range(len(table))
+    ]
+
+
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_reader_finds_the_rows_again(
+    seed: int, padded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "_GROUP_ROWS", 5)
+    made = made_up_rows(seed)
+    columns = columns_for(made, padded=padded)
+    write(made, columns, tmp_path / "rows.parquet")
+    assert_same(read(tmp_path / "rows.parquet"), arrays_of(made, columns))
+
+
+@pytest.mark.parametrize("block", [1, 4, 5, 1000])
+def test_bytes_do_not_depend_on_blocks(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_GROUP_ROWS", 20)
+    made = made_up_rows(5, count=50)
+    columns = columns_for(made, padded=False)
+    write(made, columns, tmp_path / "one", block=10)
+    write(made, columns, tmp_path / "other", block=block)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    metadata = pyarrow.parquet.read_metadata(tmp_path / "one")
+    assert [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)] == [20, 20, 10]
+
+
+def test_a_row_group_has_a_bound_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = made_up_rows(3, count=50)
+    columns = columns_for(made, padded=True)
+    row_bytes = sum(a.nbytes for a in arrays_of(made, columns)[0].values() if a is not None)
+    monkeypatch.setattr(parquet, "_GROUP_BYTES", row_bytes * 8)
+    write(made, columns, tmp_path / "rows")
+    metadata = pyarrow.parquet.read_metadata(tmp_path / "rows")
+    assert metadata.row_group(0).num_rows == 8
+
+
+def test_no_rows_make_a_file_without_rows(tmp_path: Path) -> None:
+    made = made_up_rows(3, count=0)
+    columns = columns_for(made, padded=True)
+    write(made, columns, tmp_path / "rows")
+    assert read(tmp_path / "rows") == []
+    assert pyarrow.parquet.read_schema(tmp_path / "rows").names == [column.name for column in columns]
+
+
+def test_a_file_is_described_as_it_is(tmp_path: Path) -> None:
+    made = made_up_rows(3, count=5)
+    path = tmp_path / "rows"
+    written = write(made, columns_for(made, padded=True), path)
+    content = path.read_bytes()
+    assert written == [WrittenFile(path=str(path), size=len(content), sha256=hashlib.sha256(content).hexdigest())]
+
+
+@pytest.mark.parametrize("limit", [10, 4000])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(
+    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = made_up_rows(3, count=500)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limits[1]))
+    try:
+        with pytest.raises(RunFailedError, match="cannot be written"):
+            write(made, columns_for(made, padded=True), tmp_path / "rows")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+    assert capfd.readouterr().err == ""
+
+
+def test_rows_that_fail_leave_no_file(tmp_path: Path) -> None:
+    made = made_up_rows(3, count=20)
+    columns, width = columns_for(made, padded=True), made.masking.max_seq_length
+
+    def failing() -> Any:
+        yield from blocks_of(made.rows, 10)
+        raise KeyError("the text is damaged")
+
+    with pytest.raises(KeyError, match="the text is damaged"):
+        write_parquet(str(tmp_path / "rows"), failing(), columns, SPECIAL_IDS, width, checksum=True)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,162 @@
+"""Instances or sequences to rows: which sequences a row has, in what order rows are written, and their pieces.
+
+Rows come in blocks that fit a processor's cache. The arrays of a block are used again for the next one.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.kernels import random as random_kernels
+from transforms.masking.instances import Instances
+from transforms.masking.kernels import rows as kernels
+from transforms.masking.kernels.pairs import SPECIAL_PIECES
+from transforms.masking.kernels.rows import RowArrays, Rows
+from transforms.masking.kernels.sequences import Sequences
+from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.options import MaskingOptions
+from transforms.masking.packing import check_lengths, pack, row_lengths
+from transforms.tokenization.vocabulary import Vocabulary
+from transforms.tokenization.wordpiece import TokenizedText
+
+_BLOCK_BYTES = 1 << 20  # of input_ids
+
+
+class RowMasker(Protocol):
+    """Draws the masks of rows."""
+
+    def draw(self, rows: RowArrays, count: int, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
+        """Masks the first `count` rows of a block in place: input_ids, positions, labels and masked.
+
+        epochs, samples: int64[count], what the masks of each row are drawn by.
+        """
+
+
+def make_rows(sequences: Sequences, masking: MaskingOptions, objective: ObjectiveOptions) -> Rows:
+    """Decides which sequences stand in which row.
+
+    A row has one sequence, or with `pack` several. For mlm and blocks the rows are repeated dupe_factor times, with
+    other masks each time: epochs 0, 1, … of a loader that draws them anew. The sequences of nsp and sop have been drawn
+    dupe_factor times, so their rows are all of epoch 0. A row's sample is its number within its epoch.
+
+    Raises:
+      ValueError: a sequence is empty, or longer than max_seq_length.
+    """
+    if objective.pack:
+        members, ends = pack(sequences.lengths, masking.max_seq_length)
+    else:
+        members = np.arange(len(sequences.ends), dtype=np.int64)
+        ends = members + 1
+    count = len(ends)
+    epochs = masking.dupe_factor if objective.objective in ("mlm", "blocks") else 1
+    first_members = np.arange(epochs, dtype=np.int64) * len(members)
+    return Rows(
+        members=np.tile(members, epochs),
+        ends=(first_members[:, None] + ends).ravel(),
+        epochs=np.repeat(np.arange(epochs, dtype=np.int64), count),
+        samples=np.tile(np.arange(count, dtype=np.int64), epochs),
+    )
+
+
+def row_order(rows: Rows, masking: MaskingOptions, objective: ObjectiveOptions) -> npt.NDArray[np.int64]:
+    """int64[rows]: the order in which rows are written.
+
+    It is drawn as random.Random(random_seed).shuffle draws it. Rows of mlm and blocks whose masks the reader draws stay
+    in the order of the text.
+    """
+    order = np.arange(len(rows.ends), dtype=np.int64)
+    if not (objective.dynamic_masking and objective.objective in ("mlm", "blocks")):
+        random_kernels.shuffle(random_kernels.seeded(masking.random_seed), order)
+    return order
+
+
+def instance_blocks(
+    text: TokenizedText,
+    instances: Instances,
+    order: npt.NDArray[np.int64],
+    vocabulary: Vocabulary,
+    masking: MaskingOptions,
+) -> Iterator[tuple[RowArrays, int]]:
+    """Yields the instances that `order` names as rows, in this order: blocks, and how many rows of each are used.
+
+    A block is valid until the next one is asked for. Rows are max_seq_length wide, which may be less than the instances
+    were made with where those named are short enough (bins).
+
+    Raises:
+      ValueError: an instance is longer than max_seq_length.
+    """
+    lengths = instances.arrays.lengths
+    check_lengths((lengths[:, 0] + lengths[:, 1])[order] + SPECIAL_PIECES, masking.max_seq_length)
+    rows = _room(len(order), masking, sequences=1, segments=True, labels=True, masks=True)
+    special_ids = _special_ids(vocabulary)
+    for selection in _selections(order, len(rows.lengths)):
+        kernels.gather_instances(text.ids, instances.arrays, selection, special_ids, rows)
+        yield rows, len(selection)
+
+
+def sequence_blocks(
+    text: TokenizedText,
+    sequences: Sequences,
+    row_set: Rows,
+    order: npt.NDArray[np.int64],
+    masking: MaskingOptions,
+    objective: ObjectiveOptions,
+    masker: RowMasker | None,
+) -> Iterator[tuple[RowArrays, int]]:
+    """Yields the rows that `order` names, in this order: blocks, and how many rows of each are used.
+
+    A block is valid until the next one is asked for. Rows are max_seq_length wide. masker: draws the masks; None where
+    the reader draws them.
+
+    Raises:
+      ValueError: a row has more pieces than max_seq_length.
+    """
+    check_lengths(row_lengths(sequences, row_set)[order], masking.max_seq_length)
+    pairs = objective.objective in ("nsp", "sop")
+    rows = _room(
+        len(order),
+        masking,
+        sequences=masking.max_seq_length // 2 if objective.pack else 1,
+        segments=pairs,
+        labels=pairs,
+        masks=masker is not None,
+    )
+    for selection in _selections(order, len(rows.lengths)):
+        kernels.gather_sequences(text.ids, sequences, row_set, selection, rows)
+        if masker is not None:
+            masker.draw(rows, len(selection), row_set.epochs[selection], row_set.samples[selection])
+        yield rows, len(selection)
+
+
+def _special_ids(vocabulary: Vocabulary) -> kernels.SpecialIds:
+    return kernels.SpecialIds(
+        cls_id=vocabulary.id_of("[CLS]"), sep_id=vocabulary.id_of("[SEP]"), mask_id=vocabulary.id_of("[MASK]")
+    )
+
+
+def _room(
+    rows: int, masking: MaskingOptions, *, sequences: int, segments: bool, labels: bool, masks: bool
+) -> RowArrays:
+    """The arrays of a block, for `rows` rows or as many as it may have; `sequences`: the most of a row."""
+    length = masking.max_seq_length
+    rows = min(rows, max(1, _BLOCK_BYTES // (4 * length)))
+    predictions = masking.max_predictions_per_seq if masks else 0
+    return RowArrays(
+        input_ids=np.zeros((rows, length), np.int32),
+        lengths=np.zeros(rows, np.int32),
+        segment_ids=np.zeros((rows, length if segments else 0), np.uint8),
+        positions=np.zeros((rows, predictions), np.int32),
+        labels=np.zeros((rows, predictions), np.int32),
+        masked=np.zeros(rows, np.int32),
+        sequence_starts=np.zeros((rows, sequences + 1), np.int32),
+        members=np.zeros(rows, np.int32),
+        next_sentence_labels=np.zeros((rows, sequences if labels else 0), np.uint8),
+    )
+
+
+def _selections(order: npt.NDArray[np.int64], rows: int) -> Iterator[npt.NDArray[np.int64]]:
+    """The parts of an order that become a block each."""
+    for first in range(0, len(order), rows or 1):
+        yield np.ascontiguousarray(order[first : first + rows])
