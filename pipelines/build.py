@@ -4,8 +4,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines import checks
 from pipelines.build_options import BuildOptions
-from pipelines.stages import STAGES, StageEntry
+from pipelines.stages import MIX, STAGES, StageEntry
 
 
 def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -13,9 +14,10 @@ def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[st
 
     Returns, and raises, as `run_entries`.
     """
-    return run_entries(
-        [(entry, options.stages[entry.name]) for entry in STAGES if entry.name in options.stages], beam_arguments
-    )
+    if options.texts is not None:
+        checks.check_compat_of_texts(options.texts, options.compat)
+    chosen = [(entry, options.stages[entry.name]) for entry in STAGES if entry.name in options.stages]
+    return run_entries([(MIX if isinstance(own, MIX.options) else entry, own) for entry, own in chosen], beam_arguments)
 
 
 def run_entries(chosen: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:

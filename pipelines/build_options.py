@@ -5,16 +5,19 @@ Each option of a section is also a flag, `--section.option`, which counts instea
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines import options as option_tools
 from pipelines import yaml_text
+from pipelines.build_sections import SOURCES, Section, make_mix, place_of, texts_of
 from pipelines.options import Option
-from pipelines.stage_options import Compat
-from pipelines.stages import STAGES, BuildSoFar, StageEntry
+from pipelines.source_options import NOT_OF_A_SOURCE, MixOptions, SourceOptions, TextsOptions
+from pipelines.stage_options import Compat, ExtractOptions
+from pipelines.stages import EXTRACT, STAGES, BuildSoFar, StageEntry
 from transforms.errors import UnusableInputError
 from transforms.options import option
+from transforms.shards.options import SplitOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,12 +32,14 @@ class BuildKeys:
 class BuildOptions:
     """A build, whole.
 
-    stages: the options of each stage by its name; an optional one is there where its section is.
+    stages: the options of each stage by its name; an optional one is there where its section is, and extract where the
+    text is not there already. texts: the text shards with which the build begins in that case.
     """
 
     output: str
     compat: Compat
     stages: Mapping[str, Any]
+    texts: tuple[str, ...] | None = None
 
 
 def flags() -> dict[str, Option]:
@@ -42,9 +47,14 @@ def flags() -> dict[str, Option]:
     return dict(option_tools.options_of(BuildKeys)) | {
         f"{entry.name}.{name}": dataclasses.replace(known, name=f"{entry.name}.{name}", group=entry.name)
         for entry in STAGES
-        for name, known in option_tools.options_of(entry.options).items()
-        if name not in entry.decided
+        for name, known in options_of_section(entry).items()
     }
+
+
+def options_of_section(entry: StageEntry) -> dict[str, Option]:
+    """The options that a stage's section can give: instead of the stage's own, and those that no build decides."""
+    own = {name: known for name, known in option_tools.options_of(entry.options).items() if name not in entry.decided}
+    return (dict(option_tools.options_of(entry.instead)) if entry.instead else {}) | own
 
 
 def read_build(path: str, overrides: Mapping[str, Any] | None = None) -> BuildOptions:
@@ -72,82 +82,100 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
     """
     overrides = overrides or {}
     sections = {entry.name for entry in STAGES}
-    known = [*option_tools.names(BuildKeys), *(entry.name for entry in STAGES)]
+    known = [*option_tools.names(BuildKeys), SOURCES, *(entry.name for entry in STAGES)]
     for key in content:
         if key not in known:
-            line = _place(content, key)
+            line = place_of(content, key)
             hint = option_tools.nearest(str(key), known)
             raise UnusableInputError(f"{where}{line}: there is no section {option_tools.shown(key)}{hint}.")
     keys = option_tools.from_mapping(
         BuildKeys,
-        {key: value for key, value in content.items() if key not in sections}
+        {key: value for key, value in content.items() if key not in {SOURCES, *sections}}
         | {name: value for name, value in overrides.items() if "." not in name},
         where=where,
-        label=lambda name: f"--{name}" if name in overrides else f"{where}{_place(content, name)}: {name}",
+        label=lambda name: f"--{name}" if name in overrides else f"{where}{place_of(content, name)}: {name}",
     )
-    stages: dict[str, Any] = {}
+    so_far = BuildSoFar(output=keys.output, compat=keys.compat, stages={})
     for entry in STAGES:
         given = {n.partition(".")[2]: v for n, v in overrides.items() if n.partition(".")[0] == entry.name and "." in n}
         if entry.is_optional and entry.name not in content and not given:
             continue
-        so_far = BuildSoFar(output=keys.output, compat=keys.compat, stages=stages)
-        stages[entry.name] = _make_section(entry, content.get(entry.name), given, so_far, where)
-    return BuildOptions(output=keys.output, compat=keys.compat, stages=stages)
-
-
-def _make_section(entry: StageEntry, section: Any, given: Mapping[str, Any], so_far: BuildSoFar, where: str) -> Any:
-    """The options of a stage, of its section in the file and of the flags that were given for it, by option."""
-
-    def label(name: str) -> str:
-        return f"--{entry.name}.{name}" if name in given else f"{where}{_place(section, name)}: {entry.name}.{name}"
-
-    if isinstance(section, dict) or (section is None and given):
-        values = {**(section or {}), **_as_in_a_file(given)}
-    else:
-        values = section
-    return option_tools.from_mapping(
-        entry.options,
-        values,
-        where=f"{where}: {entry.name}",
-        label=label,
-        **{name: decide(so_far) for name, decide in entry.decided.items()},
-    )
-
-
-def _place(mapping: Any, key: str) -> str:
-    """`, line N` of a key, where it is known."""
-    line = getattr(mapping, "lines", {}).get(key)
-    return "" if line is None else f", line {line}"
-
-
-def _as_in_a_file(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        section = Section(entry=entry, content=content.get(entry.name), given=given, where=where)
+        if entry is EXTRACT and SOURCES in content:
+            made: Any = make_mix(content, section, so_far)
+        elif entry is EXTRACT and (texts := texts_of(section)):
+            so_far = dataclasses.replace(so_far, texts=texts)
+            continue
+        else:
+            decided = {name: decide(so_far) for name, decide in entry.decided.items()}
+            made = option_tools.from_mapping(
+                entry.options, section.values, where=f"{where}: {entry.name}", label=section.label, **decided
+            )
+        so_far = dataclasses.replace(so_far, stages={**so_far.stages, entry.name: made})
+    return BuildOptions(output=keys.output, compat=keys.compat, stages=so_far.stages, texts=so_far.texts)
 
 
 def print_config(build: BuildOptions | None = None) -> str:
     """A build's YAML file with a comment for each option.
 
     Args:
-      build: whose values are printed; None: every default. The sections of optional stages that are not there are
-        commented out.
+      build: whose values are printed; None: every default. Sections that a build may have or not are commented out
+        where they are not there.
     """
     parts = [_section(BuildKeys, build, skip=(), indent="")]
     for entry in STAGES:
         chosen = None if build is None else build.stages.get(entry.name)
-        section = f"{entry.name}:\n" + _section(entry.options, chosen, skip=tuple(entry.decided), indent="  ")
-        if entry.is_optional and chosen is None:
-            section = "# With this section the build ends with a training (extra [tensorflow]).\n# " + section.replace(
-                "\n", "\n# "
-            )
-        parts.append("\n" + section)
-    return "\n".join(parts)
+        if entry is EXTRACT:
+            parts += _text_sections(build)
+        elif entry.is_optional and chosen is None:
+            head = "# With this section the build ends with a training (extra [tensorflow]).\n"
+            parts.append(head + _commented(_stage_section(entry, chosen)))
+        else:
+            parts.append(_stage_section(entry, chosen))
+    return "\n\n".join(parts)
 
 
-def _section(options_class: type, chosen: Any, *, skip: tuple[str, ...], indent: str) -> str:
+def _stage_section(entry: StageEntry, chosen: Any) -> str:
+    return f"{entry.name}:\n" + _section(entry.options, chosen, skip=tuple(entry.decided), indent="  ")
+
+
+def _text_sections(build: BuildOptions | None) -> list[str]:
+    """The sections that say where the text comes from: of sources, and extract."""
+    instead = _section(TextsOptions, TextsOptions(from_=None if build is None else build.texts), skip=(), indent="  ")
+    if build is not None and build.texts is not None:
+        return [f"{EXTRACT.name}:\n{instead}"]
+    chosen = None if build is None else build.stages[EXTRACT.name]
+    if isinstance(chosen, MixOptions):
+        extract = _section(ExtractOptions, chosen.sources[0].extract, skip=(), indent="  ", only=("random_seed",))
+        split = _section(SplitOptions, chosen.split, skip=("max_documents",), indent="  ")
+        return [_sources_section(chosen.sources), f"{EXTRACT.name}:\n{split}\n{extract}"]
+    head = "# With this section the text is a mix of several sources, and extract has no input.\n"
+    own = _section(EXTRACT.options, chosen, skip=tuple(EXTRACT.decided), indent="  ")
+    return [head + _commented(_sources_section(None)), f"{EXTRACT.name}:\n{instead}\n{own}"]
+
+
+def _sources_section(sources: Sequence[SourceOptions] | None) -> str:
+    """The section of sources; None: of one with what only a source has, each at its default."""
+    if sources is None:
+        own = _section(SourceOptions, None, skip=(), indent="    ", only=("weight", "max_epochs", "input"))
+        return f"{SOURCES}:\n  NAME:\n    # here or in extract: every other option of extract\n{own}"
+    return f"{SOURCES}:\n" + "\n".join(
+        f"  {source.name}:\n" + _section(SourceOptions, source, skip=NOT_OF_A_SOURCE, indent="    ")
+        for source in sources
+    )
+
+
+def _commented(section: str) -> str:
+    return "# " + section.replace("\n", "\n# ")
+
+
+def _section(
+    options_class: type, chosen: Any, *, skip: tuple[str, ...], indent: str, only: tuple[str, ...] | None = None
+) -> str:
     """The lines of a section: each option with a comment and its value in `chosen`; where that is None, its default."""
     lines = []
     for name, known in option_tools.options_of(options_class).items():
-        if name in skip:
+        if name in skip or (only is not None and name not in only):
             continue
         choices = f" [{'|'.join(map(str, known.kind.choices))}]" if known.kind.choices else ""
         lines.append(f"{indent}# {known.help}{choices}")

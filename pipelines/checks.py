@@ -4,19 +4,23 @@ pipelines/stages.py names these functions. They run before Beam is imported, so 
 once. What needs no compiled code comes first; modules that need it are imported by the functions that use them.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib.util
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines import data_warnings
 from pipelines.options import option_defaults, parameters
-from pipelines.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, decided_masking
+from pipelines.source_options import MixOptions
+from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions, decided_masking
 from pipelines.startup import first_line
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.storage import files, manifest
+from transforms.storage.paths import is_glob
 
 # A shard grows about 18-fold at dupe 10: count it as that much work.
 _WORK_A_BYTE = 10
@@ -116,11 +120,23 @@ def _read_rules(options: ExtractOptions) -> tuple[ExtractOptions, dict[str, str]
     return dataclasses.replace(options, extraction=extraction), {"template_rules_sha256": checksum}
 
 
-def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
-    """Checks the inputs of extract: that they are there, and that they can be read in this way.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Extraction:
+    """What the checks of options of extract, its inputs aside, have found.
+
+    options: with the text of the user's rules. contents: as in Checked. folder: of Punkt parameters, if one is named.
+    """
+
+    options: ExtractOptions
+    contents: Mapping[str, str]
+    folder: Sequence[str]
+
+
+def _check_extraction(options: ExtractOptions) -> _Extraction:
+    """Checks what decides the text, and that there are inputs.
 
     Raises:
-      UnusableInputError: extract cannot run with these options or inputs.
+      UnusableInputError: text cannot be extracted with these options, or there is no such input.
     """
     extraction = options.decided_extraction
     files.match(options.input)  # that they are there, before more is imported
@@ -130,26 +146,61 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
         import_datasketch()
     if options.compat == "mlperf":
         _ = options.mlperf  # its own checks
+    folder, contents = _check_language(extraction.language, options.compat)
+    options, rules = _read_rules(options)
+    return _Extraction(options=options, contents=contents | rules, folder=folder)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Inputs:
+    """The inputs of extract: the paths, their bytes, and what they are."""
+
+    paths: Sequence[str]
+    size: int
+    from_doc_files: bool
+    reads_pages: bool
+
+
+def _check_inputs(options: ExtractOptions) -> _Inputs:
+    """Checks that the inputs of extract can be read in the way that its options say.
+
+    Raises:
+      UnusableInputError: they cannot.
+    """
     from transforms.inputs.dump_dates import refuse_two_dates
     from transforms.inputs.finding import find_inputs
     from transforms.inputs.formats import detect_format
     from transforms.inputs.units import plan_units
 
-    folder, contents = _check_language(extraction.language, options.compat)
-    options, rules = _read_rules(options)
-    contents |= rules
-    _check_output("extract", options, contents)
+    reading = options.extraction.reading
     found = find_inputs(options.input, options.input_format)
     inputs = found.files
     from_doc_files = (
-        detect_format(inputs[0].path, options.input_format, keep_truncated=extraction.reading.keep_truncated)
-        == "wikiextractor"
+        detect_format(inputs[0].path, options.input_format, keep_truncated=reading.keep_truncated) == "wikiextractor"
     )
     if options.compat == "mlperf" and options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
         raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
     if options.dump_date is None:
         refuse_two_dates([file.path for file in inputs])
-    units = plan_units(inputs, input_format=options.input_format, reading=extraction.reading)
+    units = plan_units(inputs, input_format=options.input_format, reading=reading)
+    _check_templates(options, [file.path for file in inputs], has_others=any(u.format != "mediawiki" for u in units))
+    if found.skipped:
+        data_warnings.warn("extract", [found.skipped_text])
+    return _Inputs(
+        paths=[file.path for file in inputs],
+        size=sum(file.size for file in inputs),
+        from_doc_files=from_doc_files,
+        reads_pages=any(unit.format == "mediawiki" for unit in units),
+    )
+
+
+def _check_templates(options: ExtractOptions, inputs: Sequence[str], *, has_others: bool) -> None:
+    """Checks the options that need a dump's templates; `has_others` tells whether an input is not a dump.
+
+    Raises:
+      UnusableInputError: an input has no templates, or the user's rules have a mistake.
+    """
+    extraction = options.decided_extraction
     wikitext = extraction.wikitext
     needs_templates = {
         "drop_stubs": extraction.quality.drop_stubs,
@@ -158,25 +209,109 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
         "report_templates": wikitext.report_templates,
     }
     for name, is_on in needs_templates.items():
-        if is_on and any(unit.format != "mediawiki" for unit in units):
+        if is_on and has_others:
             raise UnusableInputError(f"--{name} needs the templates of a dump; leave it out for this input.")
     if wikitext.template_rules is not None:
         from transforms.extraction.template_rules import check_rules
         from transforms.inputs.mediawiki import read_header
         from transforms.inputs.site import Site
 
-        languages = {Site.parse(read_header(file.path)).language for file in inputs}
-        check_rules(options.extraction.wikitext.rules_text, wikitext.template_rules, sorted(languages))
-    if found.skipped:
-        data_warnings.warn("extract", [found.skipped_text])
-    size = sum(file.size for file in inputs)
+        languages = {Site.parse(read_header(path)).language for path in inputs}
+        check_rules(wikitext.rules_text, wikitext.template_rules, sorted(languages))
+
+
+def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
+    """Checks the inputs of extract: that they are there, and that they can be read in this way.
+
+    Raises:
+      UnusableInputError: extract cannot run with these options or inputs.
+    """
+    checked = _check_extraction(options)
+    _check_output("extract", checked.options, checked.contents)
+    inputs = _check_inputs(checked.options)
+    return Checked(
+        options=checked.options,
+        workload=Workload(
+            input_bytes=inputs.size, pieces=None, paths=(*options.input, *checked.folder, options.output)
+        ),
+        contents=checked.contents,
+        found={"from_doc_files": inputs.from_doc_files, "reads_pages": inputs.reads_pages},
+        announcement=first_line("extract", files=len(inputs.paths), size=inputs.size, output=options.output),
+    )
+
+
+def mix(options: MixOptions, *, is_first: bool) -> Checked:
+    """Checks the inputs of extract where it mixes sources: those of each source, and that no two sources share one.
+
+    Raises:
+      UnusableInputError: a source cannot be extracted with its options or inputs, or two sources share an input.
+    """
+    checked: dict[str, _Extraction] = {}
+    for source in options.sources:
+        with _of_source(source.name):
+            checked[source.name] = _check_extraction(source.extract)
+    sources = tuple(dataclasses.replace(s, extract=checked[s.name].options) for s in options.sources)
+    options = dataclasses.replace(options, sources=sources)
+    contents = {f"sources.{name}.{key}": value for name, one in checked.items() for key, value in one.contents.items()}
+    manifest.check_output(
+        options.output, "extract", {**options.parameters, **contents}, {**options.defaults, **contents}
+    )
+    inputs: dict[str, _Inputs] = {}
+    for source in sources:
+        with _of_source(source.name):
+            inputs[source.name] = _check_inputs(source.extract)
+    _refuse_common_inputs(inputs)
+    size = sum(of_source.size for of_source in inputs.values())
+    number = sum(len(of_source.paths) for of_source in inputs.values())
+    paths = [path for source in sources for path in (*source.extract.input, *checked[source.name].folder)]
     return Checked(
         options=options,
-        workload=Workload(input_bytes=size, pieces=None, paths=(*options.input, *folder, options.output)),
+        workload=Workload(input_bytes=size, pieces=None, paths=(*paths, options.output)),
         contents=contents,
-        found={"from_doc_files": from_doc_files, "reads_pages": any(unit.format == "mediawiki" for unit in units)},
-        announcement=first_line("extract", files=len(inputs), size=size, output=options.output),
+        found={"reads_pages": {name: of_source.reads_pages for name, of_source in inputs.items()}},
+        announcement=first_line("extract", files=number, size=size, output=options.output),
     )
+
+
+@contextlib.contextmanager
+def _of_source(name: str) -> Iterator[None]:
+    """Names the source in the errors of its checks."""
+    try:
+        yield
+    except UnusableInputError as error:
+        raise UnusableInputError(f"sources.{name}: {error}") from None
+
+
+def _refuse_common_inputs(inputs: Mapping[str, _Inputs]) -> None:
+    """Raises UnusableInputError if two sources, by their names, have an input in common."""
+    seen: dict[str, str] = {}
+    for name, of_source in inputs.items():
+        for path in of_source.paths:
+            other = seen.setdefault(os.path.realpath(path) if files.is_local(path) else path, name)
+            if other != name:
+                raise UnusableInputError(
+                    f"{path}: sources.{other} and sources.{name} both take this input, so articles that one of them "
+                    "holds out would be trained on in the other; leave it to one of them, and raise max_epochs to "
+                    "repeat it."
+                )
+
+
+def check_compat_of_texts(patterns: Sequence[str], compat: Compat) -> None:
+    """Checks that text shards that exist were made for the data that a build reproduces, as far as manifests tell.
+
+    Raises:
+      UnusableInputError: they were made for other data.
+    """
+    for pattern in patterns:
+        made = None if is_glob(pattern) else manifest.find_manifest(pattern)
+        if made is None or made["stage"] != "extract" or compat == "none":
+            continue
+        of_texts = made["parameters"].get("compat", "none")
+        if of_texts != compat:
+            raise UnusableInputError(
+                f"{pattern}: this text was extracted with compat {of_texts}, and the build has compat {compat}; "
+                f"extract it with compat {compat}, or leave compat out."
+            )
 
 
 def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:

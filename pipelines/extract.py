@@ -18,6 +18,7 @@ from transforms.shards import fragments as fragment_step
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
 from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawFiles, TakeRawFiles
+from transforms.shards.options import Source
 from transforms.shards.planning import PlanTextShards
 from transforms.shards.sentence_choice import ChooseSentences
 from transforms.shards.text_shards import TextShard
@@ -26,6 +27,52 @@ from transforms.shards.text_shards import TextShard
 def has_text(shard: TextShard) -> bool:
     """Whether a shard holds anything: the eval text of a small corpus can be empty."""
     return shard.size > 0
+
+
+def kernels_of(options: ExtractOptions, *, reads_pages: bool) -> Sequence[str]:
+    """The kernels of a dump's pages, where one is read, and those of sentences."""
+    if not reads_pages:
+        return ("sentences",)
+    ours = options.decided_extraction.extractor == "maskmill"
+    return ("inputs", "sentences", f"extraction.kernels.{'wikitext' if ours else 'wikiextractor'}")
+
+
+def find_inputs(patterns: beam.PCollection, options: ExtractOptions) -> beam.PCollection:
+    """Adds the step that finds the inputs; gives one list of InputFile."""
+    return patterns | "FindInputs" >> FindInputs(dump_date=options.dump_date, input_format=options.input_format)
+
+
+def extract_documents(
+    inputs: beam.PCollection, options: ExtractOptions, output: str, source: str = ""
+) -> beam.PCollection:
+    """Adds the steps from one list of InputFile to Fragment; `source` names the source of a mix."""
+    extraction = options.decided_extraction
+    expands = extraction.wikitext.expand_templates
+    if not extraction.doc_blocks:
+        inputs = inputs | "ChooseSentences" >> ChooseSentences(
+            extraction=extraction, input_format=options.input_format, output=output, source=source
+        )
+    batches = inputs | "CutIntoBatches" >> CutIntoBatches(
+        input_format=options.input_format,
+        reading=extraction.reading,
+        limit=options.split.max_documents,
+        output=output,
+        kinds=(template_library.PIECES, fragment_step.KIND) if expands else (fragment_step.KIND,),
+        source=source,
+    )
+    if expands:
+        batches = batches | "CollectTemplates" >> CollectTemplates(reading=extraction.reading, output=output)
+    return batches | "ExtractDocuments" >> ExtractDocuments(options=extraction, output=output)  # Fragment
+
+
+def progress_of(output: str) -> list[ProgressLine]:
+    """Languages for which Punkt is trained, templates where they are expanded, units, text shards."""
+    return [
+        ProgressLine(label="train Punkt", output=output, kind=sentence_choice.KIND),
+        ProgressLine(label="templates", output=output, kind=template_library.PIECES),
+        ProgressLine(label="extract", output=output, kind=fragment_step.KIND),
+        ProgressLine(label="text shards", output=output, kind=text_shards.KIND),
+    ]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,11 +89,8 @@ class ExtractStage(Stage[ExtractOptions]):
 
     @property
     def kernels(self) -> Sequence[str]:
-        """Those of a dump's pages, where one is read, and those of sentences."""
-        if not self.reads_pages:
-            return ("sentences",)
-        ours = self.options.decided_extraction.extractor == "maskmill"
-        return ("inputs", "sentences", f"extraction.kernels.{'wikitext' if ours else 'wikiextractor'}")
+        """Those of the inputs, as `kernels_of`."""
+        return kernels_of(self.options, reads_pages=self.reads_pages)
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -60,37 +104,17 @@ class ExtractStage(Stage[ExtractOptions]):
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the steps of the default mode, or of the reference's chain."""
-        inputs = elements | "FindInputs" >> FindInputs(
-            dump_date=self.options.dump_date, input_format=self.options.input_format
-        )  # list of InputFile
+        inputs = find_inputs(elements, self.options)
         if self.options.compat == "mlperf":
             return self._expand_mlperf(inputs)
         extraction, output = self.options.decided_extraction, self.output
-        fragments = self._extract(inputs)
+        fragments = extract_documents(inputs, self.options, output)
         shards = (
             fragments
             | "PlanTextShards" >> PlanTextShards(split=self.options.split.decided, extraction=extraction, output=output)
-            | "AssembleTextShards" >> AssembleTextShards(extraction=extraction, output=output)
+            | "AssembleTextShards" >> AssembleTextShards(extractions={"": extraction}, output=output)
         )
         return shards | "HasText" >> beam.Filter(has_text), [shards, fragments]
-
-    def _extract(self, inputs: beam.PCollection) -> beam.PCollection:
-        extraction, output = self.options.decided_extraction, self.output
-        expands = extraction.wikitext.expand_templates
-        if not extraction.doc_blocks:
-            inputs = inputs | "ChooseSentences" >> ChooseSentences(
-                extraction=extraction, input_format=self.options.input_format, output=output
-            )
-        batches = inputs | "CutIntoBatches" >> CutIntoBatches(
-            input_format=self.options.input_format,
-            reading=extraction.reading,
-            limit=self.options.split.max_documents,
-            output=output,
-            kinds=(template_library.PIECES, fragment_step.KIND) if expands else (fragment_step.KIND,),
-        )
-        if expands:
-            batches = batches | "CollectTemplates" >> CollectTemplates(reading=extraction.reading, output=output)
-        return batches | "ExtractDocuments" >> ExtractDocuments(options=extraction, output=output)  # Fragment
 
     def _expand_mlperf(self, inputs: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         options, extraction, output = self.options.mlperf, self.options.decided_extraction, self.output
@@ -98,7 +122,7 @@ class ExtractStage(Stage[ExtractOptions]):
         if self.from_doc_files:
             raw_files = inputs | "TakeRawFiles" >> TakeRawFiles()
         else:
-            fragments = self._extract(inputs)
+            fragments = extract_documents(inputs, self.options, output)
             finished.append(fragments)
             raw_files = fragments | "PackRawFiles" >> PackRawFiles(output=output)
         cleaned = raw_files | "CleanRawFiles" >> CleanRawFiles(options=options, extraction=extraction, output=output)
@@ -109,18 +133,12 @@ class ExtractStage(Stage[ExtractOptions]):
         """Writes eval.md5 and the manifest, and sweeps."""
         closing.close_text_shards(
             elements,
-            self.options.decided_extraction,
-            self.options.split.max_documents,
+            [Source(extraction=self.options.decided_extraction, max_documents=self.options.split.max_documents)],
             parameters=self.parameters,
             decided=self.decided,
             output=self.output,
         )
 
     def progress(self) -> list[ProgressLine]:
-        """Languages for which Punkt is trained, templates where they are expanded, units, text shards."""
-        return [
-            ProgressLine(label="train Punkt", output=self.output, kind=sentence_choice.KIND),
-            ProgressLine(label="templates", output=self.output, kind=template_library.PIECES),
-            ProgressLine(label="extract", output=self.output, kind=fragment_step.KIND),
-            ProgressLine(label="text shards", output=self.output, kind=text_shards.KIND),
-        ]
+        """The steps that take long."""
+        return progress_of(self.output)

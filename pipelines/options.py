@@ -188,8 +188,8 @@ def options_of(options_class: type) -> Mapping[str, Option]:
             for name, inner in options_of(hints[field.name]).items():
                 options[name] = dataclasses.replace(inner, path=(field.name, *inner.path), group=inner.group or group)
         elif HELP in field.metadata:
-            options[field.name] = Option(
-                name=field.name,
+            options[_name_of(field)] = Option(
+                name=_name_of(field),
                 help=field.metadata[HELP],
                 default=field.default,
                 kind=_kind(hints[field.name]),
@@ -197,6 +197,11 @@ def options_of(options_class: type) -> Mapping[str, Option]:
                 group=group,
             )
     return options
+
+
+def _name_of(field: dataclasses.Field[Any]) -> str:
+    """The name of a field's option: `from` of the field `from_`, because a field cannot be a keyword of Python."""
+    return field.name.removesuffix("_")
 
 
 def names(options_class: type) -> list[str]:
@@ -217,8 +222,8 @@ def make(options_class: type[T], values: Mapping[str, Any]) -> T:
     for field in dataclasses.fields(options_class):  # type: ignore[arg-type]
         if dataclasses.is_dataclass(hints[field.name]):
             arguments[field.name] = make(hints[field.name], values)
-        elif field.name in values:
-            arguments[field.name] = paths.as_written(values[field.name])
+        elif _name_of(field) in values:
+            arguments[field.name] = paths.as_written(values[_name_of(field)])
     return options_class(**arguments)
 
 
@@ -273,9 +278,7 @@ def from_mapping(
     Raises:
       UnusableInputError: an unknown key, a wrong type, a missing key, or what the options' own checks refuse.
     """
-    mapping = {} if mapping is None else mapping
-    if not isinstance(mapping, dict):
-        raise UnusableInputError(f"{where} must be a mapping of options to values, not {_typed(mapping)}.")
+    mapping = as_mapping(mapping, where=where)
     label = label or (lambda name: f"{where}.{name}")
     options = options_of(options_class)
     known = {name: option for name, option in options.items() if name not in fixed}
@@ -294,6 +297,19 @@ def from_mapping(
         return make(options_class, values | fixed)
     except UnusableInputError as error:
         raise UnusableInputError(f"{where}: {error}") from None
+
+
+def as_mapping(value: Any, *, where: str) -> dict[Any, Any]:
+    """A section of a build's file as a mapping; an empty section has no options.
+
+    Raises:
+      UnusableInputError: it is something else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise UnusableInputError(f"{where} must be a mapping of options to values, not {_typed(value)}.")
+    return value
 
 
 def nearest(name: str, known: Iterable[str], *, prefix: str = "") -> str:

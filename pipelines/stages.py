@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from pipelines.source_options import MixOptions, TextsOptions
 from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions
 from training.options import TrainOptions
 from transforms.storage import files
@@ -29,11 +30,13 @@ class BuildSoFar:
       output: the directory of the build.
       compat: whose data it reproduces.
       stages: the options of the stages before this one, by name.
+      texts: text shards that exist, which the build begins with; None where it extracts.
     """
 
     output: str
     compat: Compat
     stages: Mapping[str, Any]
+    texts: tuple[str, ...] | None = None
 
     def folder(self, name: str) -> str:
         """A directory below the build's output."""
@@ -53,6 +56,8 @@ class StageEntry:
       example: a command line of its command, for --help; empty where it has none.
       is_command: whether it can be run alone as `maskmill NAME` by what all stages share.
       is_optional: whether a build does it only where its section is there.
+      instead: the class of the options that a build's section may hold instead of the stage's own; the stage is not run
+        then, because what it would make is there.
       decided: the options that a build decides itself, which the section cannot give.
     """
 
@@ -64,6 +69,7 @@ class StageEntry:
     example: str = ""
     is_command: bool = True
     is_optional: bool = False
+    instead: type | None = None
     decided: Mapping[str, Callable[[BuildSoFar], Any]]
 
     def check(self, options: Any, *, is_first: bool) -> "Checked":
@@ -95,21 +101,33 @@ def _named(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
+def _texts(build: BuildSoFar) -> tuple[str, ...]:
+    return build.texts or (build.stages["extract"].output,)
+
+
 def _examples_files(build: BuildSoFar) -> tuple[str, ...]:
     examples: ExamplesOptions = build.stages["examples"]
     return (files.join(examples.output, "part-*.tfrecord" + (".gz" if examples.packed else "")),)
 
 
+EXTRACT = StageEntry(
+    name="extract",
+    help="dump or corpus → text shards and eval set",
+    options=ExtractOptions,
+    checks="pipelines.checks:extract",
+    implementation="pipelines.extract:ExtractStage",
+    example="maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
+    instead=TextsOptions,
+    decided={"output": lambda build: build.folder("text"), "compat": lambda build: build.compat},
+)
+
+# What takes the place of EXTRACT in a build with a section `sources`.
+MIX = dataclasses.replace(
+    EXTRACT, options=MixOptions, checks="pipelines.checks:mix", implementation="pipelines.mix:MixStage"
+)
+
 STAGES: tuple[StageEntry, ...] = (
-    StageEntry(
-        name="extract",
-        help="dump or corpus → text shards and eval set",
-        options=ExtractOptions,
-        checks="pipelines.checks:extract",
-        implementation="pipelines.extract:ExtractStage",
-        example="maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
-        decided={"output": lambda build: build.folder("text"), "compat": lambda build: build.compat},
-    ),
+    EXTRACT,
     StageEntry(
         name="examples",
         help="text shards → masked TFRecord shards",
@@ -118,7 +136,7 @@ STAGES: tuple[StageEntry, ...] = (
         implementation="pipelines.examples:ExamplesStage",
         example="maskmill examples --input text --output examples --vocab_file vocab.txt",
         decided={
-            "input": lambda build: (build.stages["extract"].output,),
+            "input": _texts,
             "output": lambda build: build.folder("examples"),
             "compat": lambda build: build.compat,
         },

@@ -12,6 +12,7 @@ _COLUMNS = 80
 _MOST_CHOICES = 10  # of how sentences are split: a corpus of many languages has as many; the manifest has all
 
 _SENTENCES = "sentences"  # the label of how they were split
+_SOURCE = "source"  # the label of what became of one, in a mix
 _MEGABYTE = 1 << 20
 
 # The order in which a summary shows the counts of a manifest.
@@ -37,6 +38,8 @@ def report(output: str, manifest: Mapping[str, Any]) -> None:
     # A step that is not in the list comes last.
     for step in sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS)):
         print(_in_columns(f"  {step:<{width}} ", _described(step, manifest["counts"][step])))
+    for source, mixed in manifest.get("decided", {}).get("sources", {}).items():
+        print(_in_columns(f"  {_SOURCE:<{width}} ", _source_described(source, mixed)))
     for choice in choices:
         print(_in_columns(f"  {_SENTENCES:<{width}} ", _sentences_described(choice, manifest["parameters"])))
     for line in _template_lines(output, manifest):
@@ -64,12 +67,12 @@ def _template_lines(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
     counts = manifest["counts"].get("templates", {})
     parameters = manifest["parameters"]
     missing = manifest["decided"].get("languages_without_rules", ()) if manifest["stage"] == "extract" else ()
-    if missing and counts.get("definitions") and not parameters["expand_templates"]:
+    if missing and counts.get("definitions") and not any(_values(parameters, "expand_templates")):
         yield (
             f"  maskmill has no rules for the templates of {', '.join(missing)}; --expand_templates takes the dump's "
             "own definitions."
         )
-    if not parameters.get("report_templates"):
+    if not any(_values(parameters, "report_templates")):
         return
     path = files.join(output, unknown_templates.REPORT)
     rows = unknown_templates.read_table(files.read_bytes(path).decode())
@@ -78,11 +81,31 @@ def _template_lines(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"    {int(row['calls']):>7,} {row['template']} ({int(row['kept']):,} kept their argument)"
 
 
+def _values(parameters: Mapping[str, Any], name: str) -> list[Any]:
+    """The values of an option of extract in a manifest's parameters: one, or in a mix one for each source."""
+    return [value for key, value in parameters.items() if key == name or key.endswith(f".{name}")]
+
+
+def _source_described(name: str, mixed: Mapping[str, Any]) -> list[str]:
+    """What became of a source of a mix, as phrases; `mixed` is its entry among the manifest's decided sources."""
+    return [
+        f"{name}: {mixed['read']:,} read",
+        f"{mixed['documents']:,} documents",
+        f"{mixed['held_out']:,} held out",
+        f"{mixed['used']:,} used",
+        f"{mixed['bytes']:,} bytes",
+        f"{mixed['epochs']:.4g} epochs",
+        f"{data_warnings.percent(mixed['share'])} of the mix",
+    ]
+
+
 def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]) -> list[str]:
     """How sentences were split and why, and what became of them, as phrases; both arguments are of the manifest."""
-    option = f"--compat {parameters['compat']}" if parameters["language"] == "auto" else "--language"
+    source = entry.get("source")
+    language = parameters[f"sources.{source}.language" if source else "language"]
+    option = f"--compat {parameters['compat']}" if language == "auto" else "--language"
     why = {"option": option, "dump": "the dump's language", "script": "by the text's beginning"}[entry["why"]]
-    phrases = [f"{entry['name']} ({why})"]
+    phrases = [f"{source}: {entry['name']} ({why})" if source else f"{entry['name']} ({why})"]
     folder = entry["parameters"]
     if folder is not None:
         trained = f"Punkt trained on {(entry['text_bytes'] or 0) / _MEGABYTE:.3g} MB of this corpus"

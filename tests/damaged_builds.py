@@ -93,7 +93,7 @@ def _make_text(batches: Sequence[UnitBatch], options: ExtractOptions):  # type: 
     batches = bind_library([collect_templates(batch, extraction.reading, output) for batch in batches], output)
     fragments = [extract_batch(batch, extraction, output) for batch in batches]
     plans = plan_text_shards(fragments, options.split.decided, extraction, output)
-    return fragments, [assemble_text_shard(plan, extraction, output) for plan in plans]
+    return fragments, [assemble_text_shard(plan, {"": extraction}, output) for plan in plans]
 
 
 def build_half(dump: Path, output: Path) -> None:

@@ -1,5 +1,6 @@
 """The columns of rows in plain Python, one value after the other."""
 
+import itertools
 from typing import Any
 
 from transforms.masking.kernels.rows import RowArrays
@@ -16,7 +17,7 @@ def features_of(rows: RowArrays, n: int, special_ids: tuple[int, int], width: in
         unmasked[position] = label
     starts = rows.sequence_starts[n, : members + 1].tolist()
     sequences, places = [], []
-    for number, (start, end) in enumerate(zip(starts, starts[1:], strict=False), 1):
+    for number, (start, end) in enumerate(itertools.pairwise(starts), 1):
         sequences += [number] * (end - start)
         places += range(end - start)
     left = rows.positions.shape[1] - masked

@@ -1,4 +1,4 @@
-"""Packing against a plain best-fit-decreasing loop, its padding counted by hand, and bins against their definition."""
+"""Packing against a plain best-fit-decreasing loop, and bins against their definition."""
 
 import math
 import random
@@ -12,7 +12,7 @@ from properties import SEEDED, tries
 
 from transforms.masking.kernels.rows import Rows
 from transforms.masking.kernels.sequences import Sequences
-from transforms.masking.packing import PaddingCounts, bin_of, bin_orders, bin_widths, pack, padding_counts, row_lengths
+from transforms.masking.packing import bin_of, bin_orders, bin_widths, pack, row_lengths
 
 WIDTHS = (5, 6, 16, 63, 64, 65, 128, 512, 4095, 4096, 4097, 16384)  # at the ends of words of the bitmaps, too
 
@@ -136,33 +136,10 @@ def rows_of(rows: list[list[int]]) -> Rows:
     return Rows(members=members, ends=ends, epochs=np.zeros(len(rows), np.int64), samples=np.arange(len(rows)))
 
 
-def test_padding_is_counted_before_and_after() -> None:
-    sequences, rows = sequences_of([7, 3, 10, 2, 4]), rows_of([[0, 1], [2], [3, 4]])
-    assert row_lengths(sequences, rows).tolist() == [10, 10, 6]
-    assert padding_counts(sequences, rows, 10) == PaddingCounts(
-        tokens=26, padding=4, rows=3, unpacked_padding=3 + 7 + 0 + 8 + 6, unpacked_rows=5
-    )
-    nothing = sequences_of([]), rows_of([])
-    assert row_lengths(*nothing).tolist() == []
-    assert padding_counts(*nothing, 10) == PaddingCounts(
-        tokens=0, padding=0, rows=0, unpacked_padding=0, unpacked_rows=0
-    )
-
-
-@tries(100, **SEEDED)
-@given(seed=st.integers(0, 2**62))
-def test_padding_counts_agree_with_the_rows(seed: int) -> None:
-    rng = random.Random(seed)
-    most = rng.choice(WIDTHS)
-    lengths = lengths_of(rng, most)
-    rows = packed(lengths, most) * rng.choice([1, 3])  # as make_rows repeats them for epochs
-    counts = padding_counts(sequences_of(lengths), rows_of(rows), most)
-    pieces = [[lengths[sequence] for sequence in row] for row in rows]
-    assert counts.tokens == sum(map(sum, pieces))
-    assert counts.rows == len(rows)
-    assert counts.padding == sum(most - sum(row) for row in pieces)
-    assert counts.unpacked_rows == sum(map(len, rows))
-    assert counts.unpacked_padding == sum(most - length for row in pieces for length in row)
+def test_the_length_of_a_row_is_that_of_its_sequences() -> None:
+    assert row_lengths(sequences_of([7, 3, 10, 2, 4]), rows_of([[0, 1], [2], [3, 4]])).tolist() == [10, 10, 6]
+    assert row_lengths(sequences_of([7, 3, 10]), rows_of([[2], [0, 1], [2]])).tolist() == [10, 10, 10]
+    assert row_lengths(sequences_of([]), rows_of([])).tolist() == []
 
 
 @tries(100)

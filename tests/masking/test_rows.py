@@ -21,7 +21,9 @@ from transforms.masking.kernels.rows import RowArrays, Rows
 from transforms.masking.kernels.sequences import Sequences
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
+from transforms.masking.row_masks import RowMasker
 from transforms.masking.rows import instance_blocks, make_rows, row_order, sequence_blocks
+from transforms.masking.sequences import make_sequences
 from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
 
 OBJECTIVES = ("nsp", "mlm", "blocks", "sop")
@@ -177,13 +179,17 @@ def made_up(rng: random.Random, **objective: Any) -> Made:
     return Made(text_of_ids(ids), sequences, pieces, segments, settings, options)
 
 
-class KeyMasker:
+class KeyMasker(RowMasker):
     """Writes the key of a row as its only label, at position 0, so that a test sees which rows were masked with it."""
+
+    def __init__(self) -> None:
+        """Needs nothing."""
 
     def draw(self, rows: RowArrays, count: int, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
         """Masks nothing."""
         assert len(epochs) == len(samples) == count
         rows.masked[:count] = 1
+        rows.positions[:count] = rows.labels[:count] = 0
         rows.labels[:count, 0] = 1000 * epochs + samples
 
 
@@ -318,3 +324,28 @@ def test_rows_that_are_too_long_are_refused() -> None:
     expected = plain_rows(dataclasses.replace(made, masking=narrow), rows, short.tolist())
     blocks = sequence_blocks(made.text, made.sequences, rows, short, narrow, made.objective, None)
     assert rows_in(blocks) == expected
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("pack", [False, True], ids=["unpacked", "packed"])
+def test_masks_depend_neither_on_blocks_nor_on_the_order(
+    objective: str, pack: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    lines = [" ".join(map(str, rng.integers(0, 300, size))) for size in rng.integers(1, 60, 300)]
+    text = Tokenizer(VOCABULARY).tokenize_bytes(
+        "\n\n".join("\n".join(lines[k : k + 6]) for k in range(0, 300, 6)).encode()
+    )
+    options = MaskingOptions(max_seq_length=64, max_predictions_per_seq=9, dupe_factor=2)
+    objectives = ObjectiveOptions(objective=objective, pack=pack, strict_labels=objective == "nsp")  # type: ignore[arg-type]
+    sequences = make_sequences(text, VOCABULARY, options, objectives).sequences
+    rows = make_rows(sequences, options, objectives)
+    order = row_order(rows, options, objectives)
+    masker = RowMasker(VOCABULARY, options, objectives)
+    expected = rows_in(sequence_blocks(text, sequences, rows, order, options, objectives, masker))
+    assert len(expected) == len(order) > 50
+    assert len({row["masks"] for row in expected}) > 1
+    assert all(row["masks"] for row in expected)
+    monkeypatch.setattr(masking, "_BLOCK_BYTES", 7 * ROW_BYTES * options.max_seq_length)
+    reversed_order = sequence_blocks(text, sequences, rows, order[::-1], options, objectives, masker)
+    assert rows_in(reversed_order) == expected[::-1]

@@ -29,7 +29,8 @@ from transforms.records.example_shards import (
     shard_seed,
     write_example_shard,
 )
-from transforms.records.examples import write_examples
+from transforms.records.examples import ExampleFile, write_examples
+from transforms.records.tfrecord import WrittenFile
 from transforms.shards.text_files import describe_text_shard
 from transforms.shards.text_shards import TextShard
 from transforms.tokenization.vocabulary import load_vocabulary
@@ -69,14 +70,20 @@ def write_in_pipeline(shards: Sequence[TextShard], output: Path, expected: Seque
 
 def moved(shards: Sequence[ExampleShard], output: Path) -> list[ExampleShard]:
     """The descriptions of the same shards in another directory."""
-    return [
-        dataclasses.replace(
-            shard,
-            path=str(output / Path(shard.path).name),
-            index_path=shard.index_path and str(output / Path(shard.index_path).name),
-        )
-        for shard in shards
-    ]
+
+    def at(file: WrittenFile) -> str:
+        return str(output / Path(file.path).name)
+
+    def there(file: ExampleFile) -> ExampleFile:
+        index = file.index and dataclasses.replace(file.index, path=at(file.index))
+        return dataclasses.replace(file, path=at(file), index=index)
+
+    return [dataclasses.replace(shard, files=tuple(map(there, shard.files))) for shard in shards]
+
+
+def the_file(shard: ExampleShard) -> ExampleFile:
+    (file,) = shard.files
+    return file
 
 
 def age(directory: Path) -> None:
@@ -115,10 +122,10 @@ def test_what_is_damaged_or_missing_is_made_again_and_nothing_else(shards: list[
     output = tmp_path / "out"
     written = write(shards, output)
     before = digests(output)
-    content = bytearray(Path(written[1].path).read_bytes())
+    content = bytearray(Path(the_file(written[1]).path).read_bytes())
     content[len(content) // 2] ^= 1
-    Path(written[1].path).write_bytes(content)
-    Path(f"{written[2].path}.idx").unlink()
+    Path(the_file(written[1]).path).write_bytes(content)
+    Path(f"{the_file(written[2]).path}.idx").unlink()
     age(output)
     write_in_pipeline(shards, output, written)
     assert digests(output) == before
@@ -144,22 +151,25 @@ def test_other_options_make_a_shard_again(changed: ExamplesSetup, shards: list[T
 
 def test_the_description_is_that_of_the_files(shards: list[TextShard], tmp_path: Path) -> None:
     for shard, written in zip(shards, write(shards, tmp_path / "out"), strict=True):
-        content = Path(written.path).read_bytes()
-        assert (written.size, written.sha256) == (len(content), hashlib.sha256(content).hexdigest())
-        assert written.index_path == f"{written.path}.idx"
-        assert written.index_sha256 == hashlib.sha256(Path(written.index_path).read_bytes()).hexdigest()
+        file = the_file(written)
+        content = Path(file.path).read_bytes()
+        assert (file.size, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+        assert written.size == file.size
+        assert file.index is not None
+        assert file.index.path == f"{file.path}.idx"
+        assert file.index.sha256 == hashlib.sha256(Path(file.index.path).read_bytes()).hexdigest()
         assert (written.kind, written.number) == (shard.kind, shard.number)
         assert written.inputs == {shard.path: hashlib.sha256(Path(shard.path).read_bytes()).hexdigest()}
         assert written.counts["documents"] == 3
         assert written.counts["sentences"] == 60
-        assert written.counts["examples"] == len(oracle.split_tfrecord(content))
+        assert written.counts["examples"] == file.examples == len(oracle.split_tfrecord(content))
 
 
 def test_each_shard_has_a_seed_of_its_own_unless_one_is_for_all(shards: list[TextShard], tmp_path: Path) -> None:
     first, second = write(shards[:2], tmp_path / "own")  # of the same text
-    assert first.sha256 != second.sha256
+    assert the_file(first).sha256 != the_file(second).sha256
     first, second = write(shards[:2], tmp_path / "one", dataclasses.replace(SETUP, one_seed=True))
-    assert first.sha256 == second.sha256
+    assert the_file(first).sha256 == the_file(second).sha256
 
 
 def test_a_shards_seed_comes_from_its_identity(shards: list[TextShard], tmp_path: Path) -> None:
@@ -168,15 +178,15 @@ def test_a_shards_seed_comes_from_its_identity(shards: list[TextShard], tmp_path
     masking = dataclasses.replace(MASKING, random_seed=shard_seed(MASKING.random_seed, "eval", 1))
     vocabulary = load_vocabulary(VOCABULARY)
     (file, _), _ = write_examples([shards[3].path], [str(tmp_path / "single")], vocabulary, masking)
-    assert file.sha256 == written.sha256
+    assert file.sha256 == the_file(written).sha256
 
 
 def test_packed_shards_have_no_index(shards: list[TextShard], tmp_path: Path) -> None:
     (plain,) = write(shards[:1], tmp_path / "plain")
     (packed,) = write(shards[:1], tmp_path / "packed", dataclasses.replace(SETUP, packed=True))
-    assert packed.path == str(tmp_path / "packed" / f"{NAMES[0]}.tfrecord.gz")
-    assert (packed.index_path, packed.index_sha256) == (None, None)
-    assert gzip.decompress(Path(packed.path).read_bytes()) == Path(plain.path).read_bytes()
+    assert the_file(packed).path == str(tmp_path / "packed" / f"{NAMES[0]}.tfrecord.gz")
+    assert the_file(packed).index is None
+    assert gzip.decompress(Path(the_file(packed).path).read_bytes()) == Path(the_file(plain).path).read_bytes()
 
 
 def test_a_text_without_a_sentence_leaves_nothing(tmp_path: Path) -> None:
@@ -221,7 +231,7 @@ def test_eval_shards_in_any_order_give_the_same_examples(shards: list[TextShard]
     written = write(shards, tmp_path / "out")
     eval_shards = written[2:]
     available = sum(shard.counts["examples"] for shard in eval_shards)
-    file = pick_examples([shard.path for shard in eval_shards], str(tmp_path / "expected"), 5)
+    file = pick_examples([the_file(shard).path for shard in eval_shards], str(tmp_path / "expected"), 5)
     for place, order in enumerate(([0, 1, 2, 3], [3, 1, 0, 2])):
         output = tmp_path / f"picked{place}"
         expected = PickedExamples(
@@ -230,7 +240,7 @@ def test_eval_shards_in_any_order_give_the_same_examples(shards: list[TextShard]
             sha256=str(file.sha256),
             picked=5,
             available=available,
-            inputs={shard.path: shard.sha256 for shard in eval_shards},
+            inputs={the_file(shard).path: str(the_file(shard).sha256) for shard in eval_shards},
         )
         pick_in_pipeline([written[k] for k in order], 5, output, expected, strict=True)
         assert output.read_bytes() == (tmp_path / "expected").read_bytes()
@@ -238,7 +248,7 @@ def test_eval_shards_in_any_order_give_the_same_examples(shards: list[TextShard]
 
 def test_where_there_are_too_few_all_are_taken(shards: list[TextShard], tmp_path: Path) -> None:
     written = write(shards[2:], tmp_path / "out")
-    everything = [example for shard in written for example in oracle.read_examples(Path(shard.path))]
+    everything = [example for shard in written for example in oracle.read_examples(Path(the_file(shard).path))]
     picked = pick_eval(written, 100_000, False, str(tmp_path / "picked"))
     assert picked is not None
     assert (picked.picked, picked.available) == (len(everything), len(everything))

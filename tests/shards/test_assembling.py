@@ -29,7 +29,7 @@ def make_plans(dump: Path, output: Path, extraction: ExtractionOptions = PLAIN) 
 
 
 def assemble(plans: list[ShardPlan], output: Path, extraction: ExtractionOptions = PLAIN) -> list[TextShard]:
-    return [assemble_text_shard(plan, extraction, str(output)) for plan in plans]
+    return [assemble_text_shard(plan, {"": extraction}, str(output)) for plan in plans]
 
 
 def shard_bytes(output: Path) -> dict[str, bytes]:
@@ -100,6 +100,6 @@ def test_plans_in_any_order_give_the_same_shards(extraction: ExtractionOptions, 
     shards = assemble(plans, tmp_path / "expected", extraction)
     beam = tmp_path / "beam"
     expected = [dataclasses.replace(shard, path=str(beam / Path(shard.path).name)) for shard in shards]
-    step = AssembleTextShards(extraction=extraction, output=str(beam))
+    step = AssembleTextShards(extractions={"": extraction}, output=str(beam))
     run_step(shuffled(plans), step, equal_sorted(expected, lambda shard: (shard.kind != "train", shard.number)))
     assert shard_bytes(beam) == shard_bytes(tmp_path / "expected")

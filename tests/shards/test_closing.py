@@ -17,7 +17,7 @@ from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.closing import close_text_shards
 from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.mlperf_shards import CleanedFile, clean_raw_file, gather_part, plan_parts, raw_files_of_inputs
-from transforms.shards.options import ExtractionOptions, MlperfOptions, QualityOptions, SplitOptions
+from transforms.shards.options import ExtractionOptions, MlperfOptions, QualityOptions, Source, SplitOptions
 from transforms.shards.planning import MEGABYTE, plan_text_shards
 from transforms.shards.text_shards import TextShard
 
@@ -42,7 +42,7 @@ def write_shards(
     fragments: list[Fragment], output: Path, extraction: ExtractionOptions = PLAIN, split: SplitOptions = SPLIT
 ) -> list[TextShard]:
     plans = plan_text_shards(fragments, split, extraction, str(output))
-    return [assemble_text_shard(plan, extraction, str(output)) for plan in plans]
+    return [assemble_text_shard(plan, {"": extraction}, str(output)) for plan in plans]
 
 
 def close(
@@ -54,8 +54,7 @@ def close(
     """Closes a build, given its elements in another order; returns the manifest."""
     close_text_shards(
         shuffled(elements),
-        extraction,
-        max_documents,
+        [Source(extraction=extraction, max_documents=max_documents)],
         parameters=PARAMETERS,
         decided={"extractor": "maskmill"},
         output=str(output),

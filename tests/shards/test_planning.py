@@ -34,7 +34,7 @@ SOME_EVAL = SplitOptions(num_eval_articles=7, shard_size_mb=300 / MEGABYTE)
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=200), st.integers(1, 2000))
 def test_shards_are_runs_of_documents_without_gaps(sizes: list[int], shard_bytes: int) -> None:
-    numbers = cut_shards(np.array(sizes, np.int64), shard_bytes)
+    (numbers,) = cut_shards([np.array(sizes, np.int64)], shard_bytes)
     assert numbers[0] == 0
     assert set(np.diff(numbers).tolist()) <= {0, 1}
     for number in range(int(numbers.max()) + 1):
@@ -46,14 +46,14 @@ def test_shards_are_runs_of_documents_without_gaps(sizes: list[int], shard_bytes
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=200), st.integers(1, 2000))
 def test_a_document_belongs_to_the_shard_in_whose_share_it_starts(sizes: list[int], shard_bytes: int) -> None:
-    numbers = cut_shards(np.array(sizes, np.int64), shard_bytes).tolist()
+    numbers = cut_shards([np.array(sizes, np.int64)], shard_bytes)[0].tolist()
     shares = -(-sum(sizes) // shard_bytes)
     share_of = [sum(sizes[:i]) * shares // sum(sizes) for i in range(len(sizes))]
     assert numbers == [sorted(set(share_of)).index(share) for share in share_of]
 
 
 def test_no_document_gives_no_shard() -> None:
-    assert cut_shards(np.zeros(0, np.int64), 100).tolist() == []
+    assert cut_shards([np.zeros(0, np.int64)], 100)[0].tolist() == []
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +180,7 @@ def test_what_left_no_document_is_named(tmp_path: Path) -> None:
 
 def test_more_shards_than_anyone_wants_are_refused() -> None:
     with pytest.raises(UnusableInputError, match=r"--shard_size_mb 0\.5 makes 6,000,000 shards .*give a larger size"):
-        cut_shards(np.array([10**6 * MEGABYTE, 2 * 10**6 * MEGABYTE]), 0.5 * MEGABYTE)
+        cut_shards([np.array([10**6 * MEGABYTE, 2 * 10**6 * MEGABYTE])], 0.5 * MEGABYTE)
 
 
 @pytest.mark.parametrize(

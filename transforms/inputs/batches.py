@@ -107,12 +107,13 @@ def announce_batches(
     limit: int | None,
     output: str,
     kinds: Sequence[str],
+    source: str = "",
 ) -> list[UnitBatch]:
     """Cuts the inputs as `plan_batches` does, and announces the batches to the progress of the steps of these kinds."""
     batches = plan_batches(inputs, input_format=input_format, reading=reading, limit=limit)
     for kind in kinds:
-        progress.announce(output, kind, pieces=len(batches), size=sum(file.size for file in inputs))
-    return batches
+        progress.announce(output, kind, pieces=len(batches), size=sum(file.size for file in inputs), part=source)
+    return [dataclasses.replace(batch, source=source) for batch in batches]
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -148,8 +149,9 @@ class CutIntoBatches(beam.PTransform):
     limit: int | None
     output: str
     kinds: tuple[str, ...]  # the steps that take a batch each
+    source: str = ""  # in a build that mixes several
 
     def expand(self, inputs: beam.PCollection) -> beam.PCollection:
         return inputs | "Cut" >> beam.FlatMap(
-            announce_batches, self.input_format, self.reading, self.limit, self.output, self.kinds
+            announce_batches, self.input_format, self.reading, self.limit, self.output, self.kinds, self.source
         )  # UnitBatch

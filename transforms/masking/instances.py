@@ -25,6 +25,8 @@ _INSTANCE_MARGIN = 1.2
 _MASK_MARGIN = 1.1
 _SPARE = 1024
 
+_NONE = np.empty(0, np.uint8)  # stands for `continues` where words do not matter
+
 
 @dataclasses.dataclass(frozen=True)
 class Instances:
@@ -51,20 +53,25 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
         piece_ids=vocabulary.ids,
         mask_id=vocabulary.id_of("[MASK]"),
         whole_words=options.do_whole_word_mask,
-        continues=word_continuations(vocabulary)[text.ids] if options.do_whole_word_mask else np.empty(0, np.uint8),
+        continues=word_continuations(vocabulary)[text.ids] if options.do_whole_word_mask else _NONE,
     )
-    return _draw(text, options, _instance_rules(options, REFERENCE, predictions(options)), mask_rules)
+    return _draw(text, _NONE, options, _instance_rules(options, REFERENCE, predictions(options)), mask_rules)
 
 
-def make_pairs(text: TokenizedText, options: MaskingOptions, kind: int) -> Instances:
+def make_pairs(text: TokenizedText, vocabulary: Vocabulary, options: MaskingOptions, kind: int) -> Instances:
     """Draws pairs of a kind of kernels/pairs.py, without masks, of a tokenized text of at least one document."""
-    no_masks = MaskRules(piece_ids=np.empty(0, np.int32), mask_id=0, whole_words=False, continues=np.empty(0, np.uint8))
+    no_masks = MaskRules(piece_ids=np.empty(0, np.int32), mask_id=0, whole_words=False, continues=_NONE)
     no_predictions = np.zeros(options.max_seq_length + 1, np.int64)
-    return _draw(text, options, _instance_rules(options, kind, no_predictions), no_masks)
+    continues = _NONE if kind == REFERENCE else word_continuations(vocabulary)[text.ids]
+    return _draw(text, continues, options, _instance_rules(options, kind, no_predictions), no_masks)
 
 
 def _draw(
-    text: TokenizedText, options: MaskingOptions, rules: kernels.InstanceRules, mask_rules: MaskRules
+    text: TokenizedText,
+    continues: npt.NDArray[np.uint8],
+    options: MaskingOptions,
+    rules: kernels.InstanceRules,
+    mask_rules: MaskRules,
 ) -> Instances:
     """Draws instances, with masks where the rules want any."""
     twister = random_kernels.seeded(options.random_seed)
@@ -74,6 +81,7 @@ def _draw(
         segment_starts=np.concatenate([np.zeros(1, np.int64), text.segment_ends]),
         document_starts=np.concatenate([np.zeros(1, np.int64), text.document_ends]),
         order=order,
+        continues=continues,
     )
     scratch = np.zeros(SCRATCH, np.uint8)
     state = np.zeros(kernels.STATE, np.int64)

@@ -5,32 +5,12 @@ it. Krell et al., "Efficient Sequence Packing without Cross-contamination" (arXi
 longest-pack-first histogram-packing. Bins are equally wide, as those of NVIDIA's LDDL (lddl/dask/bert/binning.py).
 """
 
-import dataclasses
-
 import numpy as np
 import numpy.typing as npt
 
 from transforms.masking.kernels import packing as kernels
 from transforms.masking.kernels.rows import Rows
 from transforms.masking.kernels.sequences import Sequences
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PaddingCounts:
-    """What rows hold, and what they would hold with one sequence each; epochs are counted as often as there are.
-
-    Attributes:
-      tokens: pieces of all rows, special ones included.
-      padding: places behind the last piece of all rows.
-      rows: how many there are.
-      unpacked_padding, unpacked_rows: the same with one sequence in each row.
-    """
-
-    tokens: int
-    padding: int
-    rows: int
-    unpacked_padding: int
-    unpacked_rows: int
 
 
 def pack(lengths: npt.NDArray[np.int32], most: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -73,18 +53,6 @@ def row_lengths(sequences: Sequences, rows: Rows) -> npt.NDArray[np.int64]:
     sums = np.cumsum(sequences.lengths[rows.members], dtype=np.int64)[rows.ends - 1]
     lengths: npt.NDArray[np.int64] = np.diff(sums, prepend=0)
     return lengths
-
-
-def padding_counts(sequences: Sequences, rows: Rows, most: int) -> PaddingCounts:
-    """Counts the padding of rows of `most` pieces."""
-    tokens = int(sequences.lengths[rows.members].sum(dtype=np.int64))
-    return PaddingCounts(
-        tokens=tokens,
-        padding=len(rows.ends) * most - tokens,
-        rows=len(rows.ends),
-        unpacked_padding=len(rows.members) * most - tokens,
-        unpacked_rows=len(rows.members),
-    )
 
 
 def bin_widths(most: int, bins: int) -> npt.NDArray[np.int64]:

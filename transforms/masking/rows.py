@@ -4,7 +4,6 @@ Rows come in blocks that fit a processor's cache. The arrays of a block are used
 """
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +17,11 @@ from transforms.masking.kernels.sequences import Sequences
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.masking.packing import check_lengths, pack, row_lengths
+from transforms.masking.row_masks import RowMasker
 from transforms.tokenization.vocabulary import Vocabulary
 from transforms.tokenization.wordpiece import TokenizedText
 
-_BLOCK_BYTES = 1 << 20  # of input_ids
-
-
-class RowMasker(Protocol):
-    """Draws the masks of rows."""
-
-    def draw(self, rows: RowArrays, count: int, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
-        """Masks the first `count` rows of a block in place: input_ids, positions, labels and masked.
-
-        epochs, samples: int64[count], what the masks of each row are drawn by.
-        """
+_BLOCK_BYTES = 1 << 19  # of input_ids
 
 
 def make_rows(sequences: Sequences, masking: MaskingOptions, objective: ObjectiveOptions) -> Rows:

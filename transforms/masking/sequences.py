@@ -1,7 +1,8 @@
 """Pieces to sequences: what an objective makes of a text before anything is masked.
 
 nsp: the pairs of create_pretraining_data.py (instances.py), or of strict labels.
-mlm: full sentences, as RoBERTa's (Liu et al. 2019, section 4.2: FULL-SENTENCES, or DOC-SENTENCES within documents).
+mlm: full sentences, as RoBERTa's (Liu et al. 2019, section 4.2: FULL-SENTENCES, or DOC-SENTENCES within documents), or
+as many pieces as fit.
 blocks: joined documents cut into blocks, as Hugging Face's examples/pytorch/language-modeling/run_mlm.py.
 sop: pairs in their order or swapped, as ALBERT's (Lan et al. 2020, section 3.1; google-research/albert).
 """
@@ -28,17 +29,15 @@ class MadeSequences:
     """Sequences of the pieces of a text, and what became of the others.
 
     Attributes:
-      sequences: in the order in which they are made: of mlm and blocks that of the text, each once; of nsp and sop
-        that of shuffled documents, other pairs in each of the `dupe_factor` passes.
-      repeats: how often each sequence is to be used, with other masks each time.
+      sequences: in the order in which they are made: of mlm and blocks that of the text, each once, whatever
+        dupe_factor is; of nsp and sop that of shuffled documents, other pairs in each of the dupe_factor passes.
       unused: how many pieces of the text are in no sequence, for any reason: a pair that is too long is cut, in nsp
         and sop; no pair can be made of a single piece (sop, strict labels); the remainder of a batch is dropped.
       dropped: of them, those of dropped remainders.
-      split_sentences: with mlm, sentences that are longer than a sequence and are cut into several.
+      split_sentences: with full sentences, those that are longer than a sequence and are cut into several.
     """
 
     sequences: Sequences
-    repeats: int
     unused: int
     dropped: int = 0
     split_sentences: int = 0
@@ -56,7 +55,7 @@ def make_sequences(
 
     Args:
       text: of at least one document.
-      vocabulary: which ids [CLS] and [SEP] have.
+      vocabulary: which ids [CLS] and [SEP] have, and which pieces go on a word.
       masking: length, seed, dupe_factor and short_seq_prob.
       objective: what is made.
     """
@@ -64,42 +63,40 @@ def make_sequences(
         length=masking.max_seq_length,
         cls_id=vocabulary.id_of("[CLS]"),
         sep_id=vocabulary.id_of("[SEP]"),
-        joins=objective.cross_documents,
-        batch=objective.block_batch if objective.block_remainder == "drop" else 0,
+        joins=objective.objective == "blocks" or objective.cross_documents,
+        batch=objective.block_batch if objective.block_remainder == "drop" and objective.objective == "blocks" else 0,
     )
     if objective.objective == "mlm":
-        return _fill_with_sentences(text, rules, masking)
+        return _fill_with_sentences(text, rules) if objective.full_sentences else _cut(text, rules, "sep")
     if objective.objective == "blocks":
-        return _cut_blocks(text, rules, masking, objective)
+        return _cut(text, rules, objective.block_separators)
     if objective.objective == "sop":
         kind = pairs.ORDERED
     else:
         kind = pairs.STRICT if objective.strict_labels else pairs.REFERENCE
-    instances = make_pairs(text, masking, kind)
-    return MadeSequences(sequences=_sequences_of(instances, rules), repeats=1, unused=instances.unused)
+    instances = make_pairs(text, vocabulary, masking, kind)
+    return MadeSequences(sequences=_sequences_of(instances, rules), unused=instances.unused)
 
 
-def _fill_with_sentences(text: TokenizedText, rules: SequenceRules, masking: MaskingOptions) -> MadeSequences:
+def _fill_with_sentences(text: TokenizedText, rules: SequenceRules) -> MadeSequences:
     places = (_starts(text.segment_ends), _starts(text.document_ends), rules)
     made = kernels.fill_with_sentences(*places, kernels.make_room(0, 0))
     sequences = kernels.make_room(made.spans, made.sequences)
     kernels.fill_with_sentences(*places, sequences)
-    return MadeSequences(sequences=sequences, repeats=masking.dupe_factor, unused=0, split_sentences=made.split)
+    return MadeSequences(sequences=sequences, unused=0, split_sentences=made.split)
 
 
-def _cut_blocks(
-    text: TokenizedText, rules: SequenceRules, masking: MaskingOptions, objective: ObjectiveOptions
-) -> MadeSequences:
+def _cut(text: TokenizedText, rules: SequenceRules, separators: str) -> MadeSequences:
     starts = _starts(_starts(text.segment_ends)[text.document_ends])
-    cut = kernels.cut_framed_documents if objective.block_separators == "recipe" else kernels.cut_documents
-    if objective.block_separators == "none":
+    cut = kernels.cut_framed_documents if separators == "recipe" else kernels.cut_documents
+    if separators == "none":
         # Without separators a batch of documents, or the whole text, is cut as one document.
         starts = np.append(starts[: -1 : rules.batch or len(starts)], starts[-1])
         rules = rules._replace(batch=min(rules.batch, 1))
     made = cut(starts, rules, kernels.make_room(0, 0))
     sequences = kernels.make_room(made.spans, made.sequences)
     cut(starts, rules, sequences)
-    return MadeSequences(sequences=sequences, repeats=masking.dupe_factor, unused=made.dropped, dropped=made.dropped)
+    return MadeSequences(sequences=sequences, unused=made.dropped, dropped=made.dropped)
 
 
 def _starts(ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

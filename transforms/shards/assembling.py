@@ -1,6 +1,7 @@
 """The plan of a text shard → the shard: byte ranges of fragments, copied one after another."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import apache_beam as beam
@@ -11,11 +12,14 @@ from transforms.shards.planning import ShardPlan
 from transforms.shards.text_shards import TextShard, article_md5, write_once
 from transforms.storage import files
 
+# What decides the documents of each source, by its name; the name is empty in a build without sources.
+Extractions = Mapping[str, ExtractionOptions]
 
-def assemble_text_shard(plan: ShardPlan, extraction: ExtractionOptions, output: str) -> TextShard:
+
+def assemble_text_shard(plan: ShardPlan, extractions: Extractions, output: str) -> TextShard:
     """Writes a shard from its fragments, unless it is there already with the same content."""
     pieces = [(fragment.key, ranges) for fragment, ranges in plan.pieces]
-    key, record = write_once(plan.name, pieces, output, lambda path: _write_shard(path, plan, extraction, output))
+    key, record = write_once(plan.name, pieces, output, lambda path: _write_shard(path, plan, extractions, output))
     return TextShard(
         path=files.join(output, plan.name),
         kind=plan.kind,
@@ -29,12 +33,12 @@ def assemble_text_shard(plan: ShardPlan, extraction: ExtractionOptions, output: 
     )
 
 
-def _write_shard(path: str, plan: ShardPlan, extraction: ExtractionOptions, output: str) -> dict[str, Any]:
+def _write_shard(path: str, plan: ShardPlan, extractions: Extractions, output: str) -> dict[str, Any]:
     """Writes the file of a shard, and returns its completion record."""
     eval_blocks: list[bytes] = []
     with files.new_file(path) as file:
         for fragment, ranges in plan.pieces:
-            for block in read_ranges(fragment, ranges, extraction, output):
+            for block in read_ranges(fragment, ranges, extractions[fragment.batch.source], output):
                 file.write(block)
                 if plan.kind == "eval":
                     eval_blocks.append(block)
@@ -49,12 +53,12 @@ class AssembleTextShards(beam.PTransform):
     Input: ShardPlan. Output: TextShard, the description of the file written.
     """
 
-    extraction: ExtractionOptions
+    extractions: Extractions
     output: str
 
     def expand(self, plans: beam.PCollection) -> beam.PCollection:
         return (
             plans
             | "Spread" >> beam.Reshuffle()
-            | "Assemble" >> beam.Map(assemble_text_shard, self.extraction, self.output)  # TextShard
+            | "Assemble" >> beam.Map(assemble_text_shard, self.extractions, self.output)  # TextShard
         )

@@ -9,12 +9,12 @@ from transforms.extraction.template_rules import has_rules
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile
-from transforms.shards import duplicates, mlperf_shards, sentence_choice, text_shards
+from transforms.shards import duplicates, mixing, mlperf_shards, sentence_choice, text_shards
 from transforms.shards import fragments as fragment_step
 from transforms.shards.counts import sum_counts
 from transforms.shards.fragments import Fragment
 from transforms.shards.mlperf_shards import CleanedFile
-from transforms.shards.options import ExtractionOptions
+from transforms.shards.options import Source
 from transforms.shards.sentence_choice import describe_sentences
 from transforms.shards.text_shards import TextShard
 from transforms.storage import files, manifest
@@ -27,12 +27,12 @@ _TEMPLATE_COUNTS = ("definitions", "unknown_calls", "kept_arguments", "dropped_b
 
 Counts = dict[str, dict[str, int]]
 Records = dict[str, list[str]]
+OfSource = tuple[Source, list[Fragment]]
 
 
 def close_text_shards(
     elements: Sequence[TextShard | Fragment | CleanedFile],
-    extraction: ExtractionOptions,
-    max_documents: int | None,
+    sources: Sequence[Source],
     *,
     parameters: Mapping[str, Any],
     decided: Mapping[str, Any],
@@ -42,8 +42,7 @@ def close_text_shards(
 
     Args:
       elements: everything that the steps gave, in any order.
-      extraction: what decided the documents' text.
-      max_documents: how many documents were taken at most, as SplitOptions has it.
+      sources: what decided the documents: the sources of a mix, in order, or the one source of a build without a mix.
       parameters: all options of the stage, for the manifest.
       decided: what was decided where they leave it open, for the manifest; the inputs' date is added to it.
       output: the directory of the shards.
@@ -66,34 +65,39 @@ def close_text_shards(
     _move_template_counts(counts)
     if cut_off := {path for fragment in fragments for path in fragment.cut_off}:
         counts["extract"]["cut_off_files"] = len(cut_off)
-    if extraction.wikitext.expand_templates:
-        _add_templates(fragments, counts, records, output)
-    documents = _limit_documents(sum(fragment.documents for fragment in fragments), max_documents, counts)
-    if extraction.quality.finds_duplicates:
-        emptied = documents - sum(shard.documents for shard in shards)
-        dropped = duplicates.duplicate_counts(fragments, extraction, output)
-        counts["paragraphs"] = dropped | {"emptied_documents": emptied}
-        records[duplicates.KIND] = [duplicates.decision_key(fragments, extraction)]
+    _add_templates(fragments, counts, records, output)
+    of_sources = [(source, [f for f in fragments if f.batch.source == source.name]) for source in sources]
+    over = sum(f.documents for f in fragments) - sum(_within_limit(*of_source) for of_source in of_sources)
+    if over:
+        counts["extract"]["over_max_documents"] = over
+    mix = _describe_mix(of_sources, output)
+    taken = sum(entry["documents"] for entry in mix.values()) or sum(shard.documents for shard in shards)
+    _add_duplicates(of_sources, taken, counts, records, output)
     counts["clean"] = sum_counts(file.counts for file in cleaned)
     for kind in ("train", "eval"):
         counts[kind] = _kind_counts([shard for shard in shards if shard.kind == kind])
     inputs = _inputs(fragments, cleaned)
-    without_rules = _languages_without_rules(inputs, extraction)
-    sentences = describe_sentences(fragments, extraction, output)
+    without_rules = _languages_without_rules(of_sources)
+    sentences = _sentences(of_sources, output)
     records[sentence_choice.KIND] = sentence_choice.sweep_trainings(sentences, output)
     manifest.write_manifest(
         output,
         stage="extract",
         parameters=parameters,
-        decided=dict(decided) | _dump_date(inputs) | without_rules | {"sentences": sentences},
-        inputs=[{"path": file.path, "bytes": file.size, "sha256": file.sha256} for file in inputs],
+        decided=dict(decided)
+        | _dump_date(inputs)
+        | without_rules
+        | {"sentences": sentences}
+        | ({"sources": mix} if mix else {}),
+        inputs=_input_entries(fragments, cleaned),
         shards=[_shard_entry(shard) for shard in shards],
         counts={step: values for step, values in counts.items() if values},
         rejected=[row for fragment in fragments for row in fragment_step.read_rejected(fragment, output)],
     )
     keep = [files.base_name(shard.path) for shard in shards]
-    if extraction.wikitext.report_templates:
-        found = unknown_templates.most_frequent(fragment_step.read_unknown_templates(fragments, output))
+    reported = [f for source, of_source in of_sources if source.extraction.wikitext.report_templates for f in of_source]
+    if reported:
+        found = unknown_templates.most_frequent(fragment_step.read_unknown_templates(reported, output))
         report = files.join(output, unknown_templates.REPORT)
         files.write_bytes(report, unknown_templates.table_text(found).encode())
         keep.append(unknown_templates.REPORT)
@@ -108,6 +112,17 @@ def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> li
     return list(by_path.values())
 
 
+def _input_entries(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> list[dict[str, Any]]:
+    """The inputs for the manifest, each with the name of its source where a build mixes several."""
+    sources = {file.path: fragment.batch.source for fragment in fragments for file in fragment.batch.files}
+    entries = []
+    for file in _inputs(fragments, cleaned):
+        source = sources.get(file.path)
+        entry = {"path": file.path, "bytes": file.size, "sha256": file.sha256}
+        entries.append(entry | ({"source": source} if source else {}))
+    return entries
+
+
 def _dump_date(inputs: Sequence[InputFile]) -> dict[str, str]:
     """The date of the dump; nothing where the inputs have none, or not all the same."""
     dates = {file.date for file in inputs}
@@ -120,31 +135,69 @@ def _move_template_counts(counts: Counts) -> None:
     counts["templates"] = {name: pages.pop(name) for name in _TEMPLATE_COUNTS if name in pages}
 
 
-def _languages_without_rules(inputs: Sequence[InputFile], extraction: ExtractionOptions) -> dict[str, list[str]]:
+def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[str]]:
     """The languages of dumps for whose templates there is no rule file, where maskmill's rules are used."""
-    if extraction.extractor == "wikiextractor" or extraction.wikitext.rules_text:
+    missing: set[str] = set()
+    for source, fragments in of_sources:
+        extraction = source.extraction
+        if extraction.extractor == "wikiextractor" or extraction.wikitext.rules_text:
+            continue
+        headers = {read_header(file.path) for file in _inputs(fragments, ()) if file.date}
+        languages = {Site.parse(header).language for header in headers}
+        missing |= {language for language in languages if not has_rules(language)}
+    return {"languages_without_rules": sorted(missing)} if missing else {}
+
+
+def _sentences(of_sources: Sequence[OfSource], output: str) -> list[dict[str, Any]]:
+    """How sentences were split, an entry for each choice, which names its source where a build mixes several."""
+    entries = []
+    for source, fragments in of_sources:
+        named = {"source": source.name} if source.name else {}
+        entries += [entry | named for entry in describe_sentences(fragments, source.extraction, output)]
+    return entries
+
+
+def _describe_mix(of_sources: Sequence[OfSource], output: str) -> dict[str, dict[str, Any]]:
+    """What became of each source by its name, with what was read of it; nothing in a build without a mix."""
+    if not any(source.name for source, _ in of_sources):
         return {}
-    headers = {read_header(file.path) for file in inputs if file.date}
-    languages = sorted({Site.parse(header).language for header in headers})
-    missing = [language for language in languages if not has_rules(language)]
-    return {"languages_without_rules": missing} if missing else {}
+    mixed = mixing.mix_counts(output)
+    described = {}
+    for source, fragments in of_sources:
+        counts = sum_counts(fragment.counts for fragment in fragments)
+        date = _dump_date(_inputs(fragments, ()))
+        described[source.name] = {"read": counts.get("read", 0), **mixed[source.name], "extract": counts, **date}
+    return described
 
 
 def _add_templates(fragments: Sequence[Fragment], counts: Counts, records: Records, output: str) -> None:
     """Adds how many definitions templates were expanded with, and on how many pages a limit was met."""
-    key = fragments[0].batch.templates
-    library = template_library.read_library(output, key)
+    keys = list(dict.fromkeys(fragment.batch.templates for fragment in fragments if fragment.batch.templates))
+    if not keys:
+        return
+    libraries = [template_library.read_library(output, key) for key in keys]
     limited = counts["extract"].pop("partly_expanded_pages")
-    counts["templates"] |= {"definitions": library["templates"], "partly_expanded_pages": limited}
-    records |= {template_library.LIBRARY: [key], template_library.PIECES: library["pieces"]}
+    definitions = sum(library["templates"] for library in libraries)
+    counts["templates"] |= {"definitions": definitions, "partly_expanded_pages": limited}
+    pieces = [piece for library in libraries for piece in library["pieces"]]
+    records |= {template_library.LIBRARY: keys, template_library.PIECES: pieces}
 
 
-def _limit_documents(extracted: int, max_documents: int | None, counts: Counts) -> int:
-    """Counts the documents that were extracted although they are too many, and returns how many were taken."""
-    if max_documents is None or extracted <= max_documents:
-        return extracted
-    counts["extract"]["over_max_documents"] = extracted - max_documents
-    return max_documents
+def _add_duplicates(of_sources: Sequence[OfSource], taken: int, counts: Counts, records: Records, output: str) -> None:
+    """Adds what was looked at and dropped of paragraphs; `taken` is the number of documents that were left."""
+    filtered = [(source, fragments) for source, fragments in of_sources if source.extraction.quality.finds_duplicates]
+    if not filtered:
+        return
+    dropped = [duplicates.duplicate_counts(fragments, source.extraction, output) for source, fragments in filtered]
+    extracted = sum(_within_limit(source, fragments) for source, fragments in of_sources)
+    counts["paragraphs"] = sum_counts(dropped) | {"emptied_documents": extracted - taken}
+    records[duplicates.KIND] = [duplicates.decision_key(fragments, source.extraction) for source, fragments in filtered]
+
+
+def _within_limit(source: Source, fragments: Sequence[Fragment]) -> int:
+    """How many documents of a source are taken, of those that were extracted."""
+    extracted = sum(fragment.documents for fragment in fragments)
+    return extracted if source.max_documents is None else min(extracted, source.max_documents)
 
 
 def _kind_counts(shards: Sequence[TextShard]) -> dict[str, int]:

@@ -80,16 +80,20 @@ class Fragment:
 
 
 def in_order(fragments: Iterable[Fragment]) -> list[Fragment]:
-    """Sorts fragments as their batches stand in the input."""
-    return sorted(fragments, key=lambda fragment: fragment.batch.number)
+    """Sorts fragments as their batches stand in the input, those of a mix by the name of their source first."""
+    return sorted(fragments, key=lambda fragment: (fragment.batch.source, fragment.batch.number))
 
 
 def fragment_key(options: ExtractionOptions, batch: UnitBatch) -> str:
-    """What a batch's fragment depends on: the content of its files, its ranges, the options, the code's format."""
+    """What a batch's fragment depends on: the content of its files, its ranges, the options, the code's format.
+
+    In a mix the key holds the name of the source, too, so that no two sources ever write the same file.
+    """
     ranges = [(unit.format, unit.start, unit.end) for unit in batch.units]
     contents = [(file.sha256, file.date, file.sentences) for file in batch.files]
     source = (ranges, batch.limit, batch.templates, *contents)
-    return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["extract"], options, source)
+    of_source = (batch.source,) if batch.source else ()
+    return completions.fingerprint(KIND, completions.FORMAT_VERSIONS["extract"], options, source, *of_source)
 
 
 def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> Fragment:

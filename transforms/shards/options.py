@@ -164,6 +164,22 @@ class SplitOptions:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where documents come from: one source of a mix, or all inputs of a build without sources.
+
+    name: of a source of a mix, else empty. extraction: what decides its documents. max_documents: how many of them are
+    taken at most; None: all. weight: its share of the training text in bytes, in relation to the weights of the other
+    sources; None for all of them: each is taken whole. max_epochs: how often its documents may be taken.
+    """
+
+    name: str = ""
+    extraction: ExtractionOptions
+    max_documents: int | None = None
+    weight: float | None = None
+    max_epochs: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class MlperfOptions:
     """The parameters of MLPerf's chain, at the values of its process_wiki.sh.
 

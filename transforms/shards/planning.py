@@ -62,40 +62,42 @@ class ShardPlan:
         return dict(item for fragment, ranges in self.pieces for item in fragment.inputs_of(ranges).items())
 
 
-def cut_shards(sizes: npt.NDArray[np.int64], shard_bytes: float) -> npt.NDArray[np.int64]:
+def cut_shards(sizes: Sequence[npt.NDArray[np.int64]], shard_bytes: float) -> list[npt.NDArray[np.int64]]:
     """Gives each document the number of its shard, for even shards of at most about `shard_bytes`.
 
-    A document belongs to the shard in whose share of the text it starts; shards in which none starts do not count.
+    A document belongs to the shard in whose share of its own source's text it starts, so that every shard mirrors the
+    mix of the sources. Shards in which none starts do not count.
 
     Args:
-      sizes: bytes of each document, [documents].
-      shard_bytes: how much text a shard takes at most, but for the rest of its last document.
+      sizes: for each source the bytes of its documents, [documents].
+      shard_bytes: how much text a shard takes at most, but for the rest of the last document of each source.
 
     Returns:
-      The numbers, [documents]: they start at 0 and never fall nor leave one out.
+      The numbers for each source, [documents]: over all sources they start at 0 and leave none out, and within a source
+      they never fall.
 
     Raises:
       UnusableInputError: there would be too many shards.
     """
-    if not len(sizes):
-        return np.zeros(0, np.int64)
-    total = int(sizes.sum())
-    shares = max(1, math.ceil(total / shard_bytes))
+    totals = [int(of_source.sum()) for of_source in sizes]
+    shares = max(1, math.ceil(sum(totals) / shard_bytes))
     if shares > _MOST_SHARDS:
         raise UnusableInputError(
             f"--shard_size_mb {shard_bytes / MEGABYTE:g} makes {shares:,} shards of this text, and there can be "
             f"{_MOST_SHARDS:,}; give a larger size."
         )
-    starts = np.cumsum(sizes) - sizes
     # starts * shares stays below 2^63 up to 9 * 10^18 bytes * shards: 9 TB of text in the most shards.
-    numbers = (starts * shares) // max(1, total)
-    without_gaps: npt.NDArray[np.int64] = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    return without_gaps
+    numbers = [
+        (np.cumsum(of_source) - of_source) * shares // max(1, total)
+        for of_source, total in zip(sizes, totals, strict=True)
+    ]
+    without_gaps = np.unique(np.concatenate(numbers), return_inverse=True)[1].astype(np.int64)
+    return np.split(without_gaps, np.cumsum([len(of_source) for of_source in numbers])[:-1])
 
 
 @dataclasses.dataclass(frozen=True)
-class _Documents:
-    """The documents of all fragments that go into shards, in order.
+class Documents:
+    """The documents of a source that go into shards, in order.
 
     fragments: the descriptions. owner: the place of each document's fragment among them, [documents]. extents: the
     documents' rows of TABLE as extracted. table: the same rows, their sizes and sentences without the paragraphs that
@@ -118,13 +120,42 @@ class _Documents:
         return tuple(pieces)
 
 
-def _read_documents(
-    ordered: Sequence[Fragment], options: SplitOptions, extraction: ExtractionOptions, output: str
-) -> _Documents:
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What shards take of a source, in order: the rows of its documents, [n], for each pass over them."""
+
+    documents: Documents
+    passes: Sequence[npt.NDArray[np.int64]]
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """The rows of all passes, one after another."""
+        return np.concatenate([np.zeros(0, np.int64), *self.passes])
+
+    def pieces(self, start: int, end: int) -> tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]:
+        """The documents from place `start` up to `end` in `rows`: byte ranges of fragments, pass for pass."""
+        pieces: list[tuple[Fragment, npt.NDArray[np.int64]]] = []
+        for rows in self.passes:
+            pieces += self.documents.pieces(rows[max(0, start) : max(0, end)])
+            start, end = start - len(rows), end - len(rows)
+        return tuple(pieces)
+
+
+def read_documents(
+    ordered: Sequence[Fragment], max_documents: int | None, extraction: ExtractionOptions, output: str
+) -> Documents:
+    """Reads the tables of a source's fragments, which are in order, and decides on duplicate paragraphs.
+
+    Args:
+      ordered: the fragments.
+      max_documents: how many documents are taken at most.
+      extraction: what decided their text.
+      output: the directory of the shards.
+    """
     table, owner = read_tables(ordered, output)
     if not extraction.quality.finds_duplicates:
-        table = table[: options.max_documents]
-        return _Documents(ordered, owner[: options.max_documents], table, table, np.zeros(0, DROPPED))
+        table = table[:max_documents]
+        return Documents(ordered, owner[:max_documents], table, table, np.zeros(0, DROPPED))
     dropped = find_duplicates(ordered, extraction, output)
     document = _documents_of(dropped, ordered, table, owner)
     reduced = table.copy()
@@ -134,9 +165,9 @@ def _read_documents(
     is_left = np.ones(len(table), bool)
     # `body` leaves the title out: a title alone is no document.
     is_left[document] = dropped_sentences[document] < dropped["body"]
-    if options.max_documents is not None:
-        is_left[options.max_documents :] = False
-    return _Documents(ordered, owner[is_left], table[is_left], reduced[is_left], dropped)
+    if max_documents is not None:
+        is_left[max_documents:] = False
+    return Documents(ordered, owner[is_left], table[is_left], reduced[is_left], dropped)
 
 
 def _documents_of(
@@ -160,44 +191,52 @@ def plan_text_shards(
       UnusableInputError: no document is left for training, or fewer than the eval set needs.
     """
     ordered = in_order(fragments)
-    documents = _read_documents(ordered, options, extraction, output)
+    documents = read_documents(ordered, options.max_documents, extraction, output)
     table = documents.table
     if not len(table):
-        raise _no_article(ordered, output)
+        raise no_article(ordered, output)
     is_eval = choose_eval(table["hash"], options)
     if is_eval.all():
         raise UnusableInputError(
             f"All {len(table)} articles fall into the eval set; hold out fewer (--num_eval_articles 0 for none)."
         )
-    plans = [
-        *_plan_kind("train", documents, np.flatnonzero(~is_eval), options),
-        *_plan_kind("eval", documents, np.flatnonzero(is_eval), options),
-    ]
-    progress.announce(output, KIND, pieces=len(plans), size=int(table["size"].sum()))
+    train, held_out = (Run(documents, (np.flatnonzero(rows),)) for rows in (~is_eval, is_eval))
+    return plan_runs([train], [held_out], options, output)
+
+
+def plan_runs(train: Sequence[Run], held_out: Sequence[Run], options: SplitOptions, output: str) -> list[ShardPlan]:
+    """Plans the shards of training text, then those of the eval set, and announces them.
+
+    Args:
+      train, held_out: what goes into them, a run for each source.
+      options: how large a shard is.
+      output: the directory of the shards.
+    """
+    plans = [*_plan_kind("train", train, options), *_plan_kind("eval", held_out, options)]
+    progress.announce(output, KIND, pieces=len(plans), size=sum(plan.size for plan in plans))
     return plans
 
 
-def _plan_kind(
-    kind: ShardKind, documents: _Documents, rows: npt.NDArray[np.int64], options: SplitOptions
-) -> list[ShardPlan]:
-    """Plans the shards of a kind from the rows of its documents; there is one shard even if it has none."""
-    table = documents.table
+def _plan_kind(kind: ShardKind, runs: Sequence[Run], options: SplitOptions) -> list[ShardPlan]:
+    """Plans the shards of a kind from the runs of its sources; there is one shard even if they have no document."""
     shard_bytes = (options.shard_size_mb or DEFAULT_SHARD_SIZE_MB) * MEGABYTE
-    numbers = cut_shards(table["size"][rows].astype(np.int64), shard_bytes)
-    count = int(numbers.max()) + 1 if len(numbers) else 1
-    bounds = np.searchsorted(numbers, np.arange(count + 1))
+    tables = [run.documents.table[run.rows] for run in runs]
+    numbers = cut_shards([table["size"].astype(np.int64) for table in tables], shard_bytes)
+    count = max([1, *(int(of_run[-1]) + 1 for of_run in numbers if len(of_run))])
+    bounds = [np.searchsorted(of_run, np.arange(count + 1)).tolist() for of_run in numbers]
     plans = []
     for number in range(count):
-        shard_rows = rows[bounds[number] : bounds[number + 1]]
+        spans = [tuple(of_run[number : number + 2]) for of_run in bounds]
+        in_shard = np.concatenate([table[start:end] for table, (start, end) in zip(tables, spans, strict=True)])
         plans.append(
             ShardPlan(
                 name=shard_name(kind, number, count),
                 kind=kind,
                 number=number,
-                documents=len(shard_rows),
-                sentences=int(table["sentences"][shard_rows].sum()),
-                size=int(table["size"][shard_rows].sum()),
-                pieces=documents.pieces(shard_rows),
+                documents=len(in_shard),
+                sentences=int(in_shard["sentences"].sum()),
+                size=int(in_shard["size"].sum()),
+                pieces=tuple(piece for run, span in zip(runs, spans, strict=True) for piece in run.pieces(*span)),
             )
         )
     return plans
@@ -208,7 +247,7 @@ def _inputs_text(fragments: Sequence[Fragment]) -> str:
     return paths[0] if len(paths) == 1 else f"{len(paths)} files"
 
 
-def _no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError:
+def no_article(fragments: Sequence[Fragment], output: str) -> UnusableInputError:
     """The error where no document is left for shards: what became of those that were read, and what to check."""
     counts = sum_counts(fragment.counts for fragment in fragments)
     if not counts.get("read"):

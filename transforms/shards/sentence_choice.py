@@ -46,19 +46,24 @@ Doubt = Literal["long_lines", "other_script", "unknown_script"]
 
 
 def choose_sentences(
-    inputs: Sequence[InputFile], extraction: ExtractionOptions, input_format: str, output: str
+    inputs: Sequence[InputFile], extraction: ExtractionOptions, input_format: str, output: str, source: str = ""
 ) -> list[InputFile]:
     """Adds to each input how its sentences are split; trains Punkt first, unless that is done already.
+
+    The sources of a mix, which have names, train parameters of their own, each in its own folder.
 
     Raises:
       UnusableInputError, RunFailedError: an input cannot be read, or the parameters that the user names cannot be used.
     """
     named = None if extraction.language == AUTO else named_choice(extraction.language)
-    reading = _TextReader(extraction=_without_filters(extraction), input_format=input_format, output=output)
+    reading = _TextReader(
+        extraction=_without_filters(extraction), input_format=input_format, output=output, source=source
+    )
     choices = [named or reading.choice_of(file) for file in inputs]
     untrained = dict.fromkeys(choice for choice in choices if choice.needs_training)
     if untrained:
-        progress.announce(output, KIND, pieces=len(untrained), size=len(untrained) * training.TRAINING_BYTES)
+        size = len(untrained) * training.TRAINING_BYTES
+        progress.announce(output, KIND, pieces=len(untrained), size=size, part=source)
     trained = {}
     for choice in untrained:
         of_choice = [file for file, of_file in zip(inputs, choices, strict=True) if of_file == choice]
@@ -88,6 +93,7 @@ class _TextReader:
     extraction: ExtractionOptions
     input_format: str
     output: str
+    source: str
 
     def texts(self, file: InputFile) -> Iterator[bytes]:
         """The texts of an input's documents, in order; documents that are left out or rejected are passed over."""
@@ -119,7 +125,8 @@ def _train(
     Returns:
       The folder of the parameters, None if the inputs are too short; and how many bytes of their text were read.
     """
-    name = f"{FOLDER}/{choice.rules.language or f'text-{choice.script.lower()}'}"
+    folder = f"{FOLDER}/{reading.source}" if reading.source else FOLDER
+    name = f"{folder}/{choice.rules.language or f'text-{choice.script.lower()}'}"
     key = completions.fingerprint(
         KIND,
         [completions.FORMAT_VERSIONS[kind] for kind in (KIND, "extract")],
@@ -265,8 +272,9 @@ class ChooseSentences(beam.PTransform):
     extraction: ExtractionOptions
     input_format: str
     output: str
+    source: str = ""  # in a build that mixes several
 
     def expand(self, inputs: beam.PCollection) -> beam.PCollection:
         return inputs | "Choose" >> beam.Map(
-            choose_sentences, self.extraction, self.input_format, self.output
+            choose_sentences, self.extraction, self.input_format, self.output, self.source
         )  # list[InputFile]

@@ -7,6 +7,7 @@ are finished.
 import contextlib
 import dataclasses
 import os
+import re
 from collections.abc import Iterator
 
 from transforms.storage import completions
@@ -32,19 +33,30 @@ class Finished:
     found: int
 
 
-def announce(output: str, kind: str, *, pieces: int, size: int) -> None:
-    """Records the work of the step of a kind: its number of pieces, which together read `size` bytes."""
-    completions.store(output, _ANNOUNCED, kind, {"pieces": pieces, "bytes": size})
+def announce(output: str, kind: str, *, pieces: int, size: int, part: str = "") -> None:
+    """Records the work of the step of a kind: its number of pieces, which together read `size` bytes.
+
+    A step that a build has more than once, for a source each, announces each part under a name of its own.
+    """
+    completions.store(output, _ANNOUNCED, f"{kind}-{part}" if part else kind, {"pieces": pieces, "bytes": size})
 
 
 def announced(output: str, kind: str) -> Announced | None:
-    """The work that the step of a kind has announced; None before it does. Only local outputs are looked at."""
-    try:
-        when = os.stat(completions.work_path(output, _ANNOUNCED, f"{kind}.json")).st_mtime
-    except OSError:
+    """The work that the step of a kind has announced, all parts together; None before it does.
+
+    Only local outputs are looked at.
+    """
+    parts = []
+    with contextlib.suppress(OSError), os.scandir(completions.work_path(output, _ANNOUNCED, "")) as entries:
+        for entry in entries:
+            key = entry.name.removesuffix(".json")
+            record = completions.load(output, _ANNOUNCED, key) if re.fullmatch(rf"{kind}(-.*)?", key) else None
+            if record is not None:
+                parts.append((record["pieces"], record["bytes"], entry.stat().st_mtime))
+    if not parts:
         return None
-    record = completions.load(output, _ANNOUNCED, kind)
-    return None if record is None else Announced(pieces=record["pieces"], bytes=record["bytes"], time=when)
+    pieces, sizes, times = zip(*parts, strict=True)
+    return Announced(pieces=sum(pieces), bytes=sum(sizes), time=min(times))
 
 
 def finished_since(output: str, kind: str, began: float) -> Finished:

@@ -147,7 +147,10 @@ def warm_up() -> None:
     """Compiles the entry kernel of this module."""
     room = 4
     documents = Documents(
-        segment_starts=np.array([0, 4]), document_starts=np.array([0, 1]), order=np.zeros(1, np.int64)
+        segment_starts=np.array([0, 4]),
+        document_starts=np.array([0, 1]),
+        order=np.zeros(1, np.int64),
+        continues=np.empty(0, np.uint8),
     )
     rules = InstanceRules(
         pairs=REFERENCE, dupe_factor=1, short_seq_prob=0.1, max_seq_length=8, to_predict=np.ones(9, np.int64)

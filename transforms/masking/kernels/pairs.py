@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from transforms.kernels import kernel
-from transforms.kernels.memory import address, get_i64
+from transforms.kernels.memory import address, get_i64, load_u8
 from transforms.kernels.random import below, next_53_bits
 
 SPECIAL_PIECES = 3  # of a pair: [CLS], [SEP] and [SEP]
@@ -31,11 +31,13 @@ class Documents(NamedTuple):
     segment_starts: int64[segments + 1], where each segment starts in the pieces; the last is where all end.
     document_starts: int64[documents + 1], the first segment of each document; the last is the number of segments.
     order: int64[documents], the documents in the order in which they are used.
+    continues: uint8[pieces], whether a piece goes on a word ("##"); empty for pairs that split no segment.
     """
 
     segment_starts: np.ndarray
     document_starts: np.ndarray
     order: np.ndarray
+    continues: np.ndarray
 
 
 class Places(NamedTuple):
@@ -44,6 +46,7 @@ class Places(NamedTuple):
     segment_starts: int
     document_starts: int
     order: int
+    continues: int
     documents: int
 
 
@@ -64,6 +67,7 @@ def places_of(documents):
         address(documents.segment_starts),
         address(documents.document_starts),
         address(documents.order),
+        address(documents.continues),
         np.int64(len(documents.order)),
     )
 
@@ -120,7 +124,7 @@ def draw_pair(twister, used, places, turn, start, target, most):
 def draw_strict_pair(twister, used, places, turn, start, target, most):
     """Draws a pair as `draw_pair` does, but a random second part never comes from the pair's own document.
 
-    Where there is no other document no pair is random, and a segment that is alone is split in two. The pair of a
+    Where there is no other document, no pair is random, and a segment that is alone is split in two. The pair of a
     single piece has no second part: it is none.
     """
     end = _chunk_end(places, turn, start, target)
@@ -162,9 +166,10 @@ def draw_ordered_pair(twister, used, places, turn, start, target, most):
         a, a_length = _part(places, start, a_end)
         b, b_length = _part(places, a_end, end)
         pair = Pair(a, a_length, b, b_length, False)
-    drawn, used = next_53_bits(twister, used)
-    if drawn < _HALF and pair.b_length > 0:
-        pair = Pair(pair.b, pair.b_length, pair.a, pair.a_length, True)
+    if pair.b_length > 0:
+        drawn, used = next_53_bits(twister, used)
+        if drawn < _HALF:
+            pair = Pair(pair.b, pair.b_length, pair.a, pair.a_length, True)
     pair, used = _truncated(twister, used, pair, most)
     return pair, end, used
 
@@ -189,12 +194,26 @@ def _part(places, start, end):
 
 @kernel
 def _split_segment(twister, used, places, segment):
-    """A pair of the two parts of a segment, split at random; the second part of a single piece is empty."""
+    """A pair of the two parts of a segment, split at random; the second part of a single piece is empty.
+
+    It is split where a word starts, at or behind the place that is drawn, else before it; within the word, if there is
+    only one.
+    """
     a, length = _part(places, segment, segment + 1)
+    end = a + length
     if length < 2:
-        return Pair(a, length, a + length, np.int64(0), False), used
+        return Pair(a, length, end, np.int64(0), False), used
     drawn, used = below(twister, used, length - 1)
-    return Pair(a, 1 + drawn, a + 1 + drawn, length - 1 - drawn, False), used
+    b = a + 1 + drawn
+    while b < end and load_u8(places.continues, b):
+        b += 1
+    if b == end:
+        b = a + 1 + drawn
+        while b > a and load_u8(places.continues, b):
+            b -= 1
+        if b == a:
+            b = a + 1 + drawn
+    return Pair(a, b - a, b, end - b, False), used
 
 
 @kernel

@@ -168,14 +168,11 @@ def _fill(target, start, end, value):
 
 
 @kernel
-def _pad(places, k, length, masked):
-    """Sets what is behind the last piece and the last masked position of row k to 0."""
+def _pad_pieces(places, k, length):
+    """Sets what is behind the last piece of row k to 0."""
     _fill(places.input_ids, 4 * (places.pieces * k + length), 4 * places.pieces * (k + 1), 0)
     if places.segments:
         _fill(places.segment_ids, places.segments * k + length, places.segments * (k + 1), 0)
-    if places.predictions:
-        _fill(places.positions, 4 * (places.predictions * k + masked), 4 * places.predictions * (k + 1), 0)
-        _fill(places.labels, 4 * (places.predictions * k + masked), 4 * places.predictions * (k + 1), 0)
 
 
 # ---- from instances
@@ -252,7 +249,9 @@ def _gather_instance(source, n, special_ids, places, k):
     put_i32(places.sequence_starts, places.starts * k, 0)
     put_i32(places.sequence_starts, places.starts * k + 1, length)
     store_u8(places.next_sentence_labels, places.next_labels * k, load_u8(source.is_random, n))
-    _pad(places, k, length, masked)
+    _pad_pieces(places, k, length)
+    _fill(places.positions, 4 * (places.predictions * k + masked), 4 * places.predictions * (k + 1), 0)
+    _fill(places.labels, 4 * (places.predictions * k + masked), 4 * places.predictions * (k + 1), 0)
 
 
 @kernel
@@ -354,12 +353,12 @@ def _gather_row(source, row, places, k):
     put_i32(places.lengths, k, at)
     put_i32(places.members, k, members)
     put_i32(places.masked, k, 0)
-    _pad(places, k, at, np.int64(0))
+    _pad_pieces(places, k, at)
 
 
 @kernel
 def gather_sequences(ids, sequences, row_set, selection, rows):
-    """Makes rows of sequences, without masks.
+    """Makes rows of sequences, without masks: positions and labels are left as they are.
 
     ids: int32, the pieces of the whole text. sequences: Sequences. row_set: Rows.
     selection: int64, the rows of `row_set`, in this order.

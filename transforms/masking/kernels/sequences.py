@@ -1,7 +1,7 @@
 """Sequences of pieces: what an objective makes of a text before anything is masked.
 
 Nothing is copied: a sequence is a run of spans, and a span is a range of the pieces of the whole text or one special
-piece. `fill_with_sentences` makes RoBERTa's sequences; `cut_documents` and `cut_framed_documents` make blocks.
+piece. `fill_with_sentences` makes RoBERTa's sequences, `cut_documents` and `cut_framed_documents` make blocks.
 
 Each entry kernel is called twice. Arrays that are full are not written to, so the first call, with empty arrays, says
 how much room the sequences need.
@@ -103,9 +103,10 @@ def fill_with_sentences(segment_starts, document_starts, rules, sequences):
 
 @kernel
 def cut_documents(document_starts, rules, sequences):
-    """Cuts joined documents into blocks of [CLS], text and [SEP]; returns Made.
+    """Cuts documents, joined, into blocks of [CLS], text and [SEP]; returns Made.
 
     Between two documents of a block stands a [SEP]. Where no text fits behind it, the block ends, one piece shorter.
+    Documents that are not to be joined have blocks of their own.
 
     document_starts: int64[documents + 1], where each document starts in the pieces of the text, and where all end.
     """
@@ -114,7 +115,7 @@ def cut_documents(document_starts, rules, sequences):
     full = rules.length - 1  # but for the last [SEP]
     for document in range(len(document_starts) - 1):
         at, end = document_starts[document], document_starts[document + 1]
-        if length == full - 1:
+        if length == full - 1 or (length > 0 and not rules.joins):
             n, k = _close(sequences, rules, n, k, run, at, length)
             length = np.int64(0)
         elif length > 0:

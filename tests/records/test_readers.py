@@ -1,0 +1,127 @@
+"""The same rows as TFRecord, Parquet and MDS, read by the libraries that people read them with: equal arrays.
+
+The libraries have an environment of their own (make test-readers), in which records/readers_program.py runs.
+"""
+
+import dataclasses
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from made_up_rows import MadeUpRows, made_up_rows
+from made_up_texts import vocabulary_from
+from readers_program import load, save
+from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
+
+from transforms.records.columns import Column
+from transforms.records.example_proto import parse_example
+from transforms.records.mds import mds_index, mds_shard_entry, write_mds
+from transforms.records.parquet import write_parquet
+from transforms.records.serialization import Serializer
+from transforms.records.tfrecord import read_records, write_tfrecord
+
+PYTHON = os.environ.get("MASKMILL_READERS_PYTHON", sys.executable)
+pytestmark = [
+    pytest.mark.readers,
+    pytest.mark.skipif(
+        "MASKMILL_READERS_PYTHON" not in os.environ and importlib.util.find_spec("streaming") is None,
+        reason="mosaicml-streaming is not installed here, and MASKMILL_READERS_PYTHON names no Python that has it",
+    ),
+]
+
+LIMIT = 20_000
+PARQUET, MDS = ("pandas", "polars", "duckdb", "datasets"), ("streaming", "modernbert")
+# Packed blocks with masks; packed pairs without, ids above 16 bits; blocks, one a row; packed pairs with masks.
+SEEDS = (5, 7, 19, 23)
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSet:
+    """Rows that were written as `rows.parquet` and to the directory `mds`, and their columns."""
+
+    made: MadeUpRows
+    columns: tuple[Column, ...]
+    directory: Path
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> list[DataSet]:
+    """Rows of several kinds, padded and not."""
+    return [
+        write(made_up_rows(seed, count=400), padded, tmp_path_factory.mktemp("written"))
+        for seed in SEEDS
+        for padded in (True, False)
+    ]
+
+
+def write(made: MadeUpRows, padded: bool, directory: Path) -> DataSet:
+    """Writes rows as Parquet and MDS."""
+    columns, width = columns_for(made, padded=padded), made.masking.max_seq_length
+    path, prefix = str(directory / "rows.parquet"), str(directory / "mds" / "shard")  # as MDSWriter names shards
+    write_parquet(path, blocks_of(made.rows, 64), columns, SPECIAL_IDS, width, checksum=True)
+    shards = write_mds(prefix, blocks_of(made.rows, 64), columns, SPECIAL_IDS, width, checksum=True, size_limit=LIMIT)
+    assert len(shards) > 1
+    entries = [mds_shard_entry(columns, Path(s.path).name, s.size, s.sha256, s.samples, LIMIT) for s in shards]
+    (directory / "mds" / "index.json").write_bytes(mds_index(entries))
+    return DataSet(made, columns, directory)
+
+
+def theirs(library: str, sources: list[Path], outputs: list[Path]) -> None:
+    """Runs the program in the readers' environment."""
+    pairs = [str(path) for pair in zip(sources, outputs, strict=True) for path in pair]
+    done = subprocess.run(
+        [PYTHON, str(Path(__file__).with_name("readers_program.py")), library, *pairs],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"SIZE_LIMIT": str(LIMIT), "PYTHONPATH": ""},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("library", [*PARQUET, *MDS])
+def test_a_library_reads_the_arrays_that_were_written(library: str, written: list[DataSet], tmp_path: Path) -> None:
+    name = "rows.parquet" if library in PARQUET else "mds"
+    outputs = [tmp_path / f"{number}.npz" for number in range(len(written))]
+    theirs(library, [data.directory / name for data in written], outputs)
+    for data, output in zip(written, outputs, strict=True):
+        assert_same(load(output), arrays_of(data.made, data.columns))
+
+
+def test_mdswriter_writes_the_same_bytes(written: list[DataSet], tmp_path: Path) -> None:
+    rows = [tmp_path / f"{number}.npz" for number in range(len(written))]
+    for data, path in zip(written, rows, strict=True):
+        save(path, arrays_of(data.made, data.columns))
+    outputs = [path.with_suffix("") for path in rows]
+    theirs("write_mds", rows, outputs)
+    for data, output in zip(written, outputs, strict=True):
+        one, other = ({p.name: p.read_bytes() for p in d.iterdir()} for d in (data.directory / "mds", output))
+        assert one == other
+
+
+def test_tfrecords_have_the_same_arrays(written: list[DataSet], tmp_path: Path) -> None:
+    for data in written:
+        masking = data.made.masking
+        columns = columns_for(data.made, padded=True)  # TFRecords always are
+        lines = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + "\n" * (data.made.vocabulary_size - 5) + "last"
+        vocabulary = vocabulary_from(lines.encode(), "last")
+        serializer = Serializer(columns, vocabulary, masking.max_seq_length, masking.max_predictions_per_seq)
+        records = serializer.blocks(blocks_of(data.made.rows, 64))
+        path = str(tmp_path / "rows.tfrecord")
+        write_tfrecord(path, records, index=False, packed=False, checksum=False)
+        rows = [
+            {column.name: values_of(parse_example(record)[column.name], column) for column in columns}
+            for record in read_records(path)
+        ]
+        assert_same(rows, arrays_of(data.made, columns))
+
+
+def values_of(feature: Any, column: Column) -> npt.NDArray[Any]:
+    """The values of a feature of a TFRecord, as the type that the other formats store."""
+    return np.array((feature.float_list if column.largest is None else feature.int64_list).value, column.dtype)

@@ -1,0 +1,214 @@
+"""Fragments of several sources → one plan of text shards, in which each source has its share of the text.
+
+What is decided, and in this order: which documents are held out for evaluation (once each, never trained on); how often
+each source is taken (its epochs); which documents a last, partial epoch takes; in which shard each of them stands.
+Weights are shares of the training text in bytes. The mix is as large as the sources allow: it takes
+T = min over the sources of max_epochs * size * (sum of weights) / weight bytes, and of each source its share of T.
+Repeating a source is how the training mixes of GPT-3 (Brown et al. 2020, table 2.2) and of Llama (Touvron et al. 2023,
+table 1) are given, with weights and epochs.
+
+All of it depends on the documents alone: a document is chosen by its hash, fragments are put in order by the names of
+their sources, and the sizes are divided as fractions, so neither workers, containers nor the order of the sources in
+the build's file change a byte.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import UnusableInputError
+from transforms.grouping import GroupAll
+from transforms.shards.eval_membership import choose_eval
+from transforms.shards.fragments import Fragment, in_order
+from transforms.shards.options import Source, SplitOptions
+from transforms.shards.planning import Documents, Run, ShardPlan, no_article, plan_runs, read_documents
+from transforms.storage import completions
+
+# The record of what became of each source, which the closing step reads (`mix_counts`).
+KIND = "mix"
+
+_EPOCH_DIGITS = 4
+_SHARE_DIGITS = 6
+
+
+def decide_epochs(sizes: Sequence[int], sources: Sequence[Source]) -> list[Fraction]:
+    """How often each source is taken: as often as its weight and the `max_epochs` of all sources allow.
+
+    Args:
+      sizes: bytes of each source's training text; more than 0 where the source has a weight above 0, or none.
+      sources: their weights, all of them or none, and max_epochs.
+    """
+    if sources[0].weight is None:
+        return [Fraction(source.max_epochs) for source in sources]
+    weights = [Fraction(source.weight or 0) for source in sources]
+    # The bytes of the mix for each unit of weight.
+    unit = min(
+        Fraction(source.max_epochs) * size / weight
+        for source, size, weight in zip(sources, sizes, weights, strict=True)
+        if weight
+    )
+    return [unit * weight / size if weight else Fraction(0) for size, weight in zip(sizes, weights, strict=True)]
+
+
+def choose_passes(
+    hashes: npt.NDArray[np.uint64], sizes: npt.NDArray[np.int64], epochs: Fraction, seed: int
+) -> list[npt.NDArray[np.int64]]:
+    """Which documents of a source are taken, for each pass over them: [n] places in order.
+
+    The last, partial pass takes documents by a hash of the seed and of their own hash, as many as come nearest to its
+    bytes. A document that the pass repeats never stands next to itself, unless it is the source's only one.
+
+    Args:
+      hashes: `eval_hash` of each document, [documents].
+      sizes: bytes of each document, [documents].
+      epochs: how often the source is taken.
+      seed: of the choice.
+    """
+    whole, part = divmod(epochs, 1)
+    passes = [np.arange(len(sizes))] * whole
+    order = np.lexsort((sizes, _choice_hash(hashes, seed)))
+    taken = np.concatenate([[0], np.cumsum(sizes[order])])
+    wanted = float(part * int(taken[-1]))
+    chosen = np.sort(order[: int(np.argmin(np.abs(taken - wanted)))])
+    if not len(chosen):
+        return passes
+    # Only the last document alone would stand behind itself.
+    return [chosen, *passes] if chosen[0] == len(sizes) - 1 else [*passes, chosen]
+
+
+def _choice_hash(hashes: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
+    """The order in which a partial epoch takes documents: their hashes, spread anew (splitmix64's finalizer).
+
+    The hashes themselves will not do: those of the eval set are the smallest of them.
+    """
+    salt = int.from_bytes(hashlib.sha256(f"{seed}:mix".encode()).digest()[:8], "big")
+    mixed = hashes ^ np.uint64(salt)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    spread: npt.NDArray[np.uint64] = mixed ^ (mixed >> np.uint64(31))
+    return spread
+
+
+def plan_mix(
+    fragments: Iterable[Fragment], split: SplitOptions, sources: Sequence[Source], output: str
+) -> list[ShardPlan]:
+    """Plans all shards of a mix from its fragments' tables, in whatever order they come: training text, then eval.
+
+    Args:
+      fragments: of all sources.
+      split: which documents are held out, and how large a shard is.
+      sources: in the order of their names.
+      output: the directory of the shards; the record of the mix is written there.
+
+    Raises:
+      UnusableInputError: a source gives no document, or none for training although it has a weight; two sources have an
+        input of the same content; the eval set needs more documents than there are.
+    """
+    ordered = in_order(fragments)
+    _refuse_equal_inputs(ordered)
+    of_source = {source.name: [f for f in ordered if f.batch.source == source.name] for source in sources}
+    documents = []
+    for source in sources:
+        documents.append(read_documents(of_source[source.name], source.max_documents, source.extraction, output))
+        if not len(documents[-1].table):
+            raise UnusableInputError(f"sources.{source.name}: {no_article(of_source[source.name], output)}")
+    is_eval = choose_eval(np.concatenate([one.table["hash"] for one in documents]), split)
+    held_out = np.split(is_eval, np.cumsum([len(one.table) for one in documents])[:-1])
+    train = _choose_documents(sources, documents, held_out)
+    evaluation = [Run(one, (np.flatnonzero(is_out),)) for one, is_out in zip(documents, held_out, strict=True)]
+    completions.store(output, KIND, KIND, _describe(sources, documents, held_out, train))
+    return plan_runs(train, evaluation, split, output)
+
+
+def _refuse_equal_inputs(fragments: Sequence[Fragment]) -> None:
+    """Raises UnusableInputError if two sources have an input of the same content: an article that is held out in one
+    of them would be trained on in the other."""
+    seen: dict[str, tuple[str, str]] = {}
+    for fragment in fragments:
+        source = fragment.batch.source
+        for file in fragment.batch.files:
+            other, path = seen.setdefault(file.sha256, (source, file.path))
+            if other != source:
+                raise UnusableInputError(
+                    f"{file.path} of sources.{source} has the content of {path} of sources.{other}, so articles that "
+                    "one of them holds out would be trained on in the other; leave one of the two files out."
+                )
+
+
+def _choose_documents(
+    sources: Sequence[Source], documents: Sequence[Documents], held_out: Sequence[npt.NDArray[np.bool_]]
+) -> list[Run]:
+    """The training text of each source: what is not held out, as often as the mix takes it."""
+    rows = [np.flatnonzero(~is_out) for is_out in held_out]
+    sizes = [one.table["size"][of_source].astype(np.int64) for one, of_source in zip(documents, rows, strict=True)]
+    for source, of_source, is_out in zip(sources, rows, held_out, strict=True):
+        if not len(of_source) and source.weight != 0:
+            raise UnusableInputError(
+                f"sources.{source.name}: all {len(is_out):,} articles fall into the eval set, so none is left for "
+                "training; hold out fewer, or take the source out."
+            )
+    epochs = decide_epochs([int(of_source.sum()) for of_source in sizes], sources)
+    runs = []
+    for place, source in enumerate(sources):
+        hashes = documents[place].table["hash"][rows[place]]
+        passes = choose_passes(hashes, sizes[place], epochs[place], source.extraction.random_seed)
+        runs.append(Run(documents[place], [rows[place][chosen] for chosen in passes]))
+    return runs
+
+
+def _describe(
+    sources: Sequence[Source],
+    documents: Sequence[Documents],
+    held_out: Sequence[npt.NDArray[np.bool_]],
+    train: Sequence[Run],
+) -> dict[str, dict[str, Any]]:
+    """What becomes of each source, by name."""
+    used = [int(run.documents.table["size"][run.rows].sum()) for run in train]
+    described = {}
+    for place, source in enumerate(sources):
+        available = int(documents[place].table["size"][~held_out[place]].sum())
+        described[source.name] = {
+            "documents": len(held_out[place]),
+            "held_out": int(held_out[place].sum()),
+            "used": len(train[place].rows),
+            "bytes": used[place],
+            "epochs": round(used[place] / max(1, available), _EPOCH_DIGITS),
+            "share": round(used[place] / max(1, sum(used)), _SHARE_DIGITS),
+        }
+    return described
+
+
+def mix_counts(output: str) -> Mapping[str, Mapping[str, Any]]:
+    """What became of each source, by name, once `plan_mix` has decided.
+
+    documents: those that could be used, without what filters, duplicates and limits took. held_out: how many of them
+    are the eval set's. used: how many documents the training text has of the source, each counted as often as it
+    stands there, and `bytes`, their size. epochs: how often the source's training text is taken. share: of the mix's
+    bytes.
+    """
+    return completions.finished(output, KIND, KIND)
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class PlanMix(beam.PTransform):
+    """Plans the shards of a mix once the fragments of all sources are known.
+
+    Input: Fragment. Output: ShardPlan.
+    """
+
+    split: SplitOptions
+    sources: Sequence[Source]
+    output: str
+
+    def expand(self, fragments: beam.PCollection) -> beam.PCollection:
+        return (
+            fragments
+            | "Together" >> GroupAll()
+            | "Plan" >> beam.FlatMap(plan_mix, self.split, self.sources, self.output)  # ShardPlan
+        )
