@@ -16,10 +16,10 @@ Each peer whose checkout is named runs with its own defaults and the vocabulary;
 --peers      a Python with numpy and, for --run_mlm, datasets and transformers.
 
 Two sets of rows are the same if their number differs by 1 % at most, and their lengths by a total variation distance
-(half the sum of the differences of shares) of 1 % at most. Where lengths are drawn, they are counted in 16 bins, and the
-peer runs a second time with another seed: what it differs from itself is the noise of the measurement. Sequences that
-are short on purpose are left out (--short_seq_prob=0): whether a document's are is drawn once a document, so the number of
-rows differs by 5 % from one seed to the next.
+(half the sum of the differences of shares) of 1 % at most. Where lengths are drawn, they are counted in 16 bins, and
+the peer runs a second time with another seed: what it differs from itself is the noise of the measurement. Sequences
+that are short on purpose are left out (--short_seq_prob=0): each document draws once whether its sequences are short and
+how short, so the number of rows differs by 5 % from seed to seed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,9 @@ from benchmarks.measure import print_machine
 from benchmarks.reference import VOCABULARY
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
-from transforms.masking.row_masks import RowMasker
-from transforms.masking.rows import make_rows, row_order, sequence_blocks
-from transforms.masking.sequences import make_sequences
+from transforms.records.drawing import DrawnRows, RowBlocks, draw_rows
 from transforms.records.example_proto import parse_example
+from transforms.records.plan import ExamplesPlan
 from transforms.records.tfrecord import read_records
 from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
 from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
@@ -53,6 +52,7 @@ LENGTHS = (512, 128)
 PROBABILITY = 0.15
 SEEDS = (12345, 54321)
 _BINS = 16
+_SPANBERT_ROWS = 2000  # its masks take some 15 ms a row
 _LONGEST_RUN = 12  # words; longer runs of masked words are counted together
 
 Array = npt.NDArray[Any]
@@ -82,7 +82,7 @@ def from_records(path: str) -> MaskedRows:
     """The rows of a TFRecord file of tf.train.Examples."""
     pieces, originals, masks, lengths, labels = [], [], [], [], []
     for record in read_records(path):
-        features = {name: feature for name, feature in parse_example(record).items()}
+        features = parse_example(record)
         values = {
             name: np.array(feature.int64_list.value)  # type: ignore[attr-defined]
             for name, feature in features.items()
@@ -104,7 +104,7 @@ def from_records(path: str) -> MaskedRows:
     return MaskedRows(*joined, np.cumsum(lengths), np.array(labels))
 
 
-def from_blocks(blocks: Iterator[tuple[Any, int]], labelled: bool) -> MaskedRows:
+def from_blocks(blocks: RowBlocks, labelled: bool) -> MaskedRows:
     """The rows of blocks of RowArrays."""
     pieces, originals, masks, lengths, labels = [], [], [], [], []
     for rows, count in blocks:
@@ -133,28 +133,28 @@ class Text:
     vocabulary: Vocabulary
     tokens: TokenizedText
 
-    def masking(self, length: int, seed: int = SEEDS[0]) -> MaskingOptions:
-        """Options of one pass over the text."""
-        return MaskingOptions(
+    def rows(self, length: int, objective: ObjectiveOptions) -> MaskedRows:
+        """The rows that maskmill makes of it."""
+        return from_blocks(self.blocks(length, objective), objective.objective in ("nsp", "sop"))
+
+    def blocks(self, length: int, objective: ObjectiveOptions) -> RowBlocks:
+        """The same as blocks of rows, in the order in which they are written."""
+        drawn = self._draw(length, objective)
+        return drawn.lay_out(drawn.order, length)
+
+    def lengths(self, length: int, objective: ObjectiveOptions) -> Array:
+        """How many pieces each row has that maskmill makes of it."""
+        return self._draw(length, objective).lengths
+
+    def _draw(self, length: int, objective: ObjectiveOptions) -> DrawnRows:
+        masking = MaskingOptions(
             max_seq_length=length,
             max_predictions_per_seq=predictions(length),
             dupe_factor=1,
             short_seq_prob=0.0,
-            random_seed=seed,
+            random_seed=SEEDS[0],
         )
-
-    def rows(self, masking: MaskingOptions, objective: ObjectiveOptions) -> MaskedRows:
-        """The rows that maskmill makes of it."""
-        made = make_sequences(self.tokens, self.vocabulary, masking, objective)
-        row_set = make_rows(made.sequences, masking, objective)
-        order = row_order(row_set, masking, objective)
-        masker = RowMasker(self.vocabulary, masking, objective)
-        blocks = sequence_blocks(self.tokens, made.sequences, row_set, order, masking, objective, masker)
-        return from_blocks(blocks, objective.objective in ("nsp", "sop"))
-
-    def lengths(self, length: int, objective: ObjectiveOptions) -> Array:
-        """How many pieces each sequence has that maskmill makes of it."""
-        return make_sequences(self.tokens, self.vocabulary, self.masking(length), objective).sequences.lengths
+        return draw_rows(self.tokens, self.vocabulary, ExamplesPlan(masking=masking, objective=objective))
 
     def starts_word(self) -> Array:
         """bool[ids]: whether a piece starts a word; special pieces do."""
@@ -243,8 +243,8 @@ COUNTS_HEADER = """\
 | rows | peer | theirs | ours | difference | mean length, theirs | ours | lengths apart | noise |
 |---|---|---|---|---|---|---|---|---|"""
 MASKS_HEADER = """\
-Cells: share of pieces masked; of these [MASK] / another piece / kept; masked words of which a part is not; runs of masked
-pieces that touch 1 / 2 / 3 / 4 words.
+Cells: share of pieces masked; of these [MASK] / another piece / kept; masked words of which a part is not masked; runs
+of masked pieces that touch 1 / 2 / 3 / 4 words.
 
 | masks | peer | theirs | ours | runs apart |
 |---|---|---|---|---|"""
@@ -263,7 +263,8 @@ def with_fairseq(text: Text, arguments: argparse.Namespace, scratch: str, tables
     """Full sentences, over documents and within them.
 
     fairseq ends each line with a separator. So it is run twice: with one a line, and with those of the paper and of
-    maskmill, one between two documents and one behind the last piece. A sentence longer than a block makes a longer one.
+    maskmill, one between two documents and one behind the last piece. A sentence that is longer than a block makes a
+    longer block.
     """
     for length in LENGTHS:
         for mode, joins in (("complete", True), ("complete_doc", False)):
@@ -314,7 +315,7 @@ def with_albert(text: Text, arguments: argparse.Namespace, scratch: str, tables:
         rows.append(from_records(output))
     theirs = rows[0]
     objective = ObjectiveOptions(objective="sop", mask_unit="ngram")
-    ours = text.rows(text.masking(length), objective)
+    ours = text.rows(length, objective)
     noise = distance(*(length_histogram(each.lengths(), length, _BINS) for each in rows))
     tables.counts.append(
         counts_row(
@@ -338,7 +339,7 @@ def with_tf_models(text: Text, arguments: argparse.Namespace, scratch: str, tabl
         run([arguments.tensorflow, "-m", module, *given], str(Path(arguments.tf_models).resolve()))
         theirs = from_records(output)
         objective = ObjectiveOptions(objective="nsp", mask_unit=unit)  # type: ignore[arg-type]
-        ours = text.rows(text.masking(length), objective)
+        ours = text.rows(length, objective)
         name = "TensorFlow Models"
         lengths = theirs.lengths(), ours.lengths()
         tables.counts.append(counts_row(f"nsp, {length}", name, *lengths, length, _BINS, ""))
@@ -361,25 +362,26 @@ def flags(text: Text, length: int, output: str, seed: int) -> list[str]:
 
 
 def with_spanbert(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
-    """Span masks on the same rows: full sentences within documents, which SpanBERT masks without their special pieces."""
+    """Span masks on the same rows: sentences within documents. SpanBERT masks rows without their special pieces."""
     length = LENGTHS[0]
     objective = ObjectiveOptions(objective="mlm", cross_documents=False, mask_unit="span")
-    ours = text.rows(text.masking(length), objective)
-    inside = np.ones(len(ours.ids), bool)
-    inside[ours.ends - 1] = False
-    inside[np.concatenate([[0], ours.ends[:-1]])] = False
-    ends = ours.ends - 2 * np.arange(1, len(ours.ends) + 1)
-    starts_word = text.starts_word()
-    np.savez(
-        f"{scratch}/rows.npz",
-        ids=ours.ids[inside], ends=ends, starts_word=starts_word, mask_id=text.vocabulary.id_of("[MASK]"),
-    )  # fmt: skip
+    ours = text.rows(length, objective)
+    ends = ours.ends[:_SPANBERT_ROWS]
+    inside = np.ones(ends[-1], bool)
+    inside[ends - 1] = False
+    inside[np.concatenate([[0], ends[:-1]])] = False
+    ids, written, masked = (values[: ends[-1]][inside] for values in (ours.ids, ours.written, ours.masked))
+    ends = ends - 2 * np.arange(1, len(ends) + 1)
+    mask_id = text.vocabulary.id_of("[MASK]")
+    np.savez(f"{scratch}/rows.npz", ids=ids, ends=ends, starts_word=text.starts_word(), mask_id=mask_id)
     command = [arguments.peers, str(PEER_CODE), "spanbert", arguments.spanbert]
     run([*command, f"{scratch}/rows.npz", f"{scratch}/masks.npz"])
     masks = np.load(f"{scratch}/masks.npz")
-    bare = MaskedRows(ours.ids[inside], ours.written[inside], ours.masked[inside], ends, ours.labels)
-    theirs = MaskedRows(bare.ids, masks["written"], masks["masked"].astype(bool), ends, ours.labels)
-    tables.masks.append(masks_row(f"span, {length}", "SpanBERT", theirs, bare, text))
+    theirs = MaskedRows(ids, masks["written"], masks["masked"].astype(bool), ends, ours.labels)
+    tables.masks.append(
+        masks_row(f"span, {length}", "SpanBERT", theirs, MaskedRows(ids, written, masked, ends, ours.labels), text)
+    )
+    tables.notes.append(f"span: of {len(ends):,} rows that are the same on both sides.")
 
 
 def with_run_mlm(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
@@ -391,12 +393,7 @@ def with_run_mlm(text: Text, arguments: argparse.Namespace, scratch: str, tables
         command = [arguments.peers, str(PEER_CODE), "run_mlm", arguments.run_mlm, text.path, text.vocabulary_path]
         figures = json.loads(run([*command, str(length), f"{scratch}/blocks.npz"]).splitlines()[-1])
         theirs = np.load(f"{scratch}/blocks.npz")["blocks"]
-        masking = text.masking(length)
-        made = make_sequences(text.tokens, text.vocabulary, masking, objective)
-        row_set = make_rows(made.sequences, masking, objective)
-        order = row_order(row_set, masking, objective)
-        blocks = sequence_blocks(text.tokens, made.sequences, row_set, order, masking, objective, None)
-        ours = np.concatenate([rows.input_ids[:count].copy() for rows, count in blocks])
+        ours = np.concatenate([rows.input_ids[:count].copy() for rows, count in text.blocks(length, objective)])
         name = f"run_mlm.py ({', '.join(figures['versions'])})"
         lengths = [np.full(len(these), length) for these in (theirs, ours)]
         tables.counts.append(counts_row(f"blocks, {length}", name, *lengths, length, None, ""))
