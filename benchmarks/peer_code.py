@@ -57,7 +57,7 @@ def stand_in(name: str, *attributes: str) -> None:
     module = types.ModuleType(name)
     for attribute in attributes:
         setattr(module, attribute, object)
-    module.__path__ = []  # type: ignore[attr-defined]
+    module.__path__ = []
     sys.modules.setdefault(name, module)
 
 
@@ -66,8 +66,8 @@ def run_mlm(arguments: argparse.Namespace) -> dict[str, Any]:
 
     Writes blocks: uint16 or int32[blocks, LENGTH], and document_pieces: int64[documents], [CLS] and [SEP] included.
     """
-    import datasets  # type: ignore[import-not-found]
-    import transformers  # type: ignore[import-not-found]
+    import datasets
+    import transformers
 
     datasets.disable_progress_bars()
     tokenizer = transformers.BertTokenizerFast(vocab_file=arguments.vocab, vocab=arguments.vocab, do_lower_case=True)

@@ -17,7 +17,7 @@ Each peer whose checkout is named runs with its own defaults and the vocabulary;
 
 Two sets of rows are the same if their number differs by 1 % at most, and their lengths by a total variation distance
 (half the sum of the differences of shares) of 1 % at most. Where lengths are drawn, they are counted in 16 bins, and
-the peer runs a second time with another seed: what it differs from itself is the noise of the measurement. Sequences
+the peer runs a second time with other draws: what it differs from itself is the noise of the measurement. Sequences
 that are short on purpose are left out (--short_seq_prob=0): each document draws once whether its sequences are short
 and how short, so the number of rows differs by 5 % from seed to seed.
 """
@@ -30,7 +30,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ import numpy.typing as npt
 
 from benchmarks.measure import print_machine
 from benchmarks.reference import VOCABULARY
-from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.objective_options import MaskUnit, ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.records.drawing import DrawnRows, RowBlocks, draw_rows
 from transforms.records.example_proto import parse_example
@@ -84,12 +84,9 @@ def from_records(path: str) -> MaskedRows:
     pieces, originals, masks, lengths, labels = [], [], [], [], []
     for record in read_records(path):
         features = parse_example(record)
-        values = {
-            name: np.array(feature.int64_list.value)  # type: ignore[attr-defined]
-            for name, feature in features.items()
-        }
+        values = {name: np.array(feature.int64_list.value) for name, feature in features.items()}
         length = int(values["input_mask"].sum())
-        weights = np.array(features["masked_lm_weights"].float_list.value)  # type: ignore[attr-defined]
+        weights = np.array(features["masked_lm_weights"].float_list.value)
         count = int(weights.sum())
         at = values["masked_lm_positions"][:count]
         ids = values["input_ids"][:length]
@@ -317,13 +314,9 @@ def with_albert(text: Text, arguments: argparse.Namespace, scratch: str, tables:
     theirs = rows[0]
     objective = ObjectiveOptions(objective="sop", mask_unit="ngram")
     ours = text.rows(length, objective)
-    noise = distance(*(length_histogram(each.lengths(), length, _BINS) for each in rows))
-    tables.counts.append(
-        counts_row(
-            f"sop, {length}", "ALBERT", theirs.lengths(), ours.lengths(), length, _BINS,
-            f"{len(rows[1].ends) - len(theirs.ends):+,} rows, {noise:.2%}",
-        )
-    )  # fmt: skip
+    lengths = [each.lengths() for each in (theirs, ours, rows[1])]
+    noise = noise_of(lengths[0], lengths[2])
+    tables.counts.append(counts_row(f"sop, {length}", "ALBERT", *lengths[:2], length, _BINS, noise))
     tables.masks.append(masks_row(f"n-gram, {length}", "ALBERT", theirs, ours, text))
     alone = sentences_alone(text, length)
     sep_id = text.vocabulary.id_of("[SEP]")
@@ -367,20 +360,28 @@ def first_part(rows: MaskedRows, row: int, sep_id: int) -> bytes:
 
 
 def with_tf_models(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
-    """Word and n-gram masks on next sentence pairs."""
-    length = LENGTHS[0]
-    for unit, more in (("word", []), ("ngram", ["--max_ngram_size=3"])):
+    """Word and n-gram masks on next sentence pairs, which are other ones in each run."""
+    length, peer = LENGTHS[0], "TensorFlow Models"
+    units: Mapping[MaskUnit, Sequence[str]] = {"word": [], "ngram": ["--max_ngram_size=3"]}
+    theirs = {}
+    for unit, more in units.items():
         output = f"{scratch}/tf-models-{unit}.tfrecord"
         module = "official.nlp.data.create_pretraining_data"
         given = [*flags(text, length, output, SEEDS[0]), "--do_whole_word_mask=True", *more]
         run([arguments.tensorflow, "-m", module, *given], str(Path(arguments.tf_models).resolve()))
-        theirs = from_records(output)
-        objective = ObjectiveOptions(objective="nsp", mask_unit=unit)  # type: ignore[arg-type]
-        ours = text.rows(length, objective)
-        name = "TensorFlow Models"
-        lengths = theirs.lengths(), ours.lengths()
-        tables.counts.append(counts_row(f"nsp, {length}", name, *lengths, length, _BINS, ""))
-        tables.masks.append(masks_row(f"{unit}, {length}", name, theirs, ours, text))
+        theirs[unit] = from_records(output)
+    first, second = (rows.lengths() for rows in theirs.values())
+    for unit, rows in theirs.items():
+        ours = text.rows(length, ObjectiveOptions(objective="nsp", mask_unit=unit))
+        tables.masks.append(masks_row(f"{unit}, {length}", peer, rows, ours, text))
+    pairs = text.lengths(length, ObjectiveOptions(objective="nsp"))
+    tables.counts.append(counts_row(f"nsp, {length}", peer, first, pairs, length, _BINS, noise_of(first, second)))
+
+
+def noise_of(first: Array, second: Array) -> str:
+    """What two runs of a peer differ, of rows of these lengths."""
+    apart = distance(*(length_histogram(lengths, LENGTHS[0], _BINS) for lengths in (first, second)))
+    return f"{(len(second) - len(first)) / len(first):+.2%}, {apart:.2%}"
 
 
 def flags(text: Text, length: int, output: str, seed: int) -> list[str]:
