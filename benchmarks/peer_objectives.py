@@ -195,11 +195,18 @@ def runs_of_words(rows: MaskedRows, starts_word: Array, special_ids: Sequence[in
     return np.bincount(np.minimum(words, _LONGEST_RUN), minlength=_LONGEST_RUN + 1), partly
 
 
-def kinds(rows: MaskedRows, mask_id: int) -> tuple[float, float, float]:
-    """The shares of masked positions with [MASK], with another piece, and with their own."""
-    written, ids = rows.written[rows.masked], rows.ids[rows.masked]
-    mask, kept = np.mean(written == mask_id), np.mean(written == ids)
-    return float(mask), float(1 - mask - kept), float(kept)
+def kinds(rows: MaskedRows, mask_id: int) -> Array:
+    """For each piece: 0 if the model reads [MASK] there, 1 if another piece, 2 if its own."""
+    return np.where(rows.written == mask_id, 0, np.where(rows.written == rows.ids, 2, 1))
+
+
+def one_kind(rows: MaskedRows, mask_id: int, starts_word: Array) -> tuple[float, float]:
+    """How often two masked neighbours have the same kind: two pieces of one word, and of two words."""
+    kind = kinds(rows, mask_id)
+    same, next_word = kind[1:] == kind[:-1], starts_word[rows.ids[1:]]
+    both = rows.masked[1:] & rows.masked[:-1]
+    both[rows.ends[:-1] - 1] = False
+    return float(same[both & ~next_word].mean()), float(same[both & next_word].mean())
 
 
 def run(command: Sequence[str], path: str | None = None) -> str:
@@ -223,29 +230,36 @@ def counts_row(name: str, peer: str, theirs: Array, ours: Array, longest: int, b
     )
 
 
-def masks_row(name: str, peer: str, theirs: MaskedRows, ours: MaskedRows, text: Text) -> str:
-    """A line of the table of masks."""
-    cells, histograms = [], []
-    special_ids = [text.vocabulary.id_of(piece) for piece in ("[CLS]", "[SEP]")]
-    for rows in (theirs, ours):
-        mask, other, kept = kinds(rows, text.vocabulary.id_of("[MASK]"))
-        histogram, partly = runs_of_words(rows, text.starts_word(), special_ids)
-        words = (np.arange(len(histogram)) * histogram).sum()
+def masks_rows(name: str, peer: str, theirs: MaskedRows, ours: MaskedRows, text: Text) -> list[str]:
+    """Two lines of the table of masks."""
+    mask_id, *special_ids = (text.vocabulary.id_of(piece) for piece in ("[MASK]", "[CLS]", "[SEP]"))
+    starts_word, lines, histograms = text.starts_word(), [], []
+    for maker, rows in ((peer, theirs), ("maskmill", ours)):
+        histogram, partly = runs_of_words(rows, starts_word, special_ids)
         histograms.append(histogram)
-        shares = " / ".join(f"{share:.1%}" for share in histogram[1:5] / histogram.sum())
-        cells.append(f"{rows.masked.mean():.2%}; {mask:.1%} / {other:.1%} / {kept:.1%}; {partly / words:.2%}; {shares}")
-    return f"| {name} | {peer} | {cells[0]} | {cells[1]} | {distance(*histograms):.2%} |"
+        by_kind = np.bincount(kinds(rows, mask_id)[rows.masked], minlength=3) / rows.masked.sum()
+        cells = [
+            f"{rows.masked.mean():.2%}",
+            " / ".join(f"{share:.1%}" for share in by_kind),
+            " / ".join(f"{share:.0%}" for share in one_kind(rows, mask_id, starts_word)),
+            f"{partly / (np.arange(len(histogram)) * histogram).sum():.2%}",
+            " / ".join(f"{share:.1%}" for share in histogram[1:5] / histogram.sum()),
+        ]
+        lines.append(f"| {name} | {maker} | {' | '.join(cells)} | |")
+    lines[1] = lines[1].removesuffix("|") + f"{distance(*histograms):.2%} |"
+    return lines
 
 
 COUNTS_HEADER = """\
 | rows | peer | theirs | ours | difference | mean length, theirs | ours | lengths apart | noise |
 |---|---|---|---|---|---|---|---|---|"""
 MASKS_HEADER = """\
-Cells: share of pieces masked; of these [MASK] / another piece / kept; masked words of which a part is not masked; runs
-of masked pieces that touch 1 / 2 / 3 / 4 words.
-
-| masks | peer | theirs | ours | runs apart |
-|---|---|---|---|---|"""
+| masks | made by | masked | [MASK] / other / kept | one kind | in part | runs of 1 / 2 / 3 / 4 words | runs apart |
+|---|---|---|---|---|---|---|---|"""
+MASKS_KEY = """\
+Masked: of all pieces. One kind: how often two masked neighbours are both [MASK], both another piece, or both kept:
+pieces of one word / of two words. In part: masked words of which a piece is not masked. Runs: masked neighbours, in
+words."""
 
 
 @dataclasses.dataclass
@@ -317,7 +331,7 @@ def with_albert(text: Text, arguments: argparse.Namespace, scratch: str, tables:
     lengths = [each.lengths() for each in (theirs, ours, rows[1])]
     noise = noise_of(lengths[0], lengths[2])
     tables.counts.append(counts_row(f"sop, {length}", "ALBERT", *lengths[:2], length, _BINS, noise))
-    tables.masks.append(masks_row(f"n-gram, {length}", "ALBERT", theirs, ours, text))
+    tables.masks.extend(masks_rows(f"n-gram, {length}", "ALBERT", theirs, ours, text))
     alone = sentences_alone(text, length)
     sep_id = text.vocabulary.id_of("[SEP]")
     found = np.array([first_part(theirs, row, sep_id) in alone for row in range(len(theirs.ends))]) & (
@@ -373,7 +387,7 @@ def with_tf_models(text: Text, arguments: argparse.Namespace, scratch: str, tabl
     first, second = (rows.lengths() for rows in theirs.values())
     for unit, rows in theirs.items():
         ours = text.rows(length, ObjectiveOptions(objective="nsp", mask_unit=unit))
-        tables.masks.append(masks_row(f"{unit}, {length}", peer, rows, ours, text))
+        tables.masks.extend(masks_rows(f"{unit}, {length}", peer, rows, ours, text))
     pairs = text.lengths(length, ObjectiveOptions(objective="nsp"))
     tables.counts.append(counts_row(f"nsp, {length}", peer, first, pairs, length, _BINS, noise_of(first, second)))
 
@@ -416,8 +430,8 @@ def with_spanbert(text: Text, arguments: argparse.Namespace, scratch: str, table
     run([*command, f"{scratch}/rows.npz", f"{scratch}/masks.npz"])
     masks = np.load(f"{scratch}/masks.npz")
     theirs = MaskedRows(ids, masks["written"], masks["masked"].astype(bool), ends, ours.labels)
-    tables.masks.append(
-        masks_row(f"span, {length}", "SpanBERT", theirs, MaskedRows(ids, written, masked, ends, ours.labels), text)
+    tables.masks.extend(
+        masks_rows(f"span, {length}", "SpanBERT", theirs, MaskedRows(ids, written, masked, ends, ours.labels), text)
     )
     tables.notes.append(f"span: of {len(ends):,} rows that are the same on both sides.")
 
@@ -473,7 +487,11 @@ def main() -> None:
                 step(text, arguments, scratch, tables)
             else:
                 print(f"--{name} is not given, so it is left out.")
-    print("\n".join(["", COUNTS_HEADER, *tables.counts, "", MASKS_HEADER, *tables.masks, "", *tables.notes]))
+    print(
+        "\n".join(
+            ["", COUNTS_HEADER, *tables.counts, "", MASKS_HEADER, *tables.masks, "", MASKS_KEY, "", *tables.notes]
+        )
+    )
 
 
 if __name__ == "__main__":
