@@ -205,6 +205,7 @@ def sample_streams(
         parts=tuple(parts),
         text_total=float(measures.sum()),
         document_total=float(streams.pages[:, 0].sum()),
+        counts_pages=True,
         error=_error(sizes[unread], streams.pages[unread], of_page),
     )
 

@@ -108,6 +108,7 @@ class Sample:
     paths: the inputs. size: their bytes. header: the XML in front of a dump's first page; b"" for other inputs.
     text_total, document_total: the measures of all parts that there are. error: the standard error of `text_total`, in
     its unit. beginning_only: whether the parts are the files' beginnings, because no other part can be read.
+    counts_pages: whether the document measure is pages that may become documents, whose number is known.
     """
 
     paths: tuple[str, ...]
@@ -120,6 +121,7 @@ class Sample:
     document_total: float
     error: float = 0.0
     beginning_only: bool = False
+    counts_pages: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
