@@ -193,6 +193,7 @@ def write_manifest(
     shards: Sequence[Any],
     counts: Mapping[str, Mapping[str, int]],
     rejected: Iterable[Mapping[str, Any]] = (),
+    data: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Writes manifest.json and, if any document was rejected, rejected.jsonl; returns the manifest.
 
@@ -205,6 +206,7 @@ def write_manifest(
       shards: the name, bytes, sha256, counts and inputs of each shard, in order; dataclasses or mappings.
       counts: the counts in and out of each step.
       rejected: where each rejected document stands, and the reason.
+      data: what else a reader of the shards needs, by name.
     """
     rejected_lines = [completions.canonical_json(document) for document in rejected]
     manifest = {
@@ -212,6 +214,7 @@ def write_manifest(
         "parameters": dict(parameters),
         "decided": dict(decided),
         "versions": versions(),
+        **data,
         "inputs": list(inputs),
         "counts": {step: dict(values) for step, values in counts.items()},
         "shards": list(shards),
@@ -268,28 +271,38 @@ def _is_manifest(value: Any) -> bool:
     )
 
 
+def files_of_shard(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The files of a shard that a manifest lists: each has its name (below the directory), its bytes and its sha256.
+
+    A shard of one file is described by its entry itself.
+    """
+    return [dict(file) for file in entry["files"]] if "files" in entry else [dict(entry)]
+
+
 def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records: Mapping[str, Iterable[str]]) -> None:
     """Deletes what earlier builds have left in an output directory; call it once the manifest is written.
 
     Args:
       output: the directory.
-      keep: the names of the files that belong to the data set.
-      patterns: globs of names that only this stage gives. Other files that match one are of an older build with another
-        number of shards.
+      keep: the names of the files that belong to the data set, as FOLDER/NAME where they are in a folder.
+      patterns: globs of names that only this stage gives, as FOLDER/GLOB for those in a folder. Other files that match
+        one are of an older build with another number of shards.
       records: for each kind of completion record, the keys that this build uses. Other files of that kind are deleted.
     """
     kept = set(keep)
-    stale = [
-        path
-        for pattern in patterns
-        for path in files.list_directory(output, pattern)
-        if files.base_name(path) not in kept
-    ]
+    stale = []
+    for pattern in patterns:
+        folder, _, names = pattern.rpartition("/")
+        place = files.join(output, folder) if folder else output
+        for path in files.list_directory(place, names):
+            if (f"{folder}/" if folder else "") + files.base_name(path) not in kept:
+                stale.append(path)
     folders = {kind: completions.work_path(output, kind, "").rstrip("/") for kind in records}
     for kind, keys in records.items():
         used = set(keys)
         stale += [p for p in files.list_directory(folders[kind]) if files.base_name(p).split(".")[0] not in used]
     files.delete(sorted({p for p in stale if not p.endswith(files.TEMPORARY_SUFFIX)}))
     # Attempts that died may have left temporary files in any of the folders.
-    for folder in (output, *folders.values()):
+    below = {files.join(output, pattern.rpartition("/")[0]) for pattern in patterns if "/" in pattern}
+    for folder in (output, *sorted(below), *folders.values()):
         files.delete_abandoned(folder)
