@@ -19,6 +19,7 @@ from pipelines import (
     stage_options,
     summary,
 )
+from pipelines.estimate_options import EstimateOptions
 from pipelines.flags import CommandLine
 from pipelines.options import Option
 from pipelines.stages import STAGES, StageEntry
@@ -170,6 +171,22 @@ def _build(line: CommandLine) -> int:
     return command.run(chosen.stages["train"])
 
 
+def _estimate(line: CommandLine) -> None:
+    if len(line.names) != 1:
+        raise UnusableInputError(
+            "CONFIG.yaml is missing: name the YAML file of a build."
+            if not line.names
+            else f"{line.names[1]}: an estimate is of one YAML file, and {line.names[0]} is named already."
+        )
+    known = build_options.flags()
+    chosen = options.from_flags(EstimateOptions, line.values)
+    overrides = {name: value for name, value in line.values.items() if name in known}
+    build = build_options.read_build(line.names[0], overrides)
+    from pipelines import estimate
+
+    estimate.run(build, chosen)
+
+
 def _train(line: CommandLine) -> int:
     chosen = options.from_flags(TrainOptions, line.values)
     from training import preflight
@@ -223,6 +240,14 @@ COMMANDS: Mapping[str, _Command] = {
         options={**options.options_of(ConfigOptions), **build_options.flags()},
         run=_build,
         beam=True,
+        takes_names=True,
+    ),
+    "estimate": _Command(
+        help="tell from a sample what a build will give and take",
+        usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
+        example="maskmill estimate build.yaml --examples.dupe_factor 3 --cores 32",
+        options={**options.options_of(EstimateOptions), **build_options.flags()},
+        run=_estimate,
         takes_names=True,
     ),
     **{entry.name: _of_stage(entry) for entry in STAGES if entry.is_command},
