@@ -49,9 +49,10 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     @property
     def decided(self) -> dict[str, Any]:
-        """What --compat decides."""
+        """What --compat decides, and what is masked together."""
         masking = self.setup.masking
         return {
+            "mask_unit": self.options.objective.mask_unit or ("whole_word" if masking.do_whole_word_mask else "piece"),
             "unicode": masking.unicode,
             "duplicate_pieces": masking.duplicate_pieces,
             "one_seed": self.setup.one_seed,
