@@ -66,10 +66,7 @@ def write_parquet(
     schema = pyarrow.schema([pyarrow.field(c.name, _list_type(c), nullable=False) for c in columns])
     with files.new_file(path, checksum=checksum) as file, _writer(file, columns, schema) as writer:
         for group in _row_groups(blocks, columns, special_ids, width):
-            arrays = [
-                pyarrow.ListArray.from_arrays(values.offsets.astype(np.int32), values.values, type=_list_type(column))
-                for column, values in zip(columns, group, strict=True)
-            ]
+            arrays = [_list_array(column, values) for column, values in zip(columns, group, strict=True)]
             table = pyarrow.Table.from_arrays(arrays, schema=schema)
             writer.write_table(table, row_group_size=len(table))
     return [WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None)]
@@ -78,6 +75,14 @@ def write_parquet(
 def _list_type(column: Column) -> pyarrow.DataType:
     values = pyarrow.from_numpy_dtype(column.dtype)
     return pyarrow.list_(pyarrow.field("element", values, nullable=False))
+
+
+def _list_array(column: Column, values: ColumnValues) -> pyarrow.Array:
+    # From buffers: making arrays of NumPy's imports pandas where it is installed.
+    parts = pyarrow.py_buffer(values.values)
+    elements = pyarrow.Array.from_buffers(_list_type(column).value_type, len(values.values), [None, parts])
+    offsets = pyarrow.py_buffer(values.offsets.astype(np.int32))
+    return pyarrow.Array.from_buffers(_list_type(column), len(values.offsets) - 1, [None, offsets], children=[elements])
 
 
 def _row_groups(
