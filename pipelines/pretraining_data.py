@@ -1,6 +1,5 @@
 """create-pretraining-data: a drop-in for the reference script, in one process and without Beam."""
 
-
 from pipelines import data_warnings, interruption, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.errors import UnusableInputError

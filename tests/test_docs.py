@@ -19,7 +19,7 @@ from conftest import ROOT
 
 pytestmark = pytest.mark.long
 
-PAGES = ("getting-started.md", "languages.md")
+PAGES = ("getting-started.md", "languages.md", "sources.md")
 
 
 @dataclasses.dataclass

@@ -30,10 +30,14 @@ _WHOLE_NUMBERS = "^-?[0-9]+(,-?[0-9]+)*$"
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A parameter of the template: an option of a build's section, or one of the keys beside the sections."""
+    """A parameter of the template: an option of a build's section, or one of the keys beside the sections.
+
+    has_instead: whether the section may hold something else instead of what it requires, as `extract_from`.
+    """
 
     section: str | None
     option: options.Option
+    has_instead: bool = False
 
     @property
     def name(self) -> str:
@@ -48,12 +52,12 @@ class Parameter:
             pattern = f"^({'|'.join(map(str, kind.choices))})$"
         elif kind.is_list and kind.type is int:
             pattern = _WHOLE_NUMBERS
-        elif self.option.name in ("output", "input", "vocab_file"):
+        elif self.option.name in ("output", "input", "from", "vocab_file"):
             pattern = _GS
         text = self.option.help if self.section is None or self.option.is_required else self.option.full_help
         label = f"{self.section or 'build'}: {self.option.name.replace('_', ' ')}"
         entry: dict[str, Any] = {"name": self.name, "label": label, "helpText": text}
-        entry |= {"isOptional": not self.option.is_required, "paramType": "TEXT"}
+        entry |= {"isOptional": not self.option.is_required or self.has_instead, "paramType": "TEXT"}
         return entry | ({"regexes": [pattern]} if pattern else {})
 
 
@@ -61,10 +65,9 @@ def parameters() -> list[Parameter]:
     """Every parameter of the template. Training has none, because it does not run on Dataflow."""
     keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
     return keys + [
-        Parameter(entry.name, option)
+        Parameter(entry.name, option, has_instead=entry.instead is not None)
         for entry in GRAPH_STAGES
-        for name, option in options.options_of(entry.options).items()
-        if name not in entry.decided
+        for option in build_options.options_of_section(entry).values()
     ]
 
 

@@ -1,5 +1,13 @@
 """Mistakes in the YAML file of a build, and in the flags that go with it."""
 
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import dump_files
+
 from mistakes.table import Mistake
 
 GOOD = """output: build
@@ -157,4 +165,198 @@ FLAGS = [
     demo("bad-file-and-print", "--print_config no.yaml", r"no\.yaml: this input does not exist"),
 ]
 
-MISTAKES = [*YAML, *VALUES, *FLAGS]
+TEXTS = """output: build
+extract: {from: part-00000-of-00001}
+examples:
+  vocab_file: vocab.txt
+  max_seq_length: 32
+  max_predictions_per_seq: 5
+"""
+
+MIX = """output: build
+sources:
+  wiki: {input: dump.xml, weight: 2}
+  book: {input: book.txt, weight: 1}
+extract: {num_eval_articles: 1}
+examples: {vocab_file: vocab.txt}
+"""
+
+
+def texts(
+    name: str, old: str, new: str, says: str, flags: str = "", **more: bytes | Callable[[Path], object]
+) -> Mistake:
+    """A build from text shards that exist, with a mistake in it."""
+    assert old in TEXTS
+    files: dict[str, bytes | Callable[[Path], object]] = {"b.yaml": TEXTS.replace(old, new).encode(), **more}
+    return Mistake(name=f"texts-{name}", command=f"build b.yaml {flags}", says=says, files=files)
+
+
+def mix(name: str, old: str, new: str, says: str, flags: str = "", **more: bytes | Callable[[Path], object]) -> Mistake:
+    """A build that mixes sources, with a mistake in it."""
+    assert old in MIX
+    files: dict[str, bytes | Callable[[Path], object]] = {"b.yaml": MIX.replace(old, new).encode(), **more}
+    return Mistake(name=f"sources-{name}", command=f"build b.yaml {flags}", says=says, files=files)
+
+
+def in_the_run(name: str, old: str, new: str, says: str, **more: bytes | Callable[[Path], object]) -> Mistake:
+    """As `mix`, with a mistake that only the run can find."""
+    return dataclasses.replace(mix(name, old, new, says, **more), leaves=("build",))
+
+
+def texts_of(compat: str) -> bytes:
+    """The manifest of an extraction."""
+    return json.dumps(
+        {
+            "stage": "extract",
+            "parameters": {"compat": compat},
+            "inputs": [],
+            "counts": {},
+            "shards": [{"name": "part-00000-of-00001", "bytes": 9}],
+        }
+    ).encode()
+
+
+ONE_LINE = b"A town.\n\n"
+
+FROM = [
+    texts(
+        "beside-others", "from:", "keep_titles: true, from:", r"line 2: extract\.keep_titles: no other option .* from"
+    ),
+    texts("beside-an-input", "{from:", "{input: x, from:", r"line 2: extract\.input: no other option of extract goes"),
+    texts(
+        "beside-a-flag", "output", "output", r"--extract\.max_documents: no other option", "--extract.max_documents 3"
+    ),
+    texts("missing", "part-", "nowhere/part-", r"nowhere/part-\S+: this input does not exist"),
+    texts("a-dump", "part-00000-of-00001", "dump.xml", r"dump\.xml: this looks like .*, not like a text shard"),
+    texts("a-folder", "part-00000-of-00001", ".", r"\.: this input is a directory; name its files"),
+    texts("a-number", "part-00000-of-00001", "7", r"line 2: extract\.from must be a list, not 7"),
+    texts("an-empty-list", "part-00000-of-00001", "[]", r"line 2: extract\.from is empty"),
+    texts("an-empty-name", "part-00000-of-00001", "['']", r"extract\.from is empty"),
+    texts("misspelt", "from:", "form:", r"line 2: extract\.form: there is no such option"),
+    texts(
+        "of-a-build",
+        "part-00000-of-00001",
+        "old",
+        r"old: this is the directory of a build; name its text, old/text",
+        **{"old/text/manifest.json": texts_of("none"), "old/text/part-00000-of-00001": ONE_LINE},
+    ),
+    texts(
+        "unfinished",
+        "part-00000-of-00001",
+        "text",
+        r"text: the run into this directory is not finished",
+        **{"text/.maskmill/parameters.json": b"{}", "text/part-00000-of-00001": ONE_LINE},
+    ),
+    texts(
+        "other-compat",
+        "part-00000-of-00001",
+        "text",
+        r"text was extracted with compat none, and the build has compat goo",
+        "--compat google",
+        **{"text/manifest.json": texts_of("none"), "text/part-00000-of-00001": ONE_LINE},
+    ),
+    texts(
+        "with-mlperf",
+        "part-00000-of-00001",
+        "text",
+        r"extracted with compat google, and the build has compat mlperf",
+        "--compat mlperf",
+        **{"text/manifest.json": texts_of("google"), "text/part-00000-of-00001": ONE_LINE},
+    ),
+    texts(
+        "with-sources",
+        "extract:",
+        "sources: {a: {input: book.txt}}\nextract:",
+        r"line 3: extract\.from: with sources each source names its own input",
+    ),
+    Mistake(name="extract-from", command="extract --from text --output x", says=r"--from: there is no such flag"),
+]
+
+SOURCES = [
+    mix("a-list", "  wiki:", "  - wiki:", r"this is not YAML|must be a mapping"),
+    mix("empty", MIX[MIX.index("  wiki") : MIX.index("extract")], "", r"line 2: sources must be a mapping from each"),
+    mix("a-word", "{input: book.txt, weight: 1}", "book.txt", r"sources\.book must be a mapping of options"),
+    mix("twice", "book:", "wiki:", r"line 4: the key 'wiki' was given in line 3 already"),
+    mix("name-with-a-slash", "book:", "a/b:", r"line 4: 'a/b' cannot name a source"),
+    mix("name-a-number", "book:", "2020:", r"line 4: 2020 cannot name a source"),
+    mix("no-input", "input: book.txt, ", "", r"sources\.book\.input is missing"),
+    mix("missing-input", "book.txt", "no.txt", r"sources\.book: no\.txt: this input does not exist"),
+    mix("empty-glob", "book.txt", "'*.none'", r"sources\.book: \*\.none: this input matches no file"),
+    mix("empty-file", "book.txt", "none.txt", r"sources\.book: none\.txt: this input is empty", **{"none.txt": b""}),
+    mix("negative-weight", "weight: 1", "weight: -1", r"sources\.book: weight must be 0 or more, not -1"),
+    mix("weight-in-words", "weight: 1", "weight: much", r"line 4: sources\.book\.weight must be a number, not 'much'"),
+    mix("infinite-weight", "weight: 1", "weight: .inf", r"sources\.book\.weight must be a finite number"),
+    mix("some-weights", ", weight: 1", "", r"sources\.book\.weight is missing, and other sources have one"),
+    mix(
+        "weights-of-nothing",
+        MIX[MIX.index("  wiki") : MIX.index("extract")],
+        "  wiki: {input: dump.xml, weight: 0}\n  book: {input: book.txt, weight: 0.0}\n",
+        r"sources: the weights sum to 0",
+    ),
+    mix(
+        "half-an-epoch",
+        "weight: 1",
+        "weight: 1, max_epochs: 0.5",
+        r"sources\.book: max_epochs must be 1 to 1000, not 0\.5",
+    ),
+    mix("endless-epochs", "weight: 1", "weight: 1, max_epochs: 1e9", r"max_epochs must be 1 to 1000, not 1e\+09"),
+    mix(
+        "mlperf",
+        "output: build",
+        "output: build\ncompat: mlperf",
+        r"sources: --compat mlperf reproduces a data set of on",
+    ),
+    mix(
+        "input-of-extract",
+        "{num_eval",
+        "{input: dump.xml, num_eval",
+        r"line 5: extract\.input: with sources each source",
+    ),
+    mix("input-by-flag", "output", "output", r"--extract\.input: with sources each source", "--extract.input dump.xml"),
+    mix("weight-in-extract", "{num_eval", "{weight: 1, num_eval", r"line 5: extract\.weight: there is no such option"),
+    mix("misspelt-in-extract", "num_eval_articles", "num_eval_artikles", r"did you mean num_eval_articles"),
+    mix(
+        "misspelt",
+        "weight: 1",
+        "wieght: 1",
+        r"line 4: sources\.book\.wieght: there is no such option; did you mean weight",
+    ),
+    mix(
+        "seed-of-its-own",
+        "weight: 1",
+        "weight: 1, random_seed: 3",
+        r"sources\.book\.random_seed: the sources have this in",
+    ),
+    mix(
+        "output-of-its-own", "weight: 1", "weight: 1, output: x", r"sources\.book\.output: a build decides this itself"
+    ),
+    mix("default-of-the-wrong-type", "{num_eval", "{language: 3, num_eval", r"line 5: extract\.language must be text"),
+    mix("extract-a-list", "{num_eval_articles: 1}", "[]", r"extract must be a mapping of options"),
+    mix("one-file-twice", "book.txt", "./dump.xml", r"dump\.xml: sources\.book and sources\.wiki both take this input"),
+    mix("templates-of-text", "weight: 1", "weight: 1, drop_stubs: true", r"sources\.book: --drop_stubs needs"),
+    in_the_run(
+        "everything-held-out", "num_eval_articles: 1", "num_eval_articles: 99", r"99 is more than the 12 articles"
+    ),
+    in_the_run(
+        "a-source-held-out",
+        "num_eval_articles: 1",
+        "eval_fraction: 0.9999999",
+        r"sources\.book: all 8 articles fall into",
+    ),
+    in_the_run(
+        "without-documents",
+        "book.txt",
+        "none.xml",
+        r"sources\.book: No article is left of none\.xml after the filters",
+        **{"none.xml": dump_files.dump([dump_files.page(9, "Old", "#REDIRECT [[New]]", redirect="New")])},
+    ),
+    in_the_run(
+        "equal-files",
+        "book.txt, weight: 1}",
+        "book.txt, weight: 1}\n  copy: {input: copy.txt, weight: 1}",
+        r"copy\.txt of sources\.copy has the content of book\.txt of sources\.book",
+        **{"copy.txt": lambda path: shutil.copyfile(path.parent / "book.txt", path)},
+    ),
+]
+
+MISTAKES = [*YAML, *VALUES, *FLAGS, *FROM, *SOURCES]

@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from commands import digests
 from gold_examples import VOCABULARY
 
 from transforms.errors import UnusableInputError
+from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.records.eval_picking import pick_examples
 from transforms.records.example_shards import (
@@ -30,9 +32,11 @@ from transforms.records.example_shards import (
     write_example_shard,
 )
 from transforms.records.examples import ExampleFile, write_examples
+from transforms.records.options import FormatOptions
 from transforms.records.tfrecord import WrittenFile
 from transforms.shards.text_files import describe_text_shard
 from transforms.shards.text_shards import TextShard
+from transforms.storage import completions
 from transforms.tokenization.vocabulary import load_vocabulary
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval-00000-of-00002.txt", "eval-00001-of-00002.txt")
@@ -194,6 +198,105 @@ def test_a_text_without_a_sentence_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match=r"empty\.txt: there is no sentence in this text"):
         write([describe_text_shard((0, str(tmp_path / "empty.txt")))], tmp_path / "out")
     assert [p for p in (tmp_path / "out").rglob("*") if p.is_file()] == []
+
+
+# ---- other objectives and formats
+
+SHORT = dataclasses.replace(MASKING, short_seq_prob=1.0)
+BINS = dataclasses.replace(SETUP, masking=SHORT, objective=ObjectiveOptions(bins=8))
+MDS = dataclasses.replace(
+    SETUP, objective=ObjectiveOptions(objective="mlm", dynamic_masking=True), format=FormatOptions(format="mds")
+)
+
+
+@pytest.mark.parametrize(
+    ("setup", "pattern"),
+    [
+        (
+            BINS,
+            r"part-0000.-of-00002\.bin-[0-7]\.tfrecord(\.idx)?|eval-0000.-of-00002\.txt\.bin-[0-7]\.tfrecord(\.idx)?",
+        ),
+        (dataclasses.replace(BINS, packed=True), r".*\.bin-[0-7]\.tfrecord\.gz"),
+        (
+            dataclasses.replace(SETUP, format=FormatOptions(format="parquet")),
+            r"(part|eval)-0000.-of-00002(\.txt)?\.parquet",
+        ),
+        (MDS, r"train/part-0000.-of-00002\.00000\.mds|eval/eval-0000.-of-00002\.txt\.00000\.mds"),
+        (
+            dataclasses.replace(MDS, objective=dataclasses.replace(MDS.objective, bins=2)),
+            r"train/bin-[01]/part-0000.-of-00002\.00000\.mds|eval/bin-[01]/eval-0000.-of-00002\.txt\.00000\.mds",
+        ),
+    ],
+)
+def test_the_names_of_files(setup: ExamplesSetup, pattern: str, shards: list[TextShard], tmp_path: Path) -> None:
+    written = write(shards, tmp_path / "out", setup)
+    names = sorted(digests(tmp_path / "out"))
+    assert [name for name in names if not re.fullmatch(pattern, name)] == []
+    told = [part.path for shard in written for file in shard.files for part in (file, file.index) if part]
+    assert sorted(told) == [str(tmp_path / "out" / name) for name in names]
+    for shard in written:
+        assert shard.counts["examples"] == sum(file.examples for file in shard.files)
+        assert shard.size == sum(Path(file.path).stat().st_size for file in shard.files)
+
+
+def test_of_several_files_one_that_is_damaged_makes_its_shard_again(shards: list[TextShard], tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    written = write(shards, output, BINS)
+    assert len(written[0].files) > 1
+    before = digests(output)
+    for break_it in (
+        lambda file: Path(file.path).write_bytes(Path(file.path).read_bytes()[:-1]),
+        lambda file: Path(file.path).unlink(),
+        lambda file: Path(file.index.path).write_text(""),
+    ):
+        age(output)
+        assert write(shards, output, BINS) == written
+        assert renewed(output) == set()
+        break_it(written[0].files[-1])
+        age(output)
+        assert write(shards, output, BINS) == written
+        assert digests(output) == before
+        own = [Path(part.path).name for file in written[0].files for part in (file, file.index) if part]
+        assert renewed(output) == set(own)
+
+
+def test_what_older_versions_made_is_kept(shards: list[TextShard], tmp_path: Path) -> None:
+    """The default's key has nothing of other objectives and formats; its record lacked two counts."""
+    output = tmp_path / "out"
+    (written,) = write(shards[:1], output)
+    plan = SETUP.plan_of("train", 0)
+    source = (shards[0].sha256, SETUP.vocab_sha256)
+    key = completions.fingerprint("examples", 2, source, plan.masking, f"{NAMES[0]}.tfrecord")
+    assert written.key == key
+    record = completions.finished(str(output), "examples", key)
+    assert set(record) == {"files", "counts"}
+    for name in ("special_tokens", "padding_tokens"):
+        del record["counts"][name]
+    completions.store(str(output), "examples", key, record)
+    age(output)
+    assert write(shards[:1], output) == [written]
+    assert renewed(output) == set()
+
+
+def test_a_unit_that_says_the_same_has_the_same_key(shards: list[TextShard], tmp_path: Path) -> None:
+    whole = dataclasses.replace(SETUP, masking=dataclasses.replace(MASKING, do_whole_word_mask=True))
+    by_unit = dataclasses.replace(SETUP, objective=ObjectiveOptions(mask_unit="whole_word"))
+    assert write(shards[:1], tmp_path / "out", by_unit) == write(shards[:1], tmp_path / "out", whole)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        dataclasses.replace(MDS, objective=dataclasses.replace(MDS.objective, cross_documents=False)),
+        dataclasses.replace(MDS, format=FormatOptions(format="mds", special_tokens_mask=True)),
+        dataclasses.replace(MDS, masking=dataclasses.replace(MASKING, masked_lm_prob=0.3)),
+    ],
+)
+def test_other_objectives_and_formats_have_other_keys(
+    changed: ExamplesSetup, shards: list[TextShard], tmp_path: Path
+) -> None:
+    (before,), (after,) = (write(shards[:1], tmp_path / "out", setup) for setup in (MDS, changed))
+    assert before.key != after.key
 
 
 # ---- describe_text_shard

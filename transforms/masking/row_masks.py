@@ -4,9 +4,10 @@ The masks of a row are a function of its pieces and of (seed, epoch, sample) alo
 order of rows, or of which process draws them. Static masks with a dupe factor of k are epochs 0 to k - 1 of what a
 reader draws with dynamic masks.
 
-A row of n pieces, special ones included, gets min(P, max(1, round(n * masked_lm_prob))) masks, fewer only where its
-words do not allow so many. [CLS] and [SEP] are never masked. A word is a piece and the "##" pieces behind it; no word,
-n-gram or span goes over a special piece. The units, each after the file it is named by:
+A row of n pieces, special ones included, gets min(P, max(1, round(n * masked_lm_prob))) masks. It gets fewer only where
+no word is left that fits. On real text that happens only with n-grams and a masked_lm_prob of 0.8 or more. [CLS] and
+[SEP] are never masked. A word is a piece and the "##" pieces behind it; no word, n-gram or span goes over a special
+piece. The units, each after the file it is named by:
 
   piece       positions are drawn evenly.
   whole_word  google-research/bert, create_pretraining_data.py: words are tried in random order, and taken while they
@@ -108,7 +109,8 @@ def draw_masks(
       ValueError: arrays of other types or shapes, a length above S, or an id that `rules.kinds` does not have.
     """
     count, width = rows.input_ids.shape
-    epochs, samples = (np.ascontiguousarray(keys, np.int64) for keys in (epochs, samples))
+    # Copies, because numba compiles anew for arrays that cannot be written to.
+    epochs, samples = np.array(epochs, np.int64), np.array(samples, np.int64)
     _check_arrays(rows, epochs, samples)
     if count == 0:
         return

@@ -108,7 +108,7 @@ def sequence_blocks(
     rows = _room(
         len(order),
         masking,
-        sequences=masking.max_seq_length // 2 if objective.pack else 1,
+        sequences=int(np.diff(row_set.ends, prepend=0).max(initial=1)),
         segments=pairs,
         labels=pairs,
         masks=masker is not None,

@@ -47,10 +47,10 @@ class Rows(NamedTuple):
 
 
 class RowArrays(NamedTuple):
-    """A block of rows. S is max_seq_length, P max_predictions_per_seq, M the most sequences of a row: S // 2, or 1.
+    """A block of rows. S is max_seq_length, P max_predictions_per_seq, M the most sequences of a row, at most S // 2.
 
-    M is 1 where rows are not packed. The arrays are used again for block after block: what no line below speaks of,
-    such as sequence_starts behind the last sequence, is left over from earlier blocks.
+    The arrays are used again for block after block: what no line below speaks of, such as sequence_starts behind the
+    last sequence, is left over from earlier blocks.
 
     input_ids: int32[rows, S], pieces as the model reads them, masked where masks are stored; 0 behind the last.
     lengths: int32[rows], how many pieces a row has, special ones included.
