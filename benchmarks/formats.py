@@ -3,8 +3,8 @@
     python -m benchmarks.formats TEXT [--vocab FILE] [--rounds 5]
 
 TEXT is a directory that `maskmill extract` wrote. Each kind of data set is written as each format, one after the other,
-in several rounds; the least CPU time of a format counts. Ratios are of whole commands, and of what is left without their
-start-up, which is what a text of some lines takes. Sizes are of the train set, without DALI's indexes.
+in several rounds; the least CPU time of a format counts. Ratios are of whole commands, and of what is left without
+their start-up, which is what a text of some lines takes. Sizes are of the train set, without DALI's indexes.
 """
 
 import argparse

@@ -60,14 +60,14 @@ class Checked:
     announcement: str = ""
 
 
-def _check_output(stage: str, options: Any, contents: Mapping[str, str]) -> None:
-    """Looks whether the output directory can be claimed for these options; changes nothing.
+def _check_output(stage: str, options: Any, contents: Mapping[str, str], folders: Sequence[str] = ()) -> None:
+    """Looks whether the output directory and folders below it can be claimed for these options; changes nothing.
 
     Raises:
       UnusableInputError: it cannot.
     """
     wanted, defaults = parameters(options), option_defaults(type(options))
-    manifest.check_output(options.output, stage, {**wanted, **contents}, {**defaults, **contents})
+    manifest.check_output(options.output, stage, {**wanted, **contents}, {**defaults, **contents}, folders)
 
 
 def _check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str, str]]:
@@ -121,7 +121,7 @@ def _read_rules(options: ExtractOptions) -> tuple[ExtractOptions, dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Extraction:
+class Extraction:
     """What the checks of options of extract, its inputs aside, have found.
 
     options: with the text of the user's rules. contents: as in Checked. folder: of Punkt parameters, if one is named.
@@ -132,7 +132,7 @@ class _Extraction:
     folder: Sequence[str]
 
 
-def _check_extraction(options: ExtractOptions) -> _Extraction:
+def check_extraction(options: ExtractOptions) -> Extraction:
     """Checks what decides the text, and that there are inputs.
 
     Raises:
@@ -148,7 +148,7 @@ def _check_extraction(options: ExtractOptions) -> _Extraction:
         _ = options.mlperf  # its own checks
     folder, contents = _check_language(extraction.language, options.compat)
     options, rules = _read_rules(options)
-    return _Extraction(options=options, contents=contents | rules, folder=folder)
+    return Extraction(options=options, contents=contents | rules, folder=folder)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -226,7 +226,7 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: extract cannot run with these options or inputs.
     """
-    checked = _check_extraction(options)
+    checked = check_extraction(options)
     _check_output("extract", checked.options, checked.contents)
     inputs = _check_inputs(checked.options)
     return Checked(
@@ -246,10 +246,10 @@ def mix(options: MixOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: a source cannot be extracted with its options or inputs, or two sources share an input.
     """
-    checked: dict[str, _Extraction] = {}
+    checked: dict[str, Extraction] = {}
     for source in options.sources:
         with _of_source(source.name):
-            checked[source.name] = _check_extraction(source.extract)
+            checked[source.name] = check_extraction(source.extract)
     sources = tuple(dataclasses.replace(s, extract=checked[s.name].options) for s in options.sources)
     options = dataclasses.replace(options, sources=sources)
     contents = {f"sources.{name}.{key}": value for name, one in checked.items() for key, value in one.contents.items()}
@@ -320,6 +320,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
+    from transforms.records.plan import ExamplesPlan
     from transforms.shards.text_files import beside_texts, check_texts, find_texts
     from transforms.tokenization.vocabulary import load_vocabulary
 
@@ -329,7 +330,8 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     masking = decided_masking(options.masking, options.compat)
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     contents = {"vocab_file_sha256": vocabulary.sha256}
-    _check_output("examples", options, contents)
+    plan = ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
+    _check_output("examples", options, contents, plan.folders)
     data_warnings.warn(
         "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
     )

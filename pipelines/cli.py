@@ -19,6 +19,7 @@ from pipelines import (
     stage_options,
     summary,
 )
+from pipelines.estimate_options import EstimateOptions
 from pipelines.flags import CommandLine
 from pipelines.options import Option
 from pipelines.stages import STAGES, StageEntry
@@ -149,7 +150,8 @@ def _build(line: CommandLine) -> int:
     overrides = {name: value for name, value in line.values.items() if name in known}
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
     if line.values.get("print_config"):
-        print(build_options.print_config(build_options.read_build(line.names[0], overrides) if line.names else None))
+        read = build_options.read_build(line.names[0], overrides) if line.names else None
+        print(build_options.print_config(read, overrides.get("preset")))
         return DONE
     if not line.names:
         raise UnusableInputError("CONFIG.yaml is missing: `maskmill build --print_config` prints one to start from.")
@@ -168,6 +170,22 @@ def _build(line: CommandLine) -> int:
     from training import command
 
     return command.run(chosen.stages["train"])
+
+
+def _estimate(line: CommandLine) -> None:
+    if len(line.names) != 1:
+        raise UnusableInputError(
+            "CONFIG.yaml is missing: name the YAML file of a build."
+            if not line.names
+            else f"{line.names[1]}: an estimate is of one YAML file, and {line.names[0]} is named already."
+        )
+    known = build_options.flags()
+    chosen = options.from_flags(EstimateOptions, line.values)
+    overrides = {name: value for name, value in line.values.items() if name in known}
+    build = build_options.read_build(line.names[0], overrides)
+    from pipelines import estimate
+
+    estimate.run(build, chosen)
 
 
 def _train(line: CommandLine) -> int:
@@ -223,6 +241,14 @@ COMMANDS: Mapping[str, _Command] = {
         options={**options.options_of(ConfigOptions), **build_options.flags()},
         run=_build,
         beam=True,
+        takes_names=True,
+    ),
+    "estimate": _Command(
+        help="tell from a sample what a build will give and take",
+        usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
+        example="maskmill estimate build.yaml --examples.dupe_factor 3 --cores 32",
+        options={**options.options_of(EstimateOptions), **build_options.flags()},
+        run=_estimate,
         takes_names=True,
     ),
     **{entry.name: _of_stage(entry) for entry in STAGES if entry.is_command},

@@ -1,4 +1,4 @@
-"""examples: text shards → TFRecord shards of masked examples, each with its index, and manifest.json."""
+"""examples: text shards → shards of training examples, and manifest.json."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -36,6 +36,8 @@ class ExamplesStage(Stage[ExamplesOptions]):
             vocab_file=self.options.vocab_file,
             vocab_sha256=self.contents["vocab_file_sha256"],
             masking=decided_masking(self.options.masking, self.options.compat),
+            objective=self.options.objective,
+            format=self.options.format,
             one_seed=self.options.compat != "none",
             packed=self.options.packed,
         )
@@ -47,13 +49,19 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     @property
     def decided(self) -> dict[str, Any]:
-        """What --compat decides."""
+        """What --compat decides, and what is masked together."""
         masking = self.setup.masking
         return {
+            "mask_unit": self.options.objective.mask_unit or ("whole_word" if masking.do_whole_word_mask else "piece"),
             "unicode": masking.unicode,
             "duplicate_pieces": masking.duplicate_pieces,
             "one_seed": self.setup.one_seed,
         }
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """Those of MDS."""
+        return self.setup.folders
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names. They are listed by a worker: there can be many."""

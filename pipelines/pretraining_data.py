@@ -1,7 +1,5 @@
 """create-pretraining-data: a drop-in for the reference script, in one process and without Beam."""
 
-import dataclasses
-
 from pipelines import data_warnings, interruption, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.errors import UnusableInputError
@@ -36,7 +34,7 @@ def run(options: CreatePretrainingDataOptions) -> None:
     print(f"{counts.documents:,} documents, {counts.examples:,} examples, {size:,} bytes:")
     for file in written:
         print(f"  {file.path}")
-    made = dataclasses.asdict(counts)
+    made = counts.by_name
     print(f"  {', '.join(summary.shares(made))}")
     name = inputs[0] if len(inputs) == 1 else f"the {len(inputs)} inputs"
     warnings = data_warnings.warnings_of_examples(

@@ -1,11 +1,12 @@
 """Rows made up at random, for every objective: what masking/rows.py hands on, without a text."""
 
 import dataclasses
+from typing import cast
 
 import numpy as np
 
 from transforms.masking.kernels.rows import RowArrays
-from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.objective_options import Objective, ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 
 
@@ -59,6 +60,6 @@ def made_up_rows(seed: int, special_ids: tuple[int, int] = (1, 2), count: int | 
     return MadeUpRows(
         rows=rows,
         masking=MaskingOptions(max_seq_length=width, max_predictions_per_seq=predictions),
-        objective=ObjectiveOptions(objective=objective, pack=pack, dynamic_masking=dynamic),
+        objective=ObjectiveOptions(objective=cast(Objective, objective), pack=pack, dynamic_masking=dynamic),
         vocabulary_size=vocabulary_size,
     )

@@ -16,7 +16,8 @@ def features_of(rows: RowArrays, n: int, special_ids: tuple[int, int], width: in
     for position, label in zip(positions, labels, strict=True):
         unmasked[position] = label
     starts = rows.sequence_starts[n, : members + 1].tolist()
-    sequences, places = [], []
+    sequences: list[int] = []
+    places: list[int] = []
     for number, (start, end) in enumerate(itertools.pairwise(starts), 1):
         sequences += [number] * (end - start)
         places += range(end - start)

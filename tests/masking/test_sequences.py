@@ -18,7 +18,8 @@ from made_up_texts import vocabulary_of_pieces
 from oracle_sequences import CLS, SEP, Document
 from properties import SEEDED, tries
 
-from transforms.masking.instances import make_instances
+from transforms.masking import instances
+from transforms.masking.instances import make_instances, word_continuations
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.masking.sequences import MadeSequences, make_sequences
@@ -310,10 +311,44 @@ def test_pairs_without_masks_are_of_the_same_kind_as_instances() -> None:
     text = text_of(documents)
     masking = MaskingOptions(max_seq_length=32, dupe_factor=20, short_seq_prob=0.0)
     pairs = make_sequences(text, VOCABULARY, masking, ObjectiveOptions(strict_labels=False)).sequences
-    instances = make_instances(text, VOCABULARY, masking)
+    masked = make_instances(text, VOCABULARY, masking)
     # The masks of an instance take random numbers, too, so that the two are not the same pairs.
-    assert abs(len(pairs.ends) / len(instances) - 1) < 0.01
-    assert abs(pairs.labels.mean() - instances.arrays.is_random.mean()) < 0.01
+    assert abs(len(pairs.ends) / len(masked) - 1) < 0.01
+    assert abs(pairs.labels.mean() - masked.arrays.is_random.mean()) < 0.01
+
+
+@pytest.mark.parametrize(("objective", "kind"), PAIRS)
+def test_room_for_pairs_that_is_guessed_too_small_grows(
+    objective: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = documents_of([[4, 7, 2, 9] * 20] * 9)
+
+    def sequences() -> list[list[int]]:
+        return pieces_of(make(documents, 32, objective=objective, strict_labels=kind == "strict"))
+
+    expected = sequences()
+    monkeypatch.setattr(instances, "_guess", lambda *_: (1, 0))
+    monkeypatch.setattr(instances, "_more", lambda size: size + 1)
+    assert sequences() == expected
+
+
+@pytest.mark.parametrize(("objective", "kind"), PAIRS)
+def test_pairs_follow_from_the_seed(objective: str, kind: str) -> None:
+    documents = documents_of([[4, 7, 2, 9] * 20] * 9)
+    made = [
+        pieces_of(make(documents, 32, {"random_seed": seed}, objective=objective, strict_labels=kind == "strict"))
+        for seed in (1, 2, 1)
+    ]
+    assert made[0] == made[2]
+    assert made[0] != made[1]
+
+
+@pytest.mark.parametrize("objective", ["mlm", "blocks"])
+def test_sentences_and_blocks_are_made_once_whatever_seed_and_dupe_factor_are(objective: str) -> None:
+    documents = documents_of([[4, 7, 2, 9] * 20] * 9)
+    masking = ({"dupe_factor": 1}, {"dupe_factor": 5, "random_seed": 1, "short_seq_prob": 1.0})
+    once, often = (pieces_of(make(documents, 32, options, objective=objective)) for options in masking)
+    assert once == often
 
 
 def test_strict_labels_of_one_document_are_never_random() -> None:
@@ -380,21 +415,30 @@ def test_labels_of_real_text_are_balanced(
 ) -> None:
     masking = MaskingOptions(dupe_factor=2)
     options = ObjectiveOptions(objective=objective, strict_labels=kind == "strict")  # type: ignore[arg-type]
-    labels = make_sequences(real_text, vocabulary, masking, options).sequences.labels
+    made = make_sequences(real_text, vocabulary, masking, options)
     rules = oracle.PairRules(
         kind=kind,
         length=masking.max_seq_length,
         short_seq_prob=masking.short_seq_prob,
         dupe_factor=masking.dupe_factor,
         seed=masking.random_seed,
+        continuing=frozenset(np.flatnonzero(word_continuations(vocabulary)[real_text.ids]).tolist()),
     )
     sentences = [range(start, end) for start, end in pairwise([0, *real_text.segment_ends.tolist()])]
     documents = [sentences[start:end] for start, end in pairwise([0, *real_text.document_ends.tolist()])]
     pairs = oracle.pairs(documents, rules)
+    labels = made.sequences.labels
     assert labels.tolist() == [pair.label for pair in pairs]
+    of_text = made.sequences.starts[made.sequences.starts >= 0]
+    assert of_text.tolist() == [piece for pair in pairs for piece in firsts_of(pair.pieces)]
     chosen = labels[[pair.chosen for pair in pairs]]
     assert len(chosen) > 1000
     assert abs(int(chosen.sum()) - len(chosen) / 2) < 4 * math.sqrt(len(chosen) / 4)
+
+
+def firsts_of(pieces: list[int]) -> tuple[int, int]:
+    """The first piece of each part of a pair."""
+    return pieces[1], pieces[pieces.index(SEP) + 1]
 
 
 # ---- hostile text

@@ -4,18 +4,21 @@ The libraries have an environment of their own (make test-readers), in which rec
 """
 
 import dataclasses
+import gzip
 import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from commands import IN_MEMORY, VOCAB, maskmill
+from conftest import DATA
 from made_up_rows import MadeUpRows, made_up_rows
-from made_up_texts import vocabulary_from
 from readers_program import load, save
 from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 
@@ -23,8 +26,7 @@ from transforms.records.columns import Column
 from transforms.records.example_proto import parse_example
 from transforms.records.mds import mds_index, mds_shard_entry, write_mds
 from transforms.records.parquet import write_parquet
-from transforms.records.serialization import Serializer
-from transforms.records.tfrecord import read_records, write_tfrecord
+from transforms.records.tfrecord import read_records
 
 PYTHON = os.environ.get("MASKMILL_READERS_PYTHON", sys.executable)
 pytestmark = [
@@ -105,23 +107,35 @@ def test_mdswriter_writes_the_same_bytes(written: list[DataSet], tmp_path: Path)
         assert one == other
 
 
-def test_tfrecords_have_the_same_arrays(written: list[DataSet], tmp_path: Path) -> None:
-    for data in written:
-        masking = data.made.masking
-        columns = columns_for(data.made, padded=True)  # TFRecords always are
-        lines = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + "\n" * (data.made.vocabulary_size - 5) + "last"
-        vocabulary = vocabulary_from(lines.encode(), "last")
-        serializer = Serializer(columns, vocabulary, masking.max_seq_length, masking.max_predictions_per_seq)
-        records = serializer.blocks(blocks_of(data.made.rows, 64))
-        path = str(tmp_path / "rows.tfrecord")
-        write_tfrecord(path, records, index=False, packed=False, checksum=False)
-        rows = [
-            {column.name: values_of(parse_example(record)[column.name], column) for column in columns}
-            for record in read_records(path)
-        ]
-        assert_same(rows, arrays_of(data.made, columns))
+def values_of(record: bytes, columns: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    """The values of some features of a TFRecord's record."""
+    features = parse_example(record)
+    lists = {name: (features[name].int64_list, features[name].float_list) for name in columns}
+    return {name: np.array(ints.value or floats.value) for name, (ints, floats) in lists.items()}
 
 
-def values_of(feature: Any, column: Column) -> npt.NDArray[Any]:
-    """The values of a feature of a TFRecord, as the type that the other formats store."""
-    return np.array((feature.float_list if column.largest is None else feature.int64_list).value, column.dtype)
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two text shards of the train set, and one of the eval set."""
+    directory = tmp_path_factory.mktemp("text")
+    for packed in (DATA / "gold" / "cleanup").glob("*.gz"):
+        (directory / packed.stem).write_bytes(gzip.decompress(packed.read_bytes()))
+    return directory
+
+
+@pytest.mark.parametrize(
+    "flags", [["--objective=nsp"], ["--objective=sop", "--pack"]], ids=["pairs of the reference", "packed"]
+)
+def test_commands_write_the_same_arrays_in_every_format(flags: list[str], text: Path, tmp_path: Path) -> None:
+    for form in ("tfrecord", "parquet", "mds"):
+        flags_of_form = [f"--input={text}/part-*", f"--output={tmp_path / form}", f"--vocab_file={VOCAB}"]
+        run = maskmill("examples", *flags_of_form, f"--format={form}", "--dupe_factor=1", *flags, *IN_MEMORY)
+        assert run.returncode == 0, run.stderr
+    parquet, mds = sorted((tmp_path / "parquet").rglob("part-*.parquet")), tmp_path / "mds" / "train"
+    outputs = [tmp_path / f"{path.name}.npz" for path in parquet]
+    theirs("datasets", parquet, outputs)
+    theirs("streaming", [mds], [tmp_path / "mds.npz"])
+    rows = [row for output in outputs for row in load(output)]
+    assert_same(load(tmp_path / "mds.npz"), rows)
+    records = [r for path in sorted((tmp_path / "tfrecord").glob("*.tfrecord")) for r in read_records(str(path))]
+    assert_same([values_of(record, list(rows[0])) for record in records], rows, types=False)

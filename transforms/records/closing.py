@@ -3,13 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transforms.records import example_shards
-from transforms.records.example_shards import ExampleShard, ExamplesSetup, PickedExamples
+from transforms.records import columns, example_shards, mds
+from transforms.records.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
+from transforms.records.examples import ExampleFile
 from transforms.shards.counts import sum_counts
+from transforms.shards.text_shards import ShardKind
 from transforms.storage import files, manifest
 
-# The names that the example shards of any build have; files that fit and are not of this build are swept.
-OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz")
+# The names that the example shards of any build have in the output itself; files that fit and are not of this build are
+# swept.
+OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz", "*.parquet")
+MDS_INDEX = "index.json"
+_KINDS: tuple[ShardKind, ...] = ("train", "eval")
 
 
 def close_examples(
@@ -20,7 +25,7 @@ def close_examples(
     decided: Mapping[str, Any],
     output: str,
 ) -> None:
-    """Writes the manifest of example shards, and deletes what older builds left over.
+    """Writes the manifest of example shards and the indexes of MDS; deletes what older builds left over.
 
     Args:
       shards: all shards, in any order.
@@ -29,9 +34,9 @@ def close_examples(
       decided: what was decided where they leave it open, for the manifest.
       output: the directory of the shards.
     """
-    ordered = sorted(shards, key=lambda s: (s.kind != "train", s.number, s.path))
-    counts = {}
-    for kind in ("train", "eval"):
+    ordered = sorted(shards, key=lambda s: (s.kind != "train", s.number, s.name))
+    counts: dict[str, dict[str, int]] = {}
+    for kind in _KINDS:
         of_kind = [s for s in ordered if s.kind == kind]
         if of_kind:
             totals = sum_counts(s.counts for s in of_kind)
@@ -45,33 +50,72 @@ def close_examples(
         parameters=dict(parameters) | {"unicode": setup.masking.unicode},
         decided=decided,
         inputs=inputs,
-        shards=[_shard_entry(s, setup) for s in ordered],
+        shards=[_shard_entry(s, setup, output) for s in ordered],
         counts=counts,
+        data={"format": setup.format.format, "schema": _schema(setup)},
     )
-    names = [path for s in ordered for path in (s.path, s.index_path) if path]
+    written = [part for s in ordered for file in s.files for part in (file, file.index) if part is not None]
+    names = [name_below(output, part.path) for part in written] + _write_mds_indexes(ordered, setup, output)
+    in_folders = [f"{folder}/{name}" for folder in setup.folders for name in ("*.mds", MDS_INDEX)]
     manifest.sweep(
         output,
-        keep=[files.base_name(path) for path in names],
-        patterns=OUTPUT_PATTERNS,
+        keep=names,
+        patterns=(*OUTPUT_PATTERNS, *in_folders),
         records={example_shards.KIND: [s.key for s in ordered]},
     )
 
 
-def _shard_entry(shard: ExampleShard, setup: ExamplesSetup) -> dict[str, Any]:
-    seed = setup.masking.random_seed
-    if not setup.one_seed:
-        seed = example_shards.shard_seed(seed, shard.kind, shard.number)
-    entry = {
-        "name": files.base_name(shard.path),
-        "kind": shard.kind,
-        "bytes": shard.size,
-        "sha256": shard.sha256,
-        "random_seed": seed,
-        "inputs": dict(shard.inputs),
-    }
-    if shard.index_path:
-        entry |= {"index": files.base_name(shard.index_path), "index_sha256": shard.index_sha256}
-    return entry | dict(shard.counts)
+def _schema(setup: ExamplesSetup) -> list[dict[str, Any]]:
+    """The columns of all files. Where bins differ in their width, it is with the files and the shape is [null]."""
+    plan = setup.plan_of("train", 0)
+    vocabulary_size = setup.vocabulary().size
+    entries = columns.schema(plan.columns(vocabulary_size, plan.widths[-1]), setup.format.format)
+    for width in plan.widths[:-1]:
+        of_width = columns.schema(plan.columns(vocabulary_size, width), setup.format.format)
+        for entry, other in zip(entries, of_width, strict=True):
+            if entry["shape"] != other["shape"]:
+                entry["shape"] = [None]
+    return entries
+
+
+def _write_mds_indexes(ordered: Sequence[ExampleShard], setup: ExamplesSetup, output: str) -> list[str]:
+    """Writes index.json to each folder of MDS shards, which stand there in order; returns the names of the files."""
+    if setup.format.format != "mds":
+        return []
+    plan, vocabulary_size = setup.plan_of("train", 0), setup.vocabulary().size
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for file in (file for shard in ordered for file in shard.files):
+        entry = mds.mds_shard_entry(
+            plan.columns(vocabulary_size, file.width), files.base_name(file.path), file.size, file.sha256, file.examples
+        )
+        entries.setdefault(name_below(output, files.parent(file.path)), []).append(entry)
+    names = []
+    for folder, of_folder in entries.items():
+        names.append(f"{folder}/{MDS_INDEX}")
+        files.write_bytes(files.join(output, names[-1]), mds.mds_index(of_folder))
+    return names
+
+
+def _shard_entry(shard: ExampleShard, setup: ExamplesSetup, output: str) -> dict[str, Any]:
+    seed = setup.plan_of(shard.kind, shard.number).masking.random_seed
+    entry = {"kind": shard.kind, "random_seed": seed, "inputs": dict(shard.inputs)} | dict(shard.counts)
+    if len(shard.files) == 1 and shard.files[0].bin is None:
+        return entry | _file_entry(shard.files[0], output)
+    listed = []
+    for file in shard.files:
+        described = _file_entry(file, output) | {"examples": file.examples}
+        if file.bin is not None:
+            described |= {"bin": file.bin, "width": file.width}
+        listed.append(described)
+    return entry | {"name": shard.name, "bytes": shard.size, "files": listed}
+
+
+def _file_entry(file: ExampleFile, output: str) -> dict[str, Any]:
+    """A file as a manifest lists it."""
+    entry = {"name": name_below(output, file.path), "bytes": file.size, "sha256": file.sha256}
+    if file.index is not None:
+        entry |= {"index": name_below(output, file.index.path), "index_sha256": file.index.sha256}
+    return entry
 
 
 def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], output: str) -> None:

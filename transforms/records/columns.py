@@ -120,11 +120,13 @@ def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequ
     rows = RowArrays(*(array[:count] for array in rows))
     table, used = _table(column.feature, rows, special_ids, width)
     if column.length is None:
-        values = table[np.arange(table.shape[1]) < used[:, None]]
+        values = table[_up_to(used, table.shape[1])]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])
     else:
         values = table[:, : column.length].reshape(-1)
         offsets = np.arange(count + 1, dtype=np.int64) * column.length
+    if values.dtype == np.bool_:
+        values = values.view(np.uint8)
     return ColumnValues(values.astype(column.dtype, copy=False), offsets)
 
 
@@ -141,7 +143,7 @@ def _table(
     if feature == "masked_lm_ids":
         return rows.labels, rows.masked
     if feature == "masked_lm_weights":
-        return (np.arange(rows.labels.shape[1]) < rows.masked[:, None]).astype(np.float32), rows.masked
+        return _up_to(rows.masked, rows.labels.shape[1]).astype(np.float32), rows.masked
     if feature == "input_ids":
         return rows.input_ids[:, :width], rows.lengths
     if feature == "segment_ids":
@@ -153,9 +155,15 @@ def _table(
     return (_sequence_ids if feature == "sequence_ids" else _position_ids)(rows, width), rows.lengths
 
 
+def _up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
+    """bool[rows, width]: whether a place is one of the first `counts` of its row."""
+    places = np.arange(width, dtype=np.int32)  # of the same type as counts: both are compared as they are
+    return places < counts[:, None]
+
+
 def _is_piece(rows: RowArrays, width: int) -> npt.NDArray[np.bool_]:
     """bool[rows, width]: whether a piece stands there, and not padding."""
-    return np.arange(width) < rows.lengths[:, None]
+    return _up_to(rows.lengths, width)
 
 
 def _is_special(rows: RowArrays, special_ids: Sequence[int], width: int) -> npt.NDArray[np.bool_]:
@@ -164,26 +172,35 @@ def _is_special(rows: RowArrays, special_ids: Sequence[int], width: int) -> npt.
     ids = rows.input_ids[:, :width]
     for special_id in special_ids:
         is_special |= ids == special_id
-    lines, masks = np.nonzero(np.arange(rows.labels.shape[1]) < rows.masked[:, None])
+    lines, masks = np.nonzero(_up_to(rows.masked, rows.labels.shape[1]))
     is_special[lines, rows.positions[lines, masks]] = np.isin(rows.labels[lines, masks], special_ids)
     return is_special
 
 
 def _sequence_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
     """int32[rows, width]: 1, 2, … for the sequences of a row, 0 for padding."""
-    changes = np.zeros((len(rows.lengths), width + 1), np.int32)
-    lines, members = np.nonzero(np.arange(rows.sequence_starts.shape[1]) < rows.members[:, None])
-    np.add.at(changes, (lines, rows.sequence_starts[lines, members]), 1)
-    ids: npt.NDArray[np.int32] = np.cumsum(changes[:, :width], axis=1, dtype=np.int32) * _is_piece(rows, width)
+    numbers = np.arange(1, rows.sequence_starts.shape[1] + 1, dtype=np.int32)
+    ids: npt.NDArray[np.int32] = _spread(np.where(numbers <= rows.members[:, None], numbers, 0), rows, width)
     return ids
 
 
 def _position_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
     """int32[rows, width]: a piece's place in its sequence, 0 for padding."""
-    sequences = np.maximum(_sequence_ids(rows, width), 1)
-    starts = np.take_along_axis(rows.sequence_starts, sequences - 1, axis=1)
-    places: npt.NDArray[np.int32] = (np.arange(width, dtype=np.int32) - starts) * _is_piece(rows, width)
-    return places
+    places = np.arange(width, dtype=np.int32) - _spread(rows.sequence_starts, rows, width)
+    return np.where(_is_piece(rows, width), places, np.int32(0))
+
+
+def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
+    """int32[rows, width]: at each place the value of its sequence; that behind a row's last one is for padding.
+
+    values: int32[rows, M + 1], as sequence_starts is.
+    """
+    count, columns = values.shape
+    is_run = _up_to(rows.members + 1, columns)
+    starts = np.concatenate([rows.sequence_starts[is_run], np.zeros(1, np.int32)])
+    sizes = np.diff(starts)
+    sizes[np.cumsum(rows.members + 1) - 1] = width - rows.lengths
+    return np.repeat(values[is_run], sizes).reshape(count, width)
 
 
 # What each feature is, for the schema in a manifest.

@@ -1,4 +1,4 @@
-"""Text shards → shards of masked training examples → picked eval examples.
+"""Text shards → shards of training examples → picked eval examples.
 
 A shard's random decisions come from (seed, kind, number) and nothing else, so it does not matter which worker makes
 it, or how often.
@@ -8,20 +8,29 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import apache_beam as beam
 
 from transforms.errors import UnusableInputError
 from transforms.grouping import GroupAll
+from transforms.masking.kernels.pairs import SPECIAL_PIECES
+from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.records.eval_picking import pick_examples
-from transforms.records.examples import write_examples
+from transforms.records.examples import ExampleFile, write_example_files
+from transforms.records.options import FormatOptions
+from transforms.records.plan import ExamplesPlan
+from transforms.records.tfrecord import WrittenFile
 from transforms.shards.text_shards import ShardKind, TextShard
 from transforms.storage import completions, files
 from transforms.tokenization.vocabulary import DuplicatePieces, Vocabulary, load_vocabulary
 
 KIND = "examples"
+
+# The version of what records/examples.py makes beside the reference's TFRecords, which FORMAT_VERSIONS counts. Raise it
+# when the output changes for the same inputs and parameters.
+_PLAN_VERSION = 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,7 +39,8 @@ class ExamplesSetup:
 
     Attributes:
       vocab_file, vocab_sha256: the vocabulary and its checksum, in hexadecimal.
-      masking: how examples are made.
+      masking, objective: how examples are made.
+      format: what files they become.
       one_seed: whether all shards have the seed of `masking`, as in the reference; else each has its own, `shard_seed`.
       packed: whether to gzip the TFRecords; a packed shard has no index.
     """
@@ -38,33 +48,52 @@ class ExamplesSetup:
     vocab_file: str
     vocab_sha256: str
     masking: MaskingOptions
+    objective: ObjectiveOptions = ObjectiveOptions()
+    format: FormatOptions = FormatOptions()
     one_seed: bool
     packed: bool
+
+    def plan_of(self, kind: ShardKind, number: int) -> ExamplesPlan:
+        """The plan of a shard, with its seed."""
+        masking = self.masking
+        if not self.one_seed:
+            masking = dataclasses.replace(masking, random_seed=shard_seed(masking.random_seed, kind, number))
+        return ExamplesPlan(masking=masking, objective=self.objective, format=self.format)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders below the output that have files, beside the output itself."""
+        return self.plan_of("train", 0).folders
+
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary, loaded once in a process."""
+        return _vocabulary(self.vocab_file, self.vocab_sha256, self.masking.duplicate_pieces)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExampleShard:
-    """The description of a TFRecord shard, and of its index where it has one.
+    """The description of the examples of a text shard.
 
     Attributes:
-      path, size, sha256: of the TFRecord file; size in bytes.
-      kind, number: those of the text shard.
-      index_path, index_sha256: of the index.
-      counts: the fields of ExampleCounts.
+      files: one, or one for each bin with examples, or MDS shards of limited size; none where there is no example.
+      kind, number, name: those of the text shard.
+      counts: the fields of ExampleCounts that apply.
       inputs: the text shard's path, and its sha256.
       key: of the completion record.
     """
 
-    path: str
+    files: tuple[ExampleFile, ...]
     kind: ShardKind
     number: int
-    size: int
-    sha256: str
-    index_path: str | None
-    index_sha256: str | None
+    name: str
     counts: Mapping[str, int]
     inputs: Mapping[str, str]
     key: str
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files, indexes aside."""
+        return sum(file.size for file in self.files)
 
 
 def shard_seed(seed: int, kind: ShardKind, number: int) -> int:
@@ -78,7 +107,7 @@ def _vocabulary(path: str, sha256: str, duplicate_pieces: DuplicatePieces) -> Vo
 
 
 def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> ExampleShard:
-    """Masks a text shard and writes its examples to the directory `output`.
+    """Makes the examples of a text shard and writes them to the directory `output`.
 
     Files of an earlier run are kept where they were made from the same text, vocabulary and options and still have
     the content that they were written with.
@@ -87,57 +116,114 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
       UnusableInputError: the text or the vocabulary cannot be used.
       RunFailedError: a file cannot be written.
     """
-    masking = setup.masking
-    if not setup.one_seed:
-        seed = shard_seed(masking.random_seed, shard.kind, shard.number)
-        masking = dataclasses.replace(masking, random_seed=seed)
-    suffix = ".tfrecord.gz" if setup.packed else ".tfrecord"
-    name = files.base_name(shard.path) + suffix
-    path = files.join(output, name)
-    source = (shard.sha256, setup.vocab_sha256)
-    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS["examples"], source, masking, name)
+    plan = setup.plan_of(shard.kind, shard.number)
+    name = files.base_name(shard.path)
+    key = _key(shard, setup, plan, name)
     record = completions.once(
         output,
         KIND,
         key,
-        lambda: _write(shard, setup, masking, path),
+        lambda: _write(shard, setup, plan, output),
         lambda record: completions.PieceFiles(written=[tuple(file) for file in record["files"]]),
-        name=name,
+        name=name + _tfrecord_suffix(setup) if plan.format.format == "tfrecord" else name,
     )
-    (_, size, sha256), *others = record["files"]
-    index_name, _, index_sha256 = others[0] if others else (None, 0, None)
     return ExampleShard(
-        path=path,
+        files=tuple(_files_of(record, plan, output)),
         kind=shard.kind,
         number=shard.number,
-        size=size,
-        sha256=sha256,
-        index_path=files.join(output, index_name) if index_name else None,
-        index_sha256=index_sha256,
-        counts=record["counts"],
+        name=name,
+        counts=_counts_of(record, plan),
         inputs={shard.path: shard.sha256},
         key=key,
     )
 
 
-def _write(shard: TextShard, setup: ExamplesSetup, masking: MaskingOptions, path: str) -> dict[str, Any]:
-    """Writes a shard's examples; returns the completion record."""
-    vocabulary = _vocabulary(setup.vocab_file, setup.vocab_sha256, masking.duplicate_pieces)
-    written, counts = write_examples(
-        [shard.path], [path], vocabulary, masking, indexes=not setup.packed, packed=setup.packed, checksum=True
+def _tfrecord_suffix(setup: ExamplesSetup) -> str:
+    return ".tfrecord.gz" if setup.packed else ".tfrecord"
+
+
+def _key(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, name: str) -> str:
+    """The key of a shard's completion record."""
+    source = (shard.sha256, setup.vocab_sha256)
+    version = completions.FORMAT_VERSIONS["examples"]
+    if _is_reference(plan):
+        # The key of versions that knew nothing else: what they made need not be made again.
+        return completions.fingerprint(KIND, version, source, plan.exact_masking, name + _tfrecord_suffix(setup))
+    return completions.fingerprint(KIND, (version, _PLAN_VERSION), source, plan, setup.packed, shard.kind, name)
+
+
+def _is_reference(plan: ExamplesPlan) -> bool:
+    """Whether a shard is one TFRecord, as create_pretraining_data.py writes it."""
+    return plan.is_exact and plan.format == FormatOptions() and plan.objective.bins is None
+
+
+def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: str) -> dict[str, Any]:
+    """Writes a shard's examples; returns the completion record.
+
+    files: name below `output`, size and checksum of each file, an index behind its TFRecord. examples: for each file
+    but the indexes its bin, its width and the number of its examples.
+    """
+    prefixes = [files.join(output, name) for name in _prefixes(shard, plan)]
+    written, counts = write_example_files(
+        [shard.path],
+        prefixes,
+        setup.vocabulary(),
+        plan,
+        indexes=plan.format.format == "tfrecord" and not setup.packed,
+        packed=setup.packed,
+        checksum=True,
     )
-    return {
-        "files": [[files.base_name(f.path), f.size, f.sha256] for f in written],
-        "counts": dataclasses.asdict(counts),
+    listed = [part for file in written for part in (file, file.index) if part is not None]
+    record = {
+        "files": [[name_below(output, file.path), file.size, file.sha256] for file in listed],
+        "counts": counts.by_name,
     }
+    if _is_reference(plan):
+        return record
+    return record | {"examples": [[file.bin, file.width, file.examples] for file in written]}
+
+
+def _prefixes(shard: TextShard, plan: ExamplesPlan) -> list[str]:
+    """The names of a shard's files below the directory, without what the format adds: one for each bin."""
+    name = files.base_name(shard.path)
+    bins = plan.objective.bins
+    if folders := plan.folders_of(shard.kind):
+        return [f"{folder}/{name}" for folder in folders]
+    return [name] if bins is None else [f"{name}.bin-{number}" for number in range(bins)]
+
+
+def name_below(output: str, path: str) -> str:
+    """A path below a directory, as a name with folders."""
+    return path[len(files.join(output, "")) :]
+
+
+def _files_of(record: Mapping[str, Any], plan: ExamplesPlan, output: str) -> list[ExampleFile]:
+    """The files that a completion record tells of."""
+    written = [WrittenFile(path=files.join(output, name), size=size, sha256=sha) for name, size, sha in record["files"]]
+    indexes = {file.path: file for file in written if file.path.endswith(".idx")}
+    parts = record.get("examples", [[None, plan.masking.max_seq_length, record["counts"]["examples"]]])
+    return [
+        ExampleFile(**vars(file), examples=examples, bin=number, width=width, index=indexes.get(f"{file.path}.idx"))
+        for file, (number, width, examples) in zip([f for f in written if f.path not in indexes], parts, strict=True)
+    ]
+
+
+def _counts_of(record: Mapping[str, Any], plan: ExamplesPlan) -> dict[str, int]:
+    """The counts of a completion record; records of older versions lack those that follow from the others."""
+    counts = cast(dict[str, int], record["counts"])
+    special = SPECIAL_PIECES * counts["examples"]
+    places = plan.masking.max_seq_length * counts["examples"]
+    older = {"special_tokens": special, "padding_tokens": places - special - counts["example_tokens"]}
+    return (older if _is_reference(plan) else {}) | counts
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
 class WriteExamples(beam.PTransform):
-    """Masks text shards and writes them as training examples.
+    """Makes training examples of text shards and writes them.
 
-    Input: TextShard (a description: path, kind, number, checksum). Output: ExampleShard, the description of the
-    TFRecord file written, its records in the order of the reference's create_pretraining_data.py for the shard's seed.
+    Input: TextShard (a description: path, kind, number, checksum). Output: ExampleShard, the description of the files
+    written; by default a TFRecord, its records in the order of the reference's create_pretraining_data.py for the
+    shard's seed.
     """
 
     setup: ExamplesSetup
@@ -175,7 +261,7 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
     The eval set of a small corpus can be empty: then there is nothing to pick, and None is returned.
 
     Args:
-      shards: all example shards; those of the eval set are read.
+      shards: all example shards; those of the eval set are read. Each is one TFRecord, or has no examples.
       wanted: how many to pick.
       strict: whether it is an error if there are fewer than `wanted`; otherwise all are taken.
       output: path of the TFRecord.
@@ -193,7 +279,8 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
     picked = wanted if strict else min(wanted, available)
     if not picked:
         return None
-    written = pick_examples([s.path for s in ordered], output, picked)
+    of_eval = [file for shard in ordered for file in shard.files]
+    written = pick_examples([file.path for file in of_eval], output, picked)
     if written.sha256 is None:
         raise ValueError(f"{output} was written without a checksum")
     return PickedExamples(
@@ -202,7 +289,7 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
         sha256=written.sha256,
         picked=picked,
         available=available,
-        inputs={s.path: s.sha256 for s in ordered},
+        inputs={file.path: str(file.sha256) for file in of_eval},
     )
 
 

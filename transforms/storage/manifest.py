@@ -47,7 +47,11 @@ class Claim:
 
 
 def check_output(
-    output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+    output: str,
+    stage: str,
+    parameters: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+    folders: Sequence[str] = (),
 ) -> Claim:
     """Checks that an output directory can be claimed for a stage with these parameters; writes nothing.
 
@@ -62,6 +66,7 @@ def check_output(
       parameters: all options that shape the data, by name. `X_sha256` is the checksum of what the option `X` names: it
         counts, and while it is the same the name does not.
       defaults: those of the options that have one; without, that of every option is None.
+      folders: those below the directory that the stage writes to, too.
 
     Raises:
       UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
@@ -72,7 +77,7 @@ def check_output(
     wanted = _plain({"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})})
     path = _claim_path(output)
     content = files.read_bytes(path) if files.exists(path) else None
-    claimed, problem = _find_claim(output, content, wanted)
+    claimed, problem = _find_claim(output, content, wanted, folders)
     if claimed is not None:
         _compare_claims(output, claimed, wanted)
     sealed = completions.sealed_json("", _CLAIM, wanted)
@@ -89,7 +94,7 @@ def _claim_path(output: str) -> str:
 
 
 def _find_claim(
-    output: str, content: bytes | None, wanted: Mapping[str, Any]
+    output: str, content: bytes | None, wanted: Mapping[str, Any], folders: Sequence[str]
 ) -> tuple[dict[str, Any] | None, str | None]:
     """The claim of a directory, from its file or its manifest, and what was wrong with the file.
 
@@ -97,6 +102,7 @@ def _find_claim(
       output: the directory.
       content: of the claim's file; None where there is none.
       wanted: the claim that is to be made.
+      folders: those below the directory that belong to it.
 
     Returns:
       The claim, None where the directory is free to be claimed; and a clause for the note, None where all is well.
@@ -111,7 +117,13 @@ def _find_claim(
         if claim is not None and (made is None or made["stage"] == claim["stage"]):
             return claim, None
     if content is None and (made is None or made["stage"] != wanted["stage"]) and not _has_records(output):
-        other_files = [f for f in files.list_directory(output) if not f.endswith(files.TEMPORARY_SUFFIX)]
+        places = (output, *(files.join(output, folder) for folder in folders))
+        other_files = [
+            path
+            for place in places
+            for path in files.list_directory(place)
+            if not path.endswith(files.TEMPORARY_SUFFIX)
+        ]
         if other_files:
             raise UnusableInputError(
                 f"{output}: this directory holds other files ({files.base_name(other_files[0])}, …); "
@@ -193,6 +205,7 @@ def write_manifest(
     shards: Sequence[Any],
     counts: Mapping[str, Mapping[str, int]],
     rejected: Iterable[Mapping[str, Any]] = (),
+    data: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Writes manifest.json and, if any document was rejected, rejected.jsonl; returns the manifest.
 
@@ -205,6 +218,7 @@ def write_manifest(
       shards: the name, bytes, sha256, counts and inputs of each shard, in order; dataclasses or mappings.
       counts: the counts in and out of each step.
       rejected: where each rejected document stands, and the reason.
+      data: what else a reader of the shards needs, by name.
     """
     rejected_lines = [completions.canonical_json(document) for document in rejected]
     manifest = {
@@ -212,6 +226,7 @@ def write_manifest(
         "parameters": dict(parameters),
         "decided": dict(decided),
         "versions": versions(),
+        **data,
         "inputs": list(inputs),
         "counts": {step: dict(values) for step, values in counts.items()},
         "shards": list(shards),
@@ -268,28 +283,38 @@ def _is_manifest(value: Any) -> bool:
     )
 
 
+def files_of_shard(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The files of a shard that a manifest lists: each has its name (below the directory), its bytes and its sha256.
+
+    A shard of one file is described by its entry itself.
+    """
+    return [dict(file) for file in entry["files"]] if "files" in entry else [dict(entry)]
+
+
 def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records: Mapping[str, Iterable[str]]) -> None:
     """Deletes what earlier builds have left in an output directory; call it once the manifest is written.
 
     Args:
       output: the directory.
-      keep: the names of the files that belong to the data set.
-      patterns: globs of names that only this stage gives. Other files that match one are of an older build with another
-        number of shards.
+      keep: the names of the files that belong to the data set, as FOLDER/NAME where they are in a folder.
+      patterns: globs of names that only this stage gives, as FOLDER/GLOB for those in a folder. Other files that match
+        one are of an older build with another number of shards.
       records: for each kind of completion record, the keys that this build uses. Other files of that kind are deleted.
     """
     kept = set(keep)
-    stale = [
-        path
-        for pattern in patterns
-        for path in files.list_directory(output, pattern)
-        if files.base_name(path) not in kept
-    ]
+    stale = []
+    for pattern in patterns:
+        folder, _, names = pattern.rpartition("/")
+        place = files.join(output, folder) if folder else output
+        for path in files.list_directory(place, names):
+            if (f"{folder}/" if folder else "") + files.base_name(path) not in kept:
+                stale.append(path)
     folders = {kind: completions.work_path(output, kind, "").rstrip("/") for kind in records}
     for kind, keys in records.items():
         used = set(keys)
         stale += [p for p in files.list_directory(folders[kind]) if files.base_name(p).split(".")[0] not in used]
     files.delete(sorted({p for p in stale if not p.endswith(files.TEMPORARY_SUFFIX)}))
     # Attempts that died may have left temporary files in any of the folders.
-    for folder in (output, *folders.values()):
+    below = {files.join(output, pattern.rpartition("/")[0]) for pattern in patterns if "/" in pattern}
+    for folder in (output, *sorted(below), *folders.values()):
         files.delete_abandoned(folder)

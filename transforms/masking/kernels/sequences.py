@@ -4,7 +4,7 @@ Nothing is copied: a sequence is a run of spans, and a span is a range of the pi
 piece. `fill_with_sentences` makes RoBERTa's sequences, `cut_documents` and `cut_framed_documents` make blocks.
 
 Each entry kernel is called twice. Arrays that are full are not written to, so the first call, with empty arrays, says
-how much room the sequences need.
+how much room the sequences need. The kernels make no arrays, so they are lean (kernels/compiler.py).
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.kernels import kernel
+from transforms.kernels import lean_kernel
 
 _FRAME = 2  # special pieces of a sequence: [CLS] and [SEP]
 
@@ -64,7 +64,7 @@ class Made(NamedTuple):
     split: int
 
 
-@kernel
+@lean_kernel
 def fill_with_sentences(segment_starts, document_starts, rules, sequences):
     """Fills sequences with full sentences of one document after the other; returns Made.
 
@@ -101,7 +101,7 @@ def fill_with_sentences(segment_starts, document_starts, rules, sequences):
     return Made(n, k, np.int64(0), split)
 
 
-@kernel
+@lean_kernel
 def cut_documents(document_starts, rules, sequences):
     """Cuts documents, joined, into blocks of [CLS], text and [SEP]; returns Made.
 
@@ -141,7 +141,7 @@ def cut_documents(document_starts, rules, sequences):
     return Made(n, k, dropped, np.int64(0))
 
 
-@kernel
+@lean_kernel
 def cut_framed_documents(document_starts, rules, sequences):
     """Cuts documents that each stand between a [CLS] and a [SEP] into blocks, as they come; returns Made.
 
@@ -175,27 +175,27 @@ def cut_framed_documents(document_starts, rules, sequences):
     return Made(n, k, dropped, np.int64(0))
 
 
-@kernel
+@lean_kernel
 def _open(sequences, rules, n, at):
     """Begins a sequence with [CLS]; returns the spans, where the run of text starts, and the pieces so far."""
     return _put(sequences, n, -1 - rules.cls_id, 1), at, np.int64(1)
 
 
-@kernel
+@lean_kernel
 def _separate(sequences, rules, n, run, at, length):
     """Ends a run of text with a [SEP]; returns the spans, where the next run starts, and the pieces so far."""
     n = _put(sequences, n, run, at - run)
     return _put(sequences, n, -1 - rules.sep_id, 1), at, length + 1
 
 
-@kernel
+@lean_kernel
 def _close(sequences, rules, n, k, run, at, length):
     """Ends a run of text and its sequence with a [SEP]; returns the spans and the sequences."""
     n, _, length = _separate(sequences, rules, n, run, at, length)
     return n, _end(sequences, n, k, length)
 
 
-@kernel
+@lean_kernel
 def _add(sequences, rules, n, k, length, start, size):
     """Adds a span to a block, which ends if it is full; returns the spans, the sequences and the block's pieces."""
     n = _put(sequences, n, start, size)
@@ -205,7 +205,7 @@ def _add(sequences, rules, n, k, length, start, size):
     return n, k, length
 
 
-@kernel
+@lean_kernel
 def _put(sequences, n, start, size):
     """Writes a span, if there is room; returns how many there are."""
     if n < len(sequences.starts):
@@ -214,7 +214,7 @@ def _put(sequences, n, start, size):
     return n + 1
 
 
-@kernel
+@lean_kernel
 def _end(sequences, n, k, length):
     """Writes where a sequence ends, if there is room; returns how many there are."""
     if k < len(sequences.ends):

@@ -9,10 +9,11 @@ that fits), the length, the values. All little-endian.
 import numpy as np
 
 from transforms.kernels import kernel
-from transforms.kernels.memory import store_u8, store_u16, store_u32
+from transforms.kernels.memory import copy_32, store_u8, store_u16, store_u32
 
 SIZE_BYTES = 4  # of the size of a part
 _ONE_DIMENSION = 4
+_VECTOR = 32
 
 
 @kernel
@@ -42,7 +43,10 @@ def put_column(values, value_bytes, offsets, column, starts, ends, samples):
             at += 4
         source = offsets[row] * value_bytes
         size = length * value_bytes
-        for k in range(size):
+        whole = size & -_VECTOR
+        for k in range(0, whole, _VECTOR):
+            copy_32(samples, at + k, values, source + k)
+        for k in range(whole, size):
             samples[at + k] = values[source + k]
         ends[row] = at + size
         store_u32(samples, starts[row] + column * SIZE_BYTES, at + size - start)

@@ -1,0 +1,136 @@
+"""The manifest of example shards, the indexes of MDS, and what is swept."""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import digests
+from gold_examples import VOCABULARY
+from mds_reader import read_mds
+
+from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.options import MaskingOptions
+from transforms.records.closing import close_examples
+from transforms.records.example_shards import ExampleShard, ExamplesSetup, write_example_shard
+from transforms.records.options import FormatOptions
+from transforms.shards.text_files import describe_text_shard
+from transforms.storage import manifest
+
+NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval.txt")
+SETUP = ExamplesSetup(
+    vocab_file=VOCABULARY,
+    vocab_sha256=hashlib.sha256(Path(VOCABULARY).read_bytes()).hexdigest(),
+    masking=MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2),
+    one_seed=False,
+    packed=False,
+)
+BINS = dataclasses.replace(SETUP, objective=ObjectiveOptions(objective="sop", bins=3))
+PARQUET = dataclasses.replace(SETUP, format=FormatOptions(format="parquet"))
+MDS = dataclasses.replace(SETUP, format=FormatOptions(format="mds"))
+MDS_BINS = dataclasses.replace(BINS, format=FormatOptions(format="mds"))
+
+
+def build(directory: Path, setup: ExamplesSetup, names: tuple[str, ...] = NAMES) -> dict[str, Any]:
+    """Writes and closes the examples of some text shards; returns the manifest."""
+    shards: list[ExampleShard] = []
+    for place, name in enumerate(names):
+        (directory / "text").mkdir(parents=True, exist_ok=True)
+        lines = [f"Sentence {n} of shard {place} is about {'foxes ' * (n % 7)}.\n" for n in range(20)]
+        (directory / "text" / name).write_text("".join([*lines, "\n"]) * 3)
+        text = describe_text_shard((place, str(directory / "text" / name)))
+        shards.append(write_example_shard(text, setup, str(directory / "out")))
+    close_examples(shards[::-1], setup, parameters={}, decided={}, output=str(directory / "out"))
+    return manifest.read_manifest(str(directory / "out"))
+
+
+@pytest.mark.parametrize(
+    "setup", [SETUP, BINS, PARQUET, MDS, MDS_BINS], ids=["tfrecord", "bins", "parquet", "mds", "mds-bins"]
+)
+def test_the_manifest_lists_every_file_as_it_is(setup: ExamplesSetup, tmp_path: Path) -> None:
+    made = build(tmp_path, setup)
+    assert made["format"] == setup.format.format
+    listed: dict[str, tuple[int | None, str]] = {}
+    for shard in made["shards"]:
+        described = manifest.files_of_shard(shard)
+        assert sum(file["bytes"] for file in described) == shard["bytes"]
+        assert sum(file["examples"] for file in described) == shard["examples"]
+        listed |= {file["name"]: (file["bytes"], file["sha256"]) for file in described}
+        listed |= {file["index"]: (None, file["index_sha256"]) for file in described if "index" in file}
+        assert ("files" in shard) == (setup.objective.bins is not None)
+    there = digests(tmp_path / "out", manifests=False)
+    indexes = {name for name in there if name.endswith("index.json")}
+    assert {name: sha256 for name, (_, sha256) in listed.items()} == {
+        n: s for n, s in there.items() if n not in indexes
+    }
+    for name, (size, _) in listed.items():
+        assert size in (None, (tmp_path / "out" / name).stat().st_size)
+    assert [shard["kind"] for shard in made["shards"]] == ["train", "train", "eval"]
+
+
+def test_a_shard_of_one_file_is_described_as_ever(tmp_path: Path) -> None:
+    (shard, *_) = build(tmp_path, SETUP)["shards"]
+    assert shard["name"] == f"{NAMES[0]}.tfrecord"
+    assert shard["index"] == f"{NAMES[0]}.tfrecord.idx"
+    assert {"kind", "bytes", "sha256", "random_seed", "inputs", "examples", "documents"} < set(shard)
+    assert "files" not in shard
+
+
+def test_files_of_bins_say_how_wide_they_are(tmp_path: Path) -> None:
+    made = build(tmp_path, BINS)
+    assert made["shards"][0]["name"] == NAMES[0]
+    for shard in made["shards"]:
+        assert {(file["bin"], file["width"]) for file in shard["files"]} <= {(0, 11), (1, 22), (2, 32)}
+    shapes = {entry["name"]: entry["shape"] for entry in made["schema"]}
+    assert (shapes["input_ids"], shapes["masked_lm_ids"]) == ([None], [5])
+
+
+@pytest.mark.parametrize(("setup", "kind"), [(SETUP, "int64"), (PARQUET, "uint16"), (MDS, "uint16")])
+def test_the_schema_has_the_types_of_the_format(setup: ExamplesSetup, kind: str, tmp_path: Path) -> None:
+    schema = {entry["name"]: entry for entry in build(tmp_path, setup)["schema"]}
+    assert (schema["input_ids"]["dtype"], schema["input_ids"]["shape"]) == (kind, [32])
+
+
+@pytest.mark.parametrize(
+    ("setup", "folders"), [(MDS, [""]), (MDS_BINS, ["bin-0", "bin-1", "bin-2"])], ids=["one", "bins"]
+)
+def test_each_folder_of_mds_has_an_index_of_its_shards_in_order(
+    setup: ExamplesSetup, folders: list[str], tmp_path: Path
+) -> None:
+    made = build(tmp_path, setup)
+    samples = 0
+    for kind, names in (("train", NAMES[:2]), ("eval", NAMES[2:])):
+        for folder in (tmp_path / "out" / kind / name for name in folders):
+            if not folder.is_dir():
+                continue  # no row is so short
+            shards = json.loads((folder / "index.json").read_text())["shards"]
+            found = [shard["raw_data"]["basename"] for shard in shards]
+            assert found == [f"{name}.00000.mds" for name in names if f"{name}.00000.mds" in found]
+            samples += len(read_mds(folder))
+    assert samples == made["counts"]["train"]["examples"] + made["counts"]["eval"]["examples"]
+
+
+@pytest.mark.parametrize(
+    "setup", [SETUP, BINS, PARQUET, MDS, MDS_BINS], ids=["tfrecord", "bins", "parquet", "mds", "mds-bins"]
+)
+def test_what_older_builds_left_is_swept_and_nothing_else(setup: ExamplesSetup, tmp_path: Path) -> None:
+    build(tmp_path, setup)
+    before = digests(tmp_path / "out")
+    out = tmp_path / "out"
+    for name in ("train", "eval", *setup.folders):
+        (out / name).mkdir(parents=True, exist_ok=True)
+    stale = ["old.tfrecord", "old.bin-7.tfrecord.idx", "old.tfrecord.gz", "old.parquet"]
+    stale += [f"{folder}/old.00000.mds" for folder in setup.folders]
+    kept = ["README.md", "old.mds", "index.json", "train/notes.txt", "eval/data.parquet"]
+    kept += [] if setup.folders else ["train/theirs.00000.mds", "train/index.json"]
+    for name in (*stale, *kept):
+        (out / name).write_text("another build's, or a user's")
+    build(tmp_path, setup)
+    after = digests(out)
+    assert after == before | {name: after[name] for name in kept}
+    build(tmp_path, setup, NAMES[:1])
+    fewer = digests(out, manifests=False)
+    assert [name for name in fewer if name not in kept and NAMES[0] not in name and "index.json" not in name] == []
+    assert not [name for name in fewer if name.startswith("eval/") and name not in kept]
