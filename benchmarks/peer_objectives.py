@@ -437,20 +437,29 @@ def with_spanbert(text: Text, arguments: argparse.Namespace, scratch: str, table
 
 
 def with_run_mlm(text: Text, arguments: argparse.Namespace, scratch: str, tables: Tables) -> None:
-    """Blocks, which must be the same, block for block."""
-    objective = ObjectiveOptions(
-        objective="blocks", block_separators="recipe", block_remainder="drop", dynamic_masking=True
-    )
+    """Blocks, which must be the same, block for block, and the masks of the script's collator."""
+    cut = ObjectiveOptions(objective="blocks", block_separators="recipe", block_remainder="drop", dynamic_masking=True)
     for length in LENGTHS:
         command = [arguments.peers, str(PEER_CODE), "run_mlm", arguments.run_mlm, text.path, text.vocabulary_path]
         figures = json.loads(run([*command, str(length), f"{scratch}/blocks.npz"]).splitlines()[-1])
-        theirs = np.load(f"{scratch}/blocks.npz")["blocks"]
-        ours = np.concatenate([rows.input_ids[:count].copy() for rows, count in text.blocks(length, objective)])
+        recipe = np.load(f"{scratch}/blocks.npz")
+        theirs = recipe["blocks"]
+        ours = np.concatenate([rows.input_ids[:count].copy() for rows, count in text.blocks(length, cut)])
         name = f"run_mlm.py ({', '.join(figures['versions'])})"
         lengths = [np.full(len(these), length) for these in (theirs, ours)]
         tables.counts.append(counts_row(f"blocks, {length}", name, *lengths, length, None, ""))
-        same = theirs.shape == ours.shape and int((theirs == ours).all(axis=1).sum())
+        same = (theirs == ours).all(axis=1).sum() if theirs.shape == ours.shape else 0
         tables.notes.append(f"blocks, {length}: {same:,} of {len(theirs):,} blocks are the same, piece for piece.")
+    written, masked = recipe["written"].ravel(), recipe["masked"].ravel()
+    ends = np.arange(length, len(written) + 1, length)
+    collated = MaskedRows(theirs[: len(ends)].ravel(), written, masked, ends, np.empty(0, np.uint8))
+    drawn = text.rows(length, dataclasses.replace(cut, dynamic_masking=False))
+    tables.masks.extend(masks_rows(f"piece, blocks of {length}", "run_mlm.py", collated, drawn, text))
+    by_row = [np.add.reduceat(rows.masked, rows.ends - length, dtype=np.int64) for rows in (collated, drawn)]
+    tables.notes.append(
+        f"piece, blocks of {length}: a row has {by_row[0].min()} to {by_row[0].max()} masked pieces with run_mlm.py, "
+        f"which draws for each piece alone, and {by_row[1].min()} to {by_row[1].max()} with maskmill."
+    )
 
 
 def main() -> None:

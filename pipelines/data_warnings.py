@@ -74,8 +74,8 @@ def _few_predictions(parameters: Mapping[str, Any]) -> list[str]:
     if most >= _FEW_PREDICTIONS * length * share:
         return []
     return [
-        f"max_predictions_per_seq {most} lets {percent(most / length)} of {length} pieces be masked, and masked_lm_prob "
-        f"is {share:g}; give --max_predictions_per_seq {round(length * share)}."
+        f"max_predictions_per_seq {most} lets {percent(most / length)} of {length} pieces be masked, and "
+        f"masked_lm_prob is {share:g}; give --max_predictions_per_seq {round(length * share)}."
     ]
 
 

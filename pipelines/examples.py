@@ -58,6 +58,11 @@ class ExamplesStage(Stage[ExamplesOptions]):
             "one_seed": self.setup.one_seed,
         }
 
+    @property
+    def folders(self) -> Sequence[str]:
+        """Those of MDS."""
+        return self.setup.folders
+
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names. They are listed by a worker: there can be many."""
         return (
