@@ -96,8 +96,8 @@ class CountedReader:
 
 def _damaged(path: str, container: str) -> UnusableInputError:
     return UnusableInputError(
-        f"{path}: the {container} data of this input is damaged, or cut off in its first part; fetch the file again, "
-        "or compare its checksum with the publisher's."
+        f"{path}: the {container} data of this input is damaged, or cut off in its first part; fetch it again, or "
+        "compare its checksum with the publisher's."
     )
 
 
