@@ -9,7 +9,8 @@ Each peer whose checkout is named runs with its own defaults and the vocabulary;
 --albert     google-research/albert; the folder must be called albert. Without a SentencePiece model its
              create_pretraining_data.py takes a WordPiece vocabulary and splits as BERT does.
 --tf_models  tensorflow/models, or the folder into which the wheel tf-models-official was unpacked.
---tensorflow a Python with TensorFlow 2, tf_keras, tensorflow_hub, sentencepiece and six, for these two.
+--tensorflow a Python with TensorFlow 2, tf_keras, tensorflow_hub, setuptools below 80 (tensorflow_hub needs it),
+             sentencepiece and six, for these two.
 --fairseq    facebookresearch/fairseq with its extension fairseq/data/token_block_utils_fast built for --peers.
 --spanbert   facebookresearch/SpanBERT.
 --run_mlm    examples/pytorch/language-modeling/run_mlm.py of huggingface/transformers.
