@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-training test-torch test-slow test-flink lint bench lock clean
+.PHONY: help venv demo test test-fast test-training test-torch test-readers test-slow test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -31,7 +31,7 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 	$(BIN)/maskmill build examples/demo.yaml
 	@echo; echo "The data set is in demo/:"; ls -l demo/text demo/examples demo/eval | grep -v '^total'
 
-LIGHT := not training and not torch and not flink and not slow
+LIGHT := not training and not torch and not flink and not slow and not readers
 
 # A process for each core; the tests of a file stay in one (tests/conftest.py), for they share what its fixtures make.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup
@@ -65,6 +65,17 @@ $(TORCH)/ready: requirements-torch.lock
 test-torch: $(TRAINING)/ready $(TORCH)/ready ## Hugging Face computes the same from what training exports (5 GB)
 	MASKMILL_TORCH_PYTHON=$(TORCH)/bin/python $(TRAINING)/bin/python -m pytest -q -m torch tests/training
 
+# The libraries that read our formats: MosaicML's streaming wants PyTorch, too.
+READERS := .venv-readers
+
+$(READERS)/ready: requirements-readers.lock
+	test -x $(READERS)/bin/python || $(PYTHON) -m venv $(READERS)
+	$(READERS)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-readers.lock
+	touch $@
+
+test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, streaming read the same arrays (7 GB)
+	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q -m readers tests/records
+
 test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
 	$(BIN)/python -m pytest -q -m slow
 
@@ -90,6 +101,9 @@ lock: ## write the lock files anew (needs uv)
 	$(COMPILE) --extra dev --extra tensorflow --constraint requirements-gcp.lock --output-file requirements-training.lock
 	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\n' | $(UV) pip compile --quiet --universal --python-version 3.11 \
 	  --no-header --no-annotate --upgrade - --output-file requirements-torch.lock
+	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\nmosaicml-streaming>=0.13\ndatasets>=3\nduckdb>=1\npandas>=2\npolars>=1\n' \
+	  | $(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade - \
+	  --output-file requirements-readers.lock
 
 clean: ## delete what make made
-	rm -rf $(VENV) $(TRAINING) $(TORCH) demo build dist *.egg-info
+	rm -rf $(VENV) $(TRAINING) $(TORCH) $(READERS) demo build dist *.egg-info

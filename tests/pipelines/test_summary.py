@@ -58,7 +58,12 @@ def examples(
     manifest = json.loads((output / "manifest.json").read_text())
     (shard,) = manifest["shards"]
     (counts,) = manifest["counts"].values()
-    assert manifest["decided"] == {"duplicate_pieces": "first", "one_seed": False, "unicode": "15.1.0"}
+    assert manifest["decided"] == {
+        "duplicate_pieces": "first",
+        "mask_unit": "piece",
+        "one_seed": False,
+        "unicode": "15.1.0",
+    }
     assert {name: shard[name] for name in counts if name in shard and name != "bytes"} == {
         name: value for name, value in counts.items() if name not in ("shards", "bytes")
     }

@@ -43,10 +43,11 @@ def duckdb(path, output):
 
 
 def datasets(path, output):
-    """A Parquet file."""
+    """A Parquet file, or the train split of a directory."""
     import datasets
 
-    loaded = datasets.load_dataset("parquet", data_files=path, split="train", cache_dir=f"{output}.cache")
+    files = {"path": path} if os.path.isdir(path) else {"path": "parquet", "data_files": path}
+    loaded = datasets.load_dataset(**files, split="train", cache_dir=f"{output}.cache")
     return from_arrow(loaded.with_format("arrow")[:])
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from commands import digests
 from gold_examples import VOCABULARY
 from mds_reader import read_mds
@@ -61,13 +62,28 @@ def test_the_manifest_lists_every_file_as_it_is(setup: ExamplesSetup, tmp_path: 
         listed |= {file["index"]: (None, file["index_sha256"]) for file in described if "index" in file}
         assert ("files" in shard) == (setup.objective.bins is not None)
     there = digests(tmp_path / "out", manifests=False)
-    indexes = {name for name in there if name.endswith("index.json")}
+    indexes = {name for name in there if name.endswith(("index.json", "README.md"))}
     assert {name: sha256 for name, (_, sha256) in listed.items()} == {
         n: s for n, s in there.items() if n not in indexes
     }
     for name, (size, _) in listed.items():
         assert size in (None, (tmp_path / "out" / name).stat().st_size)
     assert [shard["kind"] for shard in made["shards"]] == ["train", "train", "eval"]
+
+
+def test_a_card_says_which_parquet_files_are_of_which_split(tmp_path: Path) -> None:
+    build(tmp_path, PARQUET)
+    card = (tmp_path / "out" / "README.md").read_text()
+    (config,) = yaml.safe_load(card.strip("-\n"))["configs"]
+    assert config["data_files"] == [
+        {"split": "train", "path": ["part-00000-of-00002.parquet", "part-00001-of-00002.parquet"]},
+        {"split": "test", "path": ["eval.txt.parquet"]},
+    ]
+
+
+def test_other_formats_have_no_card(tmp_path: Path) -> None:
+    build(tmp_path, SETUP)
+    assert not (tmp_path / "out" / "README.md").exists()
 
 
 def test_a_shard_of_one_file_is_described_as_ever(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_commands_write_the_same_arrays_in_every_format(flags: list[str], text: Path, tmp_path: Path) -> None:
     for form in ("tfrecord", "parquet", "mds"):
-        flags_of_form = [f"--input={text}/part-*", f"--output={tmp_path / form}", f"--vocab_file={VOCAB}"]
+        flags_of_form = [f"--input={text}", f"--output={tmp_path / form}", f"--vocab_file={VOCAB}"]
         run = maskmill("examples", *flags_of_form, f"--format={form}", "--dupe_factor=1", *flags, *IN_MEMORY)
         assert run.returncode == 0, run.stderr
     parquet, mds = sorted((tmp_path / "parquet").rglob("part-*.parquet")), tmp_path / "mds" / "train"
@@ -137,5 +137,7 @@ def test_commands_write_the_same_arrays_in_every_format(flags: list[str], text: 
     theirs("streaming", [mds], [tmp_path / "mds.npz"])
     rows = [row for output in outputs for row in load(output)]
     assert_same(load(tmp_path / "mds.npz"), rows)
-    records = [r for path in sorted((tmp_path / "tfrecord").glob("*.tfrecord")) for r in read_records(str(path))]
+    theirs("datasets", [tmp_path / "parquet"], [tmp_path / "directory.npz"])
+    assert_same(load(tmp_path / "directory.npz"), rows)
+    records = [r for path in sorted((tmp_path / "tfrecord").glob("part-*.tfrecord")) for r in read_records(str(path))]
     assert_same([values_of(record, list(rows[0])) for record in records], rows, types=False)

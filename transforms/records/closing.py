@@ -1,5 +1,6 @@
 """What is left to do once all example shards, or the picked eval examples, are there: the manifest and the sweep."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,11 @@ from transforms.storage import files, manifest
 OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz", "*.parquet")
 MDS_INDEX = "index.json"
 _KINDS: tuple[ShardKind, ...] = ("train", "eval")
+
+# Tells `datasets.load_dataset(DIRECTORY)` which Parquet files are of which split. Without it, that would take only the
+# files with "eval" in their names. Source: huggingface/hub-docs, docs/hub/datasets-manual-configuration.md.
+DATASET_CARD = "README.md"
+_SPLITS: Mapping[ShardKind, str] = {"train": "train", "eval": "test"}
 
 
 def close_examples(
@@ -54,6 +60,8 @@ def close_examples(
         counts=counts,
         data={"format": setup.format.format, "schema": _schema(setup)},
     )
+    if setup.format.format == "parquet":
+        _write_dataset_card(ordered, output)
     written = [part for s in ordered for file in s.files for part in (file, file.index) if part is not None]
     names = [name_below(output, part.path) for part in written] + _write_mds_indexes(ordered, setup, output)
     in_folders = [f"{folder}/{name}" for folder in setup.folders for name in ("*.mds", MDS_INDEX)]
@@ -76,6 +84,17 @@ def _schema(setup: ExamplesSetup) -> list[dict[str, Any]]:
             if entry["shape"] != other["shape"]:
                 entry["shape"] = [None]
     return entries
+
+
+def _write_dataset_card(ordered: Sequence[ExampleShard], output: str) -> None:
+    """Names the files of each split that there is, in JSON, which YAML reads."""
+    splits = []
+    for kind, split in _SPLITS.items():
+        names = [name_below(output, file.path) for shard in ordered if shard.kind == kind for file in shard.files]
+        if names:
+            splits.append({"split": split, "path": names})
+    configs = json.dumps([{"config_name": "default", "data_files": splits}], ensure_ascii=False, indent=1)
+    files.write_bytes(files.join(output, DATASET_CARD), f"---\nconfigs: {configs}\n---\n".encode())
 
 
 def _write_mds_indexes(ordered: Sequence[ExampleShard], setup: ExamplesSetup, output: str) -> list[str]:
