@@ -180,7 +180,7 @@ def packing_table(bench: Bench) -> None:
 def beside_the_recipe(arguments: argparse.Namespace, ours: Result, scratch: str) -> None:
     """Prints what run_mlm.py's recipe takes for the same blocks."""
     if not arguments.run_mlm:
-        print("Hugging Face's recipe: --run_mlm and --peers are not given. LDDL: not measured.")
+        print("Hugging Face's recipe is left out: --run_mlm and --peers are not given.")
         return
     output = f"{scratch}/blocks.npz"
     command = [arguments.peers, str(PEER_CODE), "run_mlm", arguments.run_mlm, arguments.shard, arguments.vocab]
@@ -191,7 +191,7 @@ def beside_the_recipe(arguments: argparse.Namespace, ours: Result, scratch: str)
             [*command, str(arguments.max_seq_length), output], env=env, capture_output=True, text=True, check=False
         )
         if run.returncode:
-            print(f"Hugging Face's recipe: not installed for {arguments.peers}.\n{run.stderr[-500:]}")
+            print(f"Hugging Face's recipe is not installed for {arguments.peers}:\n{run.stderr[-500:]}")
             return
         runs.append(json.loads(run.stdout.splitlines()[-1]))
     best = min(runs, key=lambda figures: figures["cpu_seconds"])

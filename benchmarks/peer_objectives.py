@@ -9,7 +9,8 @@ Each peer whose checkout is named runs with its own defaults and the vocabulary;
 --albert     google-research/albert; the folder must be called albert. Without a SentencePiece model its
              create_pretraining_data.py takes a WordPiece vocabulary and splits as BERT does.
 --tf_models  tensorflow/models, or the folder into which the wheel tf-models-official was unpacked.
---tensorflow a Python with TensorFlow 2, tf_keras, tensorflow_hub, sentencepiece and six, for these two.
+--tensorflow a Python with TensorFlow 2, tf_keras, tensorflow_hub, setuptools below 80 (tensorflow_hub needs it),
+             sentencepiece and six, for these two.
 --fairseq    facebookresearch/fairseq with its extension fairseq/data/token_block_utils_fast built for --peers.
 --spanbert   facebookresearch/SpanBERT.
 --run_mlm    examples/pytorch/language-modeling/run_mlm.py of huggingface/transformers.
@@ -53,7 +54,7 @@ LENGTHS = (512, 128)
 PROBABILITY = 0.15
 SEEDS = (12345, 54321)
 _BINS = 16
-_SPANBERT_ROWS = 2000  # its masks take some 15 ms a row
+_SPANBERT_ROWS = 5000  # its masks take some 15 ms a row
 _LONGEST_RUN = 12  # words; longer runs of masked words are counted together
 
 Array = npt.NDArray[Any]
@@ -219,14 +220,16 @@ def run(command: Sequence[str], path: str | None = None) -> str:
     return finished.stdout
 
 
-def counts_row(name: str, peer: str, theirs: Array, ours: Array, longest: int, bins: int | None, noise: str) -> str:
-    """A line of the table of rows."""
-    apart = distance(length_histogram(theirs, longest, bins), length_histogram(ours, longest, bins))
-    name = f"{name}{'' if bins is None else f' ({bins} bins)'}"
+def counts_row(name: str, peer: str, theirs: Array, ours: Array, longest: int, noise: str | None = None) -> str:
+    """A line of the table of rows. noise: what two runs of the peer differ, where lengths are drawn."""
+    exact, binned = (
+        f"{distance(length_histogram(theirs, longest, bins), length_histogram(ours, longest, bins)):.2%}"
+        for bins in (None, _BINS)
+    )
     share = (len(ours) - len(theirs)) / len(theirs)
     return (
         f"| {name} | {peer} | {len(theirs):,} | {len(ours):,} | {share:+.2%} | {theirs.mean():.1f} | {ours.mean():.1f} "
-        f"| {apart:.2%} | {noise} |"
+        f"| {exact if noise is None else ''} | {binned} | {noise or ''} |"
     )
 
 
@@ -251,8 +254,8 @@ def masks_rows(name: str, peer: str, theirs: MaskedRows, ours: MaskedRows, text:
 
 
 COUNTS_HEADER = """\
-| rows | peer | theirs | ours | difference | mean length, theirs | ours | lengths apart | noise |
-|---|---|---|---|---|---|---|---|---|"""
+| rows | peer | theirs | ours | difference | mean length, theirs | ours | lengths apart | in 16 bins | noise |
+|---|---|---|---|---|---|---|---|---|---|"""
 MASKS_HEADER = """\
 | masks | made by | masked | [MASK] / other / kept | one kind | in part | runs of 1 / 2 / 3 / 4 words | runs apart |
 |---|---|---|---|---|---|---|---|"""
@@ -285,10 +288,9 @@ def with_fairseq(text: Text, arguments: argparse.Namespace, scratch: str, tables
             for separators in ("document", "line"):
                 peer = f"fairseq {mode}, a separator a {separators}"
                 theirs = fairseq_lengths(text, arguments, scratch, (mode, separators, length))
-                for bins in (None, _BINS):
-                    tables.counts.append(counts_row(name, peer, theirs, ours, length, bins, ""))
-                if longer := np.count_nonzero(theirs > length):
-                    tables.notes.append(f"{name}: {longer} of the blocks of {peer} are longer than {length}.")
+                tables.counts.append(counts_row(name, peer, theirs, ours, length))
+        longer = np.count_nonzero(theirs > length)
+        tables.notes.append(f"mlm, {length}: {longer} of fairseq's last blocks are longer than {length}.")
 
 
 def fairseq_lengths(text: Text, arguments: argparse.Namespace, scratch: str, how: tuple[str, str, int]) -> Array:
@@ -330,8 +332,8 @@ def with_albert(text: Text, arguments: argparse.Namespace, scratch: str, tables:
     ours = text.rows(length, objective)
     lengths = [each.lengths() for each in (theirs, ours, rows[1])]
     noise = noise_of(lengths[0], lengths[2])
-    tables.counts.append(counts_row(f"sop, {length}", "ALBERT", *lengths[:2], length, _BINS, noise))
-    tables.masks.extend(masks_rows(f"n-gram, {length}", "ALBERT", theirs, ours, text))
+    tables.counts.append(counts_row(f"sop, {length}", "ALBERT", *lengths[:2], length, noise))
+    tables.masks.extend(masks_rows(f"ngram, {length}", "ALBERT", theirs, ours, text))
     alone = sentences_alone(text, length)
     sep_id = text.vocabulary.id_of("[SEP]")
     found = np.array([first_part(theirs, row, sep_id) in alone for row in range(len(theirs.ends))]) & (
@@ -389,7 +391,7 @@ def with_tf_models(text: Text, arguments: argparse.Namespace, scratch: str, tabl
         ours = text.rows(length, ObjectiveOptions(objective="nsp", mask_unit=unit))
         tables.masks.extend(masks_rows(f"{unit}, {length}", peer, rows, ours, text))
     pairs = text.lengths(length, ObjectiveOptions(objective="nsp"))
-    tables.counts.append(counts_row(f"nsp, {length}", peer, first, pairs, length, _BINS, noise_of(first, second)))
+    tables.counts.append(counts_row(f"nsp, {length}", peer, first, pairs, length, noise_of(first, second)))
 
 
 def noise_of(first: Array, second: Array) -> str:
@@ -447,7 +449,7 @@ def with_run_mlm(text: Text, arguments: argparse.Namespace, scratch: str, tables
         ours = np.concatenate([rows.input_ids[:count].copy() for rows, count in text.blocks(length, cut)])
         name = f"run_mlm.py ({', '.join(figures['versions'])})"
         lengths = [np.full(len(these), length) for these in (theirs, ours)]
-        tables.counts.append(counts_row(f"blocks, {length}", name, *lengths, length, None, ""))
+        tables.counts.append(counts_row(f"blocks, {length}", name, *lengths, length))
         same = (theirs == ours).all(axis=1).sum() if theirs.shape == ours.shape else 0
         tables.notes.append(f"blocks, {length}: {same:,} of {len(theirs):,} blocks are the same, piece for piece.")
     written, masked = recipe["written"].ravel(), recipe["masked"].ravel()
