@@ -18,9 +18,9 @@ from transforms.records.plan import ExamplesPlan
 from transforms.tokenization.vocabulary import load_vocabulary
 
 _DUPE_FACTORS = (1, 5, 10, 20)
-# ARCHITECTURE.md, "Where the time goes": a worker with a 27 MB shard takes 370 MB, about 3 bytes of it for each byte of
-# text; a process takes 2.5 CPU seconds to start.
-_WORKER_BYTES, _BYTES_A_TEXT_BYTE = 290_000_000, 3.0
+# Measured on enwik8's text (docs/estimate.md): a worker of Beam's, and what it takes for each byte of a shard's text,
+# once and for each pass. ARCHITECTURE.md, "Where the time goes": a process takes 2.5 CPU seconds to start.
+_WORKER_BYTES, _BYTES_A_TEXT_BYTE, _BYTES_A_MASKED_BYTE = 290_000_000, 2.5, 0.28
 _START_SECONDS = 2.5
 
 
@@ -79,7 +79,9 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
         "dupe_factor": dupe_factor,
         "dupe_factors": {str(factor): work.of(factor) for factor in sorted(factors)},
         "cores": work.cores,
-        "worker_bytes": round(_WORKER_BYTES + _BYTES_A_TEXT_BYTE * text.largest_shard),
+        "worker_bytes": round(
+            _WORKER_BYTES + (_BYTES_A_TEXT_BYTE + _BYTES_A_MASKED_BYTE * dupe_factor) * text.largest_shard
+        ),
         "notes": list(text.notes),
     }
 
