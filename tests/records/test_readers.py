@@ -128,7 +128,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_commands_write_the_same_arrays_in_every_format(flags: list[str], text: Path, tmp_path: Path) -> None:
     for form in ("tfrecord", "parquet", "mds"):
-        flags_of_form = [f"--input={text}", f"--output={tmp_path / form}", f"--vocab_file={VOCAB}"]
+        inputs = f"--input={text}/part-*,{text}/eval.txt"
+        flags_of_form = [inputs, f"--output={tmp_path / form}", f"--vocab_file={VOCAB}"]
         run = maskmill("examples", *flags_of_form, f"--format={form}", "--dupe_factor=1", *flags, *IN_MEMORY)
         assert run.returncode == 0, run.stderr
     parquet, mds = sorted((tmp_path / "parquet").rglob("part-*.parquet")), tmp_path / "mds" / "train"
