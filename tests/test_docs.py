@@ -20,7 +20,7 @@ from conftest import ROOT
 
 pytestmark = pytest.mark.long
 
-PAGES = ("getting-started.md", "languages.md", "sources.md", "estimate.md")
+PAGES = ("getting-started.md", "languages.md", "objectives.md", "sources.md", "estimate.md")
 
 
 @dataclasses.dataclass
