@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines import options as option_tools
-from pipelines import yaml_text
+from pipelines import presets, yaml_text
 from pipelines.build_sections import SOURCES, Section, make_mix, place_of, texts_of
 from pipelines.options import Option
 from pipelines.source_options import NOT_OF_A_SOURCE, MixOptions, SourceOptions, TextsOptions
 from pipelines.stage_options import Compat, ExtractOptions
 from pipelines.stages import EXTRACT, STAGES, BuildSoFar, StageEntry
 from transforms.errors import UnusableInputError
-from transforms.options import option
+from transforms.options import COMPLETED, option
 from transforms.shards.options import SplitOptions
 
 
@@ -25,6 +25,9 @@ class BuildKeys:
     """The keys beside the sections."""
 
     output: str = option(help="directory of the build: text, examples and eval go below it")
+    preset: str | None = option(
+        None, help=f"values of a recipe for all sections, where none are given: {', '.join(presets.names())}"
+    )
     compat: Compat = option("none", help="whose data to reproduce, text and records")
 
 
@@ -33,13 +36,15 @@ class BuildOptions:
     """A build, whole.
 
     stages: the options of each stage by its name; an optional one is there where its section is, and extract where the
-    text is not there already. texts: the text shards with which the build begins in that case.
+    text is not there already. texts: the text shards with which the build begins in that case. preset: the name of the
+    recipe that it follows.
     """
 
     output: str
     compat: Compat
     stages: Mapping[str, Any]
     texts: tuple[str, ...] | None = None
+    preset: str | None = None
 
 
 def flags() -> dict[str, Option]:
@@ -81,26 +86,30 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
       UnusableInputError: as `read_build`.
     """
     overrides = overrides or {}
-    sections = {entry.name for entry in STAGES}
     known = [*option_tools.names(BuildKeys), SOURCES, *(entry.name for entry in STAGES)]
     for key in content:
         if key not in known:
             line = place_of(content, key)
             hint = option_tools.nearest(str(key), known)
             raise UnusableInputError(f"{where}{line}: there is no section {option_tools.shown(key)}{hint}.")
-    keys = option_tools.from_mapping(
-        BuildKeys,
-        {key: value for key, value in content.items() if key not in {SOURCES, *sections}}
-        | {name: value for name, value in overrides.items() if "." not in name},
-        where=where,
-        label=lambda name: f"--{name}" if name in overrides else f"{where}{place_of(content, name)}: {name}",
-    )
-    so_far = BuildSoFar(output=keys.output, compat=keys.compat, stages={})
+    keys = _keys(content, overrides, where)
+    so_far = BuildSoFar(output=keys.output, compat=keys.compat, stages={}, preset=keys.preset)
     for entry in STAGES:
         given = {n.partition(".")[2]: v for n, v in overrides.items() if n.partition(".")[0] == entry.name and "." in n}
         if entry.is_optional and entry.name not in content and not given:
             continue
-        section = Section(entry=entry, content=content.get(entry.name), given=given, where=where)
+        suggested = presets.values_of(keys.preset, entry.name) if "preset" not in entry.decided else {}
+        section = Section(
+            entry=entry,
+            content=content.get(entry.name),
+            given=given,
+            where=where,
+            suggested={**entry.suggested(so_far), **suggested},
+        )
+        if reason := entry.missing(so_far):
+            if entry.name in content or given:
+                raise UnusableInputError(f"{section.title}: {reason}; leave this section out, or change examples.")
+            continue
         if entry is EXTRACT and SOURCES in content:
             made: Any = make_mix(content, section, so_far)
         elif entry is EXTRACT and (texts := texts_of(section)):
@@ -109,37 +118,74 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
         else:
             decided = {name: decide(so_far) for name, decide in entry.decided.items()}
             made = option_tools.from_mapping(
-                entry.options, section.values, where=f"{where}: {entry.name}", label=section.label, **decided
+                entry.options, section.completed, where=f"{where}: {entry.name}", label=section.label, **decided
             )
         so_far = dataclasses.replace(so_far, stages={**so_far.stages, entry.name: made})
-    return BuildOptions(output=keys.output, compat=keys.compat, stages=so_far.stages, texts=so_far.texts)
+        if reason := entry.clash(so_far):
+            raise UnusableInputError(f"{section.title}: {reason}.")
+    return BuildOptions(
+        output=keys.output, compat=keys.compat, stages=so_far.stages, texts=so_far.texts, preset=keys.preset
+    )
 
 
-def print_config(build: BuildOptions | None = None) -> str:
-    """A build's YAML file with a comment for each option.
+def _keys(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> BuildKeys:
+    """The keys beside the sections, with those of the preset."""
+    sections = {SOURCES, *(entry.name for entry in STAGES)}
+    given = {key: value for key, value in content.items() if key not in sections}
+    given |= {name: value for name, value in overrides.items() if "." not in name}
+    preset = given.get("preset")
+    suggested = presets.values_of(preset, presets.BUILD) if isinstance(preset, str) else {}
+    return option_tools.from_mapping(
+        BuildKeys,
+        {**suggested, **given},
+        where=where,
+        label=lambda name: f"--{name}" if name in overrides else f"{where}{place_of(content, name)}: {name}",
+    )
+
+
+def print_config(build: BuildOptions | None = None, preset: str | None = None) -> str:
+    """A build's YAML file with a comment for each option, and for each value of a preset with its source.
 
     Args:
       build: whose values are printed; None: every default. Sections that a build may have or not are commented out
         where they are not there.
+      preset: where there is no build, the preset whose values are printed instead of defaults.
     """
-    parts = [_section(BuildKeys, build, skip=(), indent="")]
+    recipe = build.preset if build is not None else preset
+    parts = [_section(BuildKeys, build, skip=(), indent="", recipe=_recipe(recipe, presets.BUILD))]
     for entry in STAGES:
         chosen = None if build is None else build.stages.get(entry.name)
         if entry is EXTRACT:
-            parts += _text_sections(build)
+            parts += _text_sections(build, recipe)
         elif entry.is_optional and chosen is None:
             head = "# With this section the build ends with a training (extra [tensorflow]).\n"
-            parts.append(head + _commented(_stage_section(entry, chosen)))
-        else:
-            parts.append(_stage_section(entry, chosen))
+            parts.append(head + _commented(_stage_section(entry, chosen, None)))
+        elif build is None or chosen is not None:
+            parts.append(_stage_section(entry, chosen, recipe))
     return "\n\n".join(parts)
 
 
-def _stage_section(entry: StageEntry, chosen: Any) -> str:
-    return f"{entry.name}:\n" + _section(entry.options, chosen, skip=tuple(entry.decided), indent="  ")
+_Recipe = Mapping[str, tuple[Any, str]]
 
 
-def _text_sections(build: BuildOptions | None) -> list[str]:
+def _recipe(preset: str | None, section: str) -> _Recipe:
+    """What a preset gives for a section: by option, the value and its source."""
+    if preset is None:
+        return {}
+    values, sources = presets.find(preset).values.get(section, {}), presets.find(preset).sources.get(section, {})
+    named = {"preset": (preset, presets.find(preset).follows)} if section == presets.BUILD else {}
+    return named | {name: (value, sources[name]) for name, value in values.items()}
+
+
+def _stage_section(entry: StageEntry, chosen: Any, preset: str | None) -> str:
+    recipe = dict(_recipe(preset, entry.name))
+    if preset is not None and hasattr(entry.options, COMPLETED):
+        completed = getattr(entry.options, COMPLETED)({"preset": preset})
+        recipe |= {name: (value, "") for name, value in completed.items() if name not in recipe}
+    return f"{entry.name}:\n" + _section(entry.options, chosen, skip=tuple(entry.decided), indent="  ", recipe=recipe)
+
+
+def _text_sections(build: BuildOptions | None, preset: str | None) -> list[str]:
     """The sections that say where the text comes from: of sources, and extract."""
     instead = _section(TextsOptions, TextsOptions(from_=None if build is None else build.texts), skip=(), indent="  ")
     if build is not None and build.texts is not None:
@@ -150,7 +196,9 @@ def _text_sections(build: BuildOptions | None) -> list[str]:
         split = _section(SplitOptions, chosen.split, skip=("max_documents",), indent="  ")
         return [_sources_section(chosen.sources), f"{EXTRACT.name}:\n{split}\n{extract}"]
     head = "# With this section the text is a mix of several sources, and extract has no input.\n"
-    own = _section(EXTRACT.options, chosen, skip=tuple(EXTRACT.decided), indent="  ")
+    own = _section(
+        EXTRACT.options, chosen, skip=tuple(EXTRACT.decided), indent="  ", recipe=_recipe(preset, EXTRACT.name)
+    )
     return [head + _commented(_sources_section(None)), f"{EXTRACT.name}:\n{instead}\n{own}"]
 
 
@@ -170,17 +218,28 @@ def _commented(section: str) -> str:
 
 
 def _section(
-    options_class: type, chosen: Any, *, skip: tuple[str, ...], indent: str, only: tuple[str, ...] | None = None
+    options_class: type,
+    chosen: Any,
+    *,
+    skip: tuple[str, ...],
+    indent: str,
+    only: tuple[str, ...] | None = None,
+    recipe: _Recipe | None = None,
 ) -> str:
-    """The lines of a section: each option with a comment and its value in `chosen`; where that is None, its default."""
+    """The lines of a section: each option with a comment and its value in `chosen`; where that is None, its default.
+
+    recipe: values that count instead of defaults; an option that has its value in it gets a comment with the source.
+    """
     lines = []
     for name, known in option_tools.options_of(options_class).items():
         if name in skip or (only is not None and name not in only):
             continue
         choices = f" [{'|'.join(map(str, known.kind.choices))}]" if known.kind.choices else ""
         lines.append(f"{indent}# {known.help}{choices}")
-        if chosen is not None:
-            lines.append(f"{indent}{name}: {yaml_text.write(functools.reduce(getattr, known.path, chosen))}")
-        else:
-            lines.append(f"{indent}{name}:" + ("" if known.is_required else f" {yaml_text.write(known.default)}"))
+        suggested, source = (recipe or {}).get(name, (known.default, ""))
+        value = functools.reduce(getattr, known.path, chosen) if chosen is not None else suggested
+        if source and value == suggested:
+            lines.append(f"{indent}# of the preset: {source}")
+        is_given = chosen is not None or name in (recipe or {}) or not known.is_required
+        lines.append(f"{indent}{name}:" + (f" {yaml_text.write(value)}" if is_given else ""))
     return "\n".join(lines)

@@ -12,23 +12,40 @@ from transforms.shards.options import SplitOptions
 
 SOURCES = "sources"
 
+# Options of which only one can be given: a suggestion for one falls with a value for another.
+_EXCLUSIVE = (("num_eval_articles", "eval_fraction"),)
+
 # What the section extract cannot have beside sources: each source has its own input.
 _OF_ONE_SOURCE = ("input", *option_tools.names(TextsOptions))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Section:
-    """The section of a stage: what the file has for it, and the flags that were given for it, by option."""
+    """The section of a stage: what the file has for it, and the flags that were given for it, by option.
+
+    suggested: what counts for options that neither of them gives.
+    """
 
     entry: StageEntry
     content: Any
     given: Mapping[str, Any]
     where: str
+    suggested: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def title(self) -> str:
         """The section in messages."""
         return f"{self.where}: {self.entry.name}"
+
+    @property
+    def completed(self) -> Any:
+        """The values by option, with what is suggested; whatever else the file has where it is no mapping."""
+        values = self.values
+        if values is not None and not isinstance(values, dict):
+            return values
+        values = values or {}
+        excluded = {name for names in _EXCLUSIVE for name in names if any(values.get(n) is not None for n in names)}
+        return {name: value for name, value in self.suggested.items() if name not in excluded} | values
 
     @property
     def values(self) -> Any:
@@ -91,7 +108,7 @@ def make_mix(content: Mapping[str, Any], section: Section, so_far: BuildSoFar) -
     if not isinstance(sources, dict) or not sources:
         place = place_of(content, SOURCES)
         raise UnusableInputError(f"{where}{place}: {SOURCES} must be a mapping from each source's name to its options.")
-    shared = option_tools.as_mapping(section.values, where=section.title)
+    shared = option_tools.as_mapping(section.completed, where=section.title)
     known = option_tools.options_of(section.entry.options)
     for name, value in shared.items():
         if name not in known and name not in _OF_ONE_SOURCE:

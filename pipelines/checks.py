@@ -60,14 +60,14 @@ class Checked:
     announcement: str = ""
 
 
-def _check_output(stage: str, options: Any, contents: Mapping[str, str]) -> None:
-    """Looks whether the output directory can be claimed for these options; changes nothing.
+def _check_output(stage: str, options: Any, contents: Mapping[str, str], folders: Sequence[str] = ()) -> None:
+    """Looks whether the output directory and folders below it can be claimed for these options; changes nothing.
 
     Raises:
       UnusableInputError: it cannot.
     """
     wanted, defaults = parameters(options), option_defaults(type(options))
-    manifest.check_output(options.output, stage, {**wanted, **contents}, {**defaults, **contents})
+    manifest.check_output(options.output, stage, {**wanted, **contents}, {**defaults, **contents}, folders)
 
 
 def _check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str, str]]:
@@ -320,6 +320,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
+    from transforms.records.plan import ExamplesPlan
     from transforms.shards.text_files import beside_texts, check_texts, find_texts
     from transforms.tokenization.vocabulary import load_vocabulary
 
@@ -329,7 +330,8 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     masking = decided_masking(options.masking, options.compat)
     vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     contents = {"vocab_file_sha256": vocabulary.sha256}
-    _check_output("examples", options, contents)
+    plan = ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
+    _check_output("examples", options, contents, plan.folders)
     data_warnings.warn(
         "examples", data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=masking.do_lower_case)
     )

@@ -150,7 +150,8 @@ def _build(line: CommandLine) -> int:
     overrides = {name: value for name, value in line.values.items() if name in known}
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
     if line.values.get("print_config"):
-        print(build_options.print_config(build_options.read_build(line.names[0], overrides) if line.names else None))
+        read = build_options.read_build(line.names[0], overrides) if line.names else None
+        print(build_options.print_config(read, overrides.get("preset")))
         return DONE
     if not line.names:
         raise UnusableInputError("CONFIG.yaml is missing: `maskmill build --print_config` prints one to start from.")

@@ -63,6 +63,7 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
             "share_read": text.bytes_read / text.input_size,
         },
         "standard_error": text.error,
+        "standard_error_documents": text.document_error,
         "standard_error_examples": math.hypot(text.error, max(one.examples.error for one in made)),
         "documents": round(text.documents),
         "eval_documents": round(text.eval_documents),
@@ -135,11 +136,13 @@ def _padding_share(made: Sequence[_Made]) -> float | None:
 def _described(found: Mapping[str, Any]) -> str:
     """The estimate as text."""
     read = found["input"]
-    margin, of_examples = (f"± {2 * found[name]:.1%}" for name in ("standard_error", "standard_error_examples"))
+    margin, of_documents, of_examples = (
+        f"± {2 * found[f'standard_error{name}']:.1%}" for name in ("", "_documents", "_examples")
+    )
     padding = "no padding" if found["padding_share"] is None else f"{found['padding_share']:.1%} padding"
     lines = [
         f"sample: {_amount(read['bytes_read'])} of {_amount(read['bytes'])} read, {read['share_read']:.2%}",
-        f"  documents   {found['documents']:>14,}  {found['eval_documents']:,} of them for the eval set",
+        f"  documents   {found['documents']:>14,}  {of_documents}, {found['eval_documents']:,} for the eval set",
         f"  tokens      {found['tokens']:>14,}  {margin}",
         f"  examples    {found['examples']:>14,}  {of_examples}, {padding}",
         f"  text shards {found['shards']:>14,}",

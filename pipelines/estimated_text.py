@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from pipelines.build_options import BuildOptions
 from pipelines.checks import check_extraction
 from pipelines.source_options import MixOptions
@@ -14,7 +16,7 @@ from transforms.inputs.finding import find_inputs
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sampling import CountedReader, InputKind, Sample, inputs_by_kind, sample_kind
 from transforms.shards.options import SplitOptions
-from transforms.shards.sample_text import SampleText, extract_sample
+from transforms.shards.sample_text import SampleText, extract_sample, ratio_error
 from transforms.shards.text_files import find_texts
 from transforms.storage import files, manifest
 
@@ -30,14 +32,15 @@ _CHECKSUM_SECONDS = 1e-9
 class TextGroup:
     """Text of one kind.
 
-    sample: the sentences of some of its documents. documents, size: of all of it, size in bytes. error: the standard
-    error of the size, in bytes. seconds: of CPU to extract it.
+    sample: the sentences of some of its documents. documents, size: of all of it, size in bytes. error, document_error:
+    the standard errors of the size and of the documents, in their units. seconds: of CPU to extract it.
     """
 
     sample: tuple[bytes, ...]
     documents: float
     size: float
     error: float
+    document_error: float
     seconds: float
 
 
@@ -71,6 +74,11 @@ class EstimatedText:
     def error(self) -> float:
         """The standard error of the size, as a share of it."""
         return float(sum(group.error**2 for group in self.groups) ** 0.5 / max(1.0, self.size))
+
+    @property
+    def document_error(self) -> float:
+        """The standard error of the documents, as a share of them."""
+        return float(sum(group.document_error**2 for group in self.groups) ** 0.5 / max(1.0, self.documents))
 
     @property
     def largest_shard(self) -> float:
@@ -173,6 +181,7 @@ def _group(text: SampleText, seconds: float) -> TextGroup:
         documents=text.document_scale * len(text.documents),
         size=size,
         error=text.error * size,
+        document_error=text.document_error * text.document_scale * len(text.documents),
         seconds=seconds * text.scale,
     )
 
@@ -218,6 +227,7 @@ def _times(group: TextGroup, factor: float, *, extracted: float | None = None) -
         documents=group.documents * factor,
         size=group.size * factor,
         error=group.error * factor,
+        document_error=group.document_error * factor,
         seconds=group.seconds * (factor if extracted is None else extracted),
     )
 
@@ -234,9 +244,18 @@ def _of_texts(patterns: Sequence[str], share: float | None) -> EstimatedText:
     content = b"".join(part.content for part in sample.parts)
     documents = tuple(document.strip(b"\n") + b"\n\n" for document in content.split(b"\n\n") if document.strip())
     counted = _counted_documents(patterns)
-    of_sample = len(documents) * size / max(1, len(content))
+    lengths = np.array([(len(document), 1) for document in documents], np.float64)
     held_out = [text for text in texts if files.base_name(text.path).startswith("eval")]
-    group = TextGroup(sample=documents, documents=counted or of_sample, size=size, error=0.0, seconds=0.0)
+    group = TextGroup(
+        sample=documents,
+        documents=counted or len(documents) * size / max(1, len(content)),
+        size=size,
+        error=0.0,
+        document_error=0.0
+        if counted or len(content) == size
+        else ratio_error(lengths) * len(documents) * size / max(1, len(content)),
+        seconds=0.0,
+    )
     return EstimatedText(
         groups=(group,),
         eval_documents=group.documents * sum(text.size for text in held_out) / size,

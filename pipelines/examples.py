@@ -49,13 +49,19 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     @property
     def decided(self) -> dict[str, Any]:
-        """What --compat decides."""
+        """What --compat decides, and what is masked together."""
         masking = self.setup.masking
         return {
+            "mask_unit": self.options.objective.mask_unit or ("whole_word" if masking.do_whole_word_mask else "piece"),
             "unicode": masking.unicode,
             "duplicate_pieces": masking.duplicate_pieces,
             "one_seed": self.setup.one_seed,
         }
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """Those of MDS."""
+        return self.setup.folders
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names. They are listed by a worker: there can be many."""

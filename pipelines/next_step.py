@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.stages import EVAL_NAME
+from pipelines.stages import EVAL_NAME, why_not_trained
 from transforms.storage import files
 
 
@@ -30,7 +30,11 @@ def of(stages: Mapping[str, Any]) -> str:
         arguments = {"input": stages["extract"].output, "output": "DIRECTORY", "vocab_file": "VOCABULARY"}
         return _command_line("examples", arguments)
     made = stages["examples"]
+    if why_not_trained(made):
+        return ""
     arguments = {"input_file": files.join(made.output, "part-*.tfrecord" + (".gz" if made.packed else ""))}
+    if made.objective.objective in ("mlm", "blocks"):
+        arguments["next_sentence_prediction"] = "False"
     if "eval" in stages:
         arguments["eval_file"] = files.join(stages["eval"].output, EVAL_NAME)
     return _command_line(

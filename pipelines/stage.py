@@ -77,13 +77,18 @@ class Stage(abc.ABC, Generic[Options]):
         """The stage's label in the runner's graph."""
         return self.name.capitalize()
 
+    @property
+    def folders(self) -> Sequence[str]:
+        """The folders below the output that the stage writes to, beside the output itself."""
+        return ()
+
     def claim(self) -> manifest.Claim:
         """Checks that the output directory can be claimed for these options; the claim returned is yet to be written.
 
         Raises:
           UnusableInputError: it belongs to something else, or cannot be written.
         """
-        return manifest.check_output(self.output, self.name, self.parameters, self.defaults)
+        return manifest.check_output(self.output, self.name, self.parameters, self.defaults, self.folders)
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """What the stage reads where it is the first."""

@@ -31,12 +31,14 @@ class BuildSoFar:
       compat: whose data it reproduces.
       stages: the options of the stages before this one, by name.
       texts: text shards that exist, which the build begins with; None where it extracts.
+      preset: the name of the recipe that the build follows.
     """
 
     output: str
     compat: Compat
     stages: Mapping[str, Any]
     texts: tuple[str, ...] | None = None
+    preset: str | None = None
 
     def folder(self, name: str) -> str:
         """A directory below the build's output."""
@@ -59,6 +61,9 @@ class StageEntry:
       instead: the class of the options that a build's section may hold instead of the stage's own; the stage is not run
         then, because what it would make is there.
       decided: the options that a build decides itself, which the section cannot give.
+      suggested: the options that follow from the stages before it where the section does not give them.
+      missing: why a build cannot have the stage, as a clause; None where it can.
+      clash: what does not go together in its options and those of earlier stages, as a clause; None where all does.
     """
 
     name: str
@@ -71,6 +76,9 @@ class StageEntry:
     is_optional: bool = False
     instead: type | None = None
     decided: Mapping[str, Callable[[BuildSoFar], Any]]
+    suggested: Callable[[BuildSoFar], Mapping[str, Any]] = lambda build: {}
+    missing: Callable[[BuildSoFar], str | None] = lambda build: None
+    clash: Callable[[BuildSoFar], str | None] = lambda build: None
 
     def check(self, options: Any, *, is_first: bool) -> "Checked":
         """Looks at everything that can be looked at before any work: inputs, vocabularies, outputs, needed extras.
@@ -110,6 +118,48 @@ def _examples_files(build: BuildSoFar) -> tuple[str, ...]:
     return (files.join(examples.output, "part-*.tfrecord" + (".gz" if examples.packed else "")),)
 
 
+def _why_not_picked(build: BuildSoFar) -> str | None:
+    """Why no eval examples can be picked of a build's examples."""
+    examples: ExamplesOptions = build.stages["examples"]
+    if examples.format.format != "tfrecord":
+        return f"eval examples are picked from TFRecords, and the examples are {examples.format.format}"
+    if examples.objective.bins is not None:
+        return "eval examples are picked from shards of one file, and --bins makes several of a shard"
+    return None
+
+
+def why_not_trained(examples: ExamplesOptions) -> str | None:
+    """Why `maskmill train` cannot read examples, as a clause; None where it can."""
+    not_read = {
+        f"format: {examples.format.format}": examples.format.format != "tfrecord",
+        "bins": examples.objective.bins is not None,
+        "pack": examples.objective.pack,
+        "dynamic_masking": examples.objective.dynamic_masking,
+        "feature_names: v2": examples.format.feature_names != "google",
+    }
+    named = [name for name, is_on in not_read.items() if is_on]
+    if not named:
+        return None
+    return (
+        "maskmill train reads TFRecords with stored masks under google's names, a sequence a row, and the examples "
+        f"have {', '.join(named)}"
+    )
+
+
+def _training_of(build: BuildSoFar) -> Mapping[str, Any]:
+    """Full sentences and blocks have no labels of pairs to learn."""
+    if build.stages["examples"].objective.objective in ("mlm", "blocks"):
+        return {"next_sentence_prediction": False}
+    return {}
+
+
+def _clash_of_training(build: BuildSoFar) -> str | None:
+    objective = build.stages["examples"].objective.objective
+    if objective in ("mlm", "blocks") and build.stages["train"].next_sentence_prediction:
+        return f"next_sentence_prediction needs pairs, which examples of objective {objective} are not; leave it out"
+    return None
+
+
 EXTRACT = StageEntry(
     name="extract",
     help="dump or corpus → text shards and eval set",
@@ -130,7 +180,7 @@ STAGES: tuple[StageEntry, ...] = (
     EXTRACT,
     StageEntry(
         name="examples",
-        help="text shards → masked TFRecord shards",
+        help="text shards → training examples: TFRecords, Parquet or MDS",
         options=ExamplesOptions,
         checks="pipelines.checks:examples",
         implementation="pipelines.examples:ExamplesStage",
@@ -139,6 +189,7 @@ STAGES: tuple[StageEntry, ...] = (
             "input": _texts,
             "output": lambda build: build.folder("examples"),
             "compat": lambda build: build.compat,
+            "preset": lambda build: build.preset,
         },
     ),
     StageEntry(
@@ -149,6 +200,7 @@ STAGES: tuple[StageEntry, ...] = (
         implementation="pipelines.eval_set:EvalStage",
         is_command=False,  # pick-eval has the reference's flags
         decided={"output": lambda build: build.folder("eval"), "compat": lambda build: build.compat},
+        missing=_why_not_picked,
     ),
     StageEntry(
         name="train",
@@ -164,6 +216,9 @@ STAGES: tuple[StageEntry, ...] = (
             "eval_file": lambda build: (files.join(build.stages["eval"].output, EVAL_NAME),),
             "vocab_file": lambda build: build.stages["examples"].vocab_file,
         },
+        suggested=_training_of,
+        missing=lambda build: why_not_trained(build.stages["examples"]),
+        clash=_clash_of_training,
     ),
 )
 

@@ -19,7 +19,7 @@ _MEGABYTE = 1 << 20
 _STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
 # The summary shows these counts of shards, in this order; the manifest has more. Of other steps it shows all counts,
 # with what went in and what came out first.
-_SHOWN = ("shards", "documents", "sentences", "tokens", "examples", "available", "picked", "bytes")
+_SHOWN = ("shards", "documents", "sentences", "tokens", "sequences", "examples", "available", "picked", "bytes")
 
 
 def report(output: str, manifest: Mapping[str, Any]) -> None:
@@ -147,12 +147,31 @@ def _described(step: str, counts: Mapping[str, int]) -> list[str]:
 
 
 def shares(counts: Mapping[str, int]) -> list[str]:
-    """How much of a text is in examples, and how many of its words are [UNK]; `counts` is as in ExampleCounts."""
+    """How much of a text is in examples, how many of its words are [UNK], and how much of the examples is padding.
+
+    counts: as in ExampleCounts.
+    """
     percent = data_warnings.percent
-    return [
+    phrases = [
         f"text used {percent(data_warnings.text_used(counts))}",
         f"unknown words {percent(data_warnings.words_unknown(counts))}",
     ]
+    if "padding_tokens" in counts:
+        padding = f"padding {percent(_padding(counts, 'padding_tokens'))}"
+        if "unpacked_padding_tokens" in counts:
+            padding += f" (unpacked {percent(_padding(counts, 'unpacked_padding_tokens'))})"
+        phrases.append(padding)
+    return phrases + [
+        f"{counts[name]:,} {name.replace('_', ' ')}"
+        for name in ("dropped_tokens", "split_sentences")
+        if counts.get(name)
+    ]
+
+
+def _padding(counts: Mapping[str, int], name: str) -> float:
+    """The share of padding in rows, 0 to 1: as they are, or unpacked."""
+    places = counts["example_tokens"] + counts["special_tokens"] + counts[name]
+    return counts[name] / max(1, places)
 
 
 def _in_columns(head: str, phrases: list[str]) -> str:

@@ -1,7 +1,8 @@
 """The commands of the how-tos in docs/ run, and print what the pages say.
 
-A block of ```console holds commands after `$ ` (continued after `> `), and what each prints. In what is printed, `…`
-stands for any text of a line, and a line of `…` alone for any lines.
+They run in a folder with a vocabulary, `vocab.txt`, and with this checkout's `tests/`. A block of ```console holds
+commands after `$ ` (continued after `> `), and what each prints. In what is printed, `…` stands for any text of a line,
+and a line of `…` alone for any lines.
 """
 
 import dataclasses
@@ -19,7 +20,7 @@ from conftest import ROOT
 
 pytestmark = pytest.mark.long
 
-PAGES = ("getting-started.md", "languages.md", "sources.md")
+PAGES = ("getting-started.md", "languages.md", "sources.md", "estimate.md")
 
 
 @dataclasses.dataclass
@@ -53,6 +54,7 @@ def pattern(printed: list[str]) -> str:
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_prints_what_the_commands_print(name: str, tmp_path: Path) -> None:
     shutil.copyfile(VOCAB, tmp_path / "vocab.txt")
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
     commands = steps((ROOT / "docs" / name).read_text())
     assert commands
     functions = "".join(

@@ -200,6 +200,8 @@ def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
     for entry in GRAPH_STAGES:
         for name in options_of(entry.options):
             assert (f"{entry.name}_{name}" in names) != (name in entry.decided)
+    # The text of a build is extracted, or it is there.
+    assert {p["name"] for p in committed["parameters"] if not p["isOptional"]} == {"output", "examples_vocab_file"}
 
 
 @pytest.mark.parametrize(
@@ -210,6 +212,7 @@ def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
         ("extract_eval_fraction", "1e-3", 0.001),
         ("examples_dupe_factor", "5", 5),
         ("extract_dump_date", "2020-01-31", "2020-01-31"),
+        ("extract_from", "gs://b/text", ["gs://b/text"]),
     ],
 )
 def test_the_text_of_a_parameter_becomes_a_value(template: ModuleType, name: str, text: str, value: Any) -> None:

@@ -54,8 +54,7 @@ def samples(kind: Kind) -> list[Any]:
 OPTIONS = [
     pytest.param(entry, option, id=f"{entry.name}-{option.name}")
     for entry in STAGES
-    for option in options_of(entry.options).values()
-    if option.name not in entry.decided
+    for option in build_options.options_of_section(entry).values()
 ]
 
 
@@ -114,10 +113,11 @@ def test_a_flag_can_give_what_the_file_leaves_out() -> None:
 
 def test_every_option_of_a_section_is_a_flag() -> None:
     flags = build_options.flags()
-    assert {name for name in flags if "." not in name} == {"output", "compat"}
+    assert {name for name in flags if "." not in name} == {"output", "preset", "compat"}
     for entry in STAGES:
         for name in options_of(entry.options):
             assert (f"{entry.name}.{name}" in flags) != (name in entry.decided)
+    assert flags["extract.from"].kind.is_list
 
 
 def test_messages_name_the_line_or_the_flag(tmp_path: Path) -> None:

@@ -15,9 +15,37 @@ from commands import DUMP, VOCAB
 
 from pipelines import cli
 
-WORDS = (
-    ["the", "of", "and", "a", "to", "in", "is", "was", "he", "for", "it", "with", "as", "his", "on", "be", "at", "by", "i", "this", "had", "not", "are", "but", "from", "or", "have", "an", "they"]
-)
+WORDS = [
+    "the",
+    "of",
+    "and",
+    "a",
+    "to",
+    "in",
+    "is",
+    "was",
+    "he",
+    "for",
+    "it",
+    "with",
+    "as",
+    "his",
+    "on",
+    "be",
+    "at",
+    "by",
+    "i",
+    "this",
+    "had",
+    "not",
+    "are",
+    "but",
+    "from",
+    "or",
+    "have",
+    "an",
+    "they",
+]
 
 
 def estimate(capsys: pytest.CaptureFixture[str], config: Path, *flags: str) -> dict[str, Any]:
@@ -58,7 +86,7 @@ def write_corpus(path: Path, made: list[str]) -> None:
     """Writes documents in the format and container that the file's name says."""
     lines = "".join(json.dumps({"text": text}) + "\n" for text in made)
     if ".parquet" in path.name:
-        pq.write_table(pa.table({"text": made}), path, row_group_size=20)
+        pq.write_table(pa.table({"text": made}), path, row_group_size=200)
         return
     content = (lines if ".jsonl" in path.name else "\n\n".join(made) + "\n").encode()
     pack = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": lambda data: bz2.compress(data, 1)}

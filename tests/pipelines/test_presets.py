@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines import options, presets
+from pipelines import build_options, options, presets, yaml_text
 from pipelines.build_options import BuildKeys
 from pipelines.stage_options import EvalOptions, ExamplesOptions, ExtractOptions
 from transforms.errors import UnusableInputError
@@ -75,3 +75,78 @@ def test_dynamic_masks_use_each_document_once() -> None:
 def test_an_unknown_preset() -> None:
     with pytest.raises(UnusableInputError, match="did you mean albert"):
         presets.find("alberto")
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_what_print_config_prints_for_a_preset_is_a_build_of_it(name: str) -> None:
+    printed = yaml_text.parse(build_options.print_config(preset=name).encode(), where="x")
+    printed["output"] = "out"
+    printed["extract"]["input"] = "dump.xml"
+    printed["examples"]["vocab_file"] = "vocab.txt"
+    short = {"output": "out", "preset": name, "extract": {"input": "dump.xml"}, "examples": {"vocab_file": "vocab.txt"}}
+    assert build_options.make_build(printed, where="x") == build_options.make_build(short, where="x")
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_print_config_names_the_source_of_each_value(name: str) -> None:
+    printed = build_options.print_config(preset=name)
+    sources = presets.find(name).sources
+    for source in (source for section in sources.values() for source in section.values()):
+        assert f"# of the preset: {source}" in printed
+
+
+def build_of(**keys: object) -> build_options.BuildOptions:
+    content = {"output": "out", "extract": {"input": "dump.xml"}, "examples": {"vocab_file": "vocab.txt"}}
+    return build_options.make_build(content | keys, where="b.yaml")
+
+
+def test_a_preset_counts_for_all_sections_of_a_build() -> None:
+    build = build_of(preset="mlperf")
+    assert build.compat == "mlperf"
+    assert build.stages["extract"].split.num_eval_articles == 10000
+    assert build.stages["examples"].masking.max_predictions_per_seq == 76
+
+
+def test_a_number_of_eval_articles_counts_instead_of_the_share_of_a_preset() -> None:
+    build = build_of(preset="group-texts", extract={"input": "dump.xml", "num_eval_articles": 3})
+    assert (build.stages["extract"].split.num_eval_articles, build.stages["extract"].split.eval_fraction) == (3, None)
+
+
+def test_a_build_of_parquet_picks_no_eval_examples() -> None:
+    build = build_of(examples={"vocab_file": "vocab.txt", "format": "parquet"})
+    assert list(build.stages) == ["extract", "examples"]
+
+
+def test_eval_examples_cannot_be_picked_of_mds() -> None:
+    with pytest.raises(UnusableInputError, match="eval examples are picked from TFRecords, and the examples are mds"):
+        build_of(examples={"vocab_file": "vocab.txt", "format": "mds"}, eval={"num_examples_to_pick": 3})
+
+
+@pytest.mark.parametrize(
+    ("examples", "named"),
+    [
+        ({"format": "parquet"}, "format: parquet"),
+        ({"pack": True}, "pack"),
+        ({"dynamic_masking": True}, "dynamic_masking"),
+        ({"feature_names": "v2"}, "feature_names: v2"),
+        ({"bins": 2}, "bins"),
+    ],
+)
+def test_a_training_reads_only_some_examples(examples: dict[str, object], named: str) -> None:
+    with pytest.raises(UnusableInputError, match=f"b.yaml: train: maskmill train reads .* have {named}; leave this"):
+        build_of(examples={"vocab_file": "vocab.txt"} | examples, train={"preset": "tiny"})
+
+
+def test_a_training_on_full_sentences_learns_no_pairs() -> None:
+    build = build_of(examples={"vocab_file": "vocab.txt", "objective": "mlm"}, train={"preset": "tiny"})
+    assert build.stages["train"].next_sentence_prediction is False
+    with pytest.raises(UnusableInputError, match="next_sentence_prediction"):
+        build_of(
+            examples={"vocab_file": "vocab.txt", "objective": "mlm"},
+            train={"preset": "tiny", "next_sentence_prediction": True},
+        )
+
+
+def test_a_key_that_is_no_preset() -> None:
+    with pytest.raises(UnusableInputError, match="there is no such preset; did you mean roberta"):
+        build_of(preset="robert")

@@ -168,6 +168,9 @@ def test_each_stage_finds_its_input_where_the_one_before_put_it() -> None:
     assert options["train"].eval_file == ("o/eval/eval.tfrecord",)
     assert options["train"].vocab_file == "v"
     assert BuildSoFar(output="gs://b/o", compat="none", stages={}).folder("text") == "gs://b/o/text"
+    build = build_options.make_build(content | {"extract": {"from": "t"}}, where="x")
+    assert (build.texts, build.stages["examples"].input, "extract" in build.stages) == (("t",), ("t",), False)
+    assert build.stages["train"] == options["train"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from transforms.masking.options import MaskingOptions
 from transforms.records.columns import Column, ColumnRules, column_values, columns_of, schema
 
 SPECIAL = (1, 2)
-OWN = ("names", "padded", "special_tokens_mask", "vocabulary_size")
+LONG = MaskingOptions(max_seq_length=512)
+OWN = ("masking", "names", "padded", "special_tokens_mask", "vocabulary_size")
 OF_PIECES = ("input_ids", "segment_ids", "special_tokens_mask", "sequence_ids", "position_ids")
 NSP = ColumnRules(
     masking=MaskingOptions(),
@@ -72,8 +73,13 @@ def test_types_are_the_smallest_that_fit() -> None:
         assert Column(name="x", feature="x", length=1, largest=largest).dtype.name == name
 
 
+def test_files_of_all_bins_have_the_same_types() -> None:
+    types = [[column.dtype.name for column in columns_of(rules(bins=4, masking=LONG), width)] for width in (128, 512)]
+    assert types[0] == types[1]
+
+
 def test_the_schema_says_how_a_format_stores_each_column() -> None:
-    columns = columns_of(rules(objective="mlm", pack=True), 512)
+    columns = columns_of(rules(objective="mlm", pack=True, masking=LONG), 512)
     parquet = {entry["name"]: entry for entry in schema(columns, "parquet")}
     assert (parquet["input_ids"]["dtype"], parquet["input_ids"]["shape"]) == ("uint16", [512])
     assert (parquet["cu_seqlens"]["dtype"], parquet["cu_seqlens"]["shape"]) == ("uint16", [None])

@@ -43,6 +43,15 @@ def test_a_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_other_files_are_left_alone_in_folders_that_the_stage_writes_to(tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "index.json").write_text("x")
+    with pytest.raises(UnusableInputError, match=r"holds other files \(index.json"):
+        manifest.check_output(str(tmp_path), "examples", {}, folders=["train", "eval"])
+    manifest.check_output(str(tmp_path), "examples", {}, folders=["eval"]).write()
+    manifest.check_output(str(tmp_path), "examples", {}, folders=["train"])  # it is claimed
+
+
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     with pytest.raises(UnusableInputError, match=r"this directory is not writable\.$"):
@@ -60,6 +69,25 @@ def test_a_sweep_leaves_what_belongs(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["notes.txt", "part-00000-of-00001"]
     assert completions.load(output, "text", "old") is None
     assert completions.load(output, "text", "new") == {}
+
+
+def test_a_sweep_looks_into_the_folders_that_it_is_told(tmp_path: Path) -> None:
+    names = ["a.mds", "train/a.mds", "train/b.mds", "train/notes.txt", "eval/a.mds"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    abandoned = tmp_path / "train" / f"c.mds.0{files.TEMPORARY_SUFFIX}"
+    abandoned.write_text("half")
+    manifest.sweep(str(tmp_path), keep=["train/a.mds", "b.mds"], patterns=("train/*.mds",), records={})
+    assert [name for name in names if not (tmp_path / name).exists()] == ["train/b.mds"]
+    assert not abandoned.exists()
+
+
+def test_the_files_of_a_shard() -> None:
+    one = {"name": "a.tfrecord", "bytes": 3, "sha256": "x", "examples": 2}
+    assert manifest.files_of_shard(one) == [one]
+    assert manifest.files_of_shard({"name": "a", "files": [one, one]}) == [one, one]
+    assert manifest.files_of_shard({"name": "a", "files": []}) == []
 
 
 def test_a_manifest_reads_back_and_has_no_clock(tmp_path: Path) -> None:

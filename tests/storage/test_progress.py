@@ -45,3 +45,14 @@ def test_an_announcement_bears_its_time(tmp_path: Path) -> None:
     announced = progress.announced(str(tmp_path), "text")
     assert announced is not None
     assert announced.time == 5000
+
+
+def test_the_parts_of_a_step_are_added_up(tmp_path: Path) -> None:
+    output = str(tmp_path)
+    progress.announce(output, "extract", pieces=7, size=100, part="wiki")
+    progress.announce(output, "extract", pieces=2, size=30, part="books-2")
+    progress.announce(output, "text", pieces=9, size=9)
+    os.utime(tmp_path / ".maskmill" / "plan" / "extract-wiki.json", (5000, 5000))
+    announced = progress.announced(output, "extract")
+    assert announced is not None
+    assert (announced.pieces, announced.bytes, announced.time) == (9, 130, 5000)

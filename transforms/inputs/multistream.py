@@ -191,7 +191,9 @@ def sample_streams(
     }
     for row in chosen.tolist():
         packed = reader.read(kind.files[0].path, int(streams.bounds[row]), int(streams.bounds[row + 1]))
-        content = whole_records(reader.unpack(packed, kind.container), kind.format, reading, is_start=True)
+        content = whole_records(
+            reader.unpack(kind.files[0].path, packed, kind.container), kind.format, reading, is_start=True
+        )
         measures[row] = len(packed) * _share_of_taken(content, names)
         parts.append(Part(content=content, text_measure=measures[row], document_measure=float(streams.pages[row, 0])))
     unread = np.ones(len(sizes), bool)
@@ -205,6 +207,7 @@ def sample_streams(
         parts=tuple(parts),
         text_total=float(measures.sum()),
         document_total=float(streams.pages[:, 0].sum()),
+        counts_pages=True,
         error=_error(sizes[unread], streams.pages[unread], of_page),
     )
 

@@ -67,23 +67,38 @@ class CountedReader:
         """Counts bytes that are read otherwise."""
         self._ranges.setdefault(path, []).append((start, end))
 
-    def unpack(self, packed: bytes, container: str, *, at_head: bool = True) -> bytes:
+    def unpack(self, path: str, packed: bytes, container: str, *, at_head: bool = True) -> bytes:
         """Unpacks bytes of a file as far as they are whole.
 
         Args:
+          path: the file's, for messages.
           at_head: whether they begin with the head of a stream; bz2 can begin anywhere.
+
+        Raises:
+          UnusableInputError: they are damaged.
         """
         if container == "plain":
             return packed
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "part")
+            part = os.path.join(folder, "part")
             before = b"" if at_head else b"\0"
-            files.write_bytes(path, before + packed)
+            files.write_bytes(part, before + packed)
             started = time.process_time()
-            with Source(path, container, len(before), len(before) + len(packed), keep_truncated=True) as source:
-                content = b"".join(iter(source.read, b""))
+            end = len(before) + len(packed)
+            try:
+                with Source(part, container, len(before), end, keep_truncated=True) as source:
+                    content = b"".join(iter(source.read, b""))
+            except UnusableInputError:
+                raise _damaged(path, container) from None
             self.seconds += time.process_time() - started
         return content
+
+
+def _damaged(path: str, container: str) -> UnusableInputError:
+    return UnusableInputError(
+        f"{path}: the {container} data of this input is damaged, or cut off in its first part; fetch it again, or "
+        "compare its checksum with the publisher's."
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -108,6 +123,7 @@ class Sample:
     paths: the inputs. size: their bytes. header: the XML in front of a dump's first page; b"" for other inputs.
     text_total, document_total: the measures of all parts that there are. error: the standard error of `text_total`, in
     its unit. beginning_only: whether the parts are the files' beginnings, because no other part can be read.
+    counts_pages: whether the document measure is pages that may become documents, whose number is known.
     """
 
     paths: tuple[str, ...]
@@ -120,6 +136,7 @@ class Sample:
     document_total: float
     error: float = 0.0
     beginning_only: bool = False
+    counts_pages: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,6 +174,8 @@ def inputs_by_kind(inputs: Sequence[files.FileInfo], input_format: str, reader: 
     kinds = []
     for (container, _), members in groups.items():
         head = _head(members[0], container, reader)
+        if container != "plain" and not head:
+            raise _damaged(members[0].path, container)
         kinds.append(
             InputKind(
                 files=tuple(members),
@@ -174,7 +193,7 @@ def _head(file: files.FileInfo, container: str, reader: CountedReader) -> bytes:
         content, _ = _read_blocks(file, 0, 1, reader)
         return content
     packed = reader.read(file.path, 0, _HEAD_BYTES)
-    return reader.unpack(packed, container)
+    return reader.unpack(file.path, packed, container)
 
 
 def _format_of(path: str, container: str, head: bytes, input_format: str) -> InputFormat:
@@ -208,7 +227,7 @@ def _read_blocks(file: files.FileInfo, start: int, wanted: int, reader: CountedR
         return b"", 0
     # The last mark ends the last whole block; some bytes behind it show that the block is whole.
     first = 0 if start == 0 else marks[0] // 8
-    content = reader.unpack(packed[first : (marks[-1] + 7) // 8 + _MAGIC_BYTES], "bz2", at_head=start == 0)
+    content = reader.unpack(file.path, packed[first : (marks[-1] + 7) // 8 + _MAGIC_BYTES], "bz2", at_head=start == 0)
     return content, marks[-1] // 8 - first
 
 
@@ -254,12 +273,12 @@ _Window = tuple[bytes, int, bool]  # plain bytes, the packed bytes that they sta
 
 
 def _read_all(file: files.FileInfo, container: str, reader: CountedReader) -> _Window:
-    return reader.unpack(reader.read(file.path, 0, file.size), container), file.size, True
+    return reader.unpack(file.path, reader.read(file.path, 0, file.size), container), file.size, True
 
 
 def _read_beginning(kind: InputKind, wanted: int, reader: CountedReader) -> _Window:
     packed = reader.read(kind.files[0].path, 0, wanted)
-    return reader.unpack(packed, kind.container), len(packed), True
+    return reader.unpack(kind.files[0].path, packed, kind.container), len(packed), True
 
 
 def _places(kind: InputKind, count: int) -> Iterable[tuple[files.FileInfo, int]]:

@@ -31,8 +31,8 @@ class ObjectiveOptions:
     )
     full_sentences: bool = option(
         True,
-        help="with mlm: a sequence ends with a sentence; false (with --pack the default): sequences are filled to the last "
-        "piece, and a sentence may go on in the next one",
+        help="with mlm: a sequence ends with a sentence; false (with --pack the default): sequences are filled to the "
+        "last piece, and a sentence may go on in the next one",
     )
     block_separators: Literal["none", "sep", "recipe"] = option(
         "none",

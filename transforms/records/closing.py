@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.records import columns, example_shards, mds
-from transforms.records.example_shards import ExampleShard, ExamplesSetup, PickedExamples, mds_folders, name_below
+from transforms.records.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
 from transforms.records.examples import ExampleFile
 from transforms.shards.counts import sum_counts
 from transforms.shards.text_shards import ShardKind
 from transforms.storage import files, manifest
 
-# The names that the example shards of any build have, beside those in folders of MDS; files that fit and are not of
-# this build are swept.
+# The names that the example shards of any build have in the output itself; files that fit and are not of this build are
+# swept.
 OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz", "*.parquet")
 MDS_INDEX = "index.json"
 _KINDS: tuple[ShardKind, ...] = ("train", "eval")
@@ -56,8 +56,7 @@ def close_examples(
     )
     written = [part for s in ordered for file in s.files for part in (file, file.index) if part is not None]
     names = [name_below(output, part.path) for part in written] + _write_mds_indexes(ordered, setup, output)
-    folders = [folder for kind in _KINDS for bins in (None, setup.objective.bins) for folder in mds_folders(kind, bins)]
-    in_folders = [f"{folder}/{name}" for folder in dict.fromkeys(folders) for name in ("*.mds", MDS_INDEX)]
+    in_folders = [f"{folder}/{name}" for folder in setup.folders for name in ("*.mds", MDS_INDEX)]
     manifest.sweep(
         output,
         keep=names,

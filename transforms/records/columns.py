@@ -63,8 +63,12 @@ class ColumnRules:
 
 
 def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
-    """The columns of rows, in the order of their features' names, padded to `width` pieces where they are padded."""
+    """The columns of rows, in the order of their features' names, padded to `width` pieces where they are padded.
+
+    Types follow from max_seq_length, so that the files of all bins have the same.
+    """
     objective, predictions = rules.objective, rules.masking.max_predictions_per_seq
+    longest = rules.masking.max_seq_length
     pieces = width if rules.padded else None
     packed, pairs = objective.pack, objective.objective in ("nsp", "sop")
     wanted: dict[str, tuple[int | None, int | None]] = {"input_ids": (pieces, rules.vocabulary_size - 1)}
@@ -77,13 +81,13 @@ def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
         wanted["special_tokens_mask"] = (pieces, 1)
     if packed:
         wanted |= {
-            "sequence_ids": (pieces, width // 2),
-            "position_ids": (pieces, width - 1),
-            "cu_seqlens": (None, width),
+            "sequence_ids": (pieces, longest // 2),
+            "position_ids": (pieces, longest - 1),
+            "cu_seqlens": (None, longest),
         }
     if not objective.dynamic_masking:
         wanted |= {
-            "masked_lm_positions": (predictions, width - 1),
+            "masked_lm_positions": (predictions, longest - 1),
             "masked_lm_ids": (predictions, rules.vocabulary_size - 1),
             "masked_lm_weights": (predictions, None),
         }

@@ -60,6 +60,11 @@ class ExamplesSetup:
             masking = dataclasses.replace(masking, random_seed=shard_seed(masking.random_seed, kind, number))
         return ExamplesPlan(masking=masking, objective=self.objective, format=self.format)
 
+    @property
+    def folders(self) -> list[str]:
+        """The folders below the output that have files, beside the output itself."""
+        return self.plan_of("train", 0).folders
+
     def vocabulary(self) -> Vocabulary:
         """The vocabulary, loaded once in a process."""
         return _vocabulary(self.vocab_file, self.vocab_sha256, self.masking.duplicate_pieces)
@@ -182,14 +187,9 @@ def _prefixes(shard: TextShard, plan: ExamplesPlan) -> list[str]:
     """The names of a shard's files below the directory, without what the format adds: one for each bin."""
     name = files.base_name(shard.path)
     bins = plan.objective.bins
-    if plan.format.format == "mds":  # streaming reads a folder
-        return [f"{folder}/{name}" for folder in mds_folders(shard.kind, bins)]
+    if folders := plan.folders_of(shard.kind):
+        return [f"{folder}/{name}" for folder in folders]
     return [name] if bins is None else [f"{name}.bin-{number}" for number in range(bins)]
-
-
-def mds_folders(kind: ShardKind, bins: int | None) -> list[str]:
-    """The folders of MDS shards below the directory, each with an index: one, or one for each bin."""
-    return [kind] if bins is None else [f"{kind}/bin-{number}" for number in range(bins)]
 
 
 def name_below(output: str, path: str) -> str:

@@ -9,7 +9,6 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 
@@ -64,14 +63,17 @@ def write_parquet(
       RunFailedError: the file cannot be written.
     """
     schema = pyarrow.schema([pyarrow.field(c.name, _list_type(c), nullable=False) for c in columns])
+    group = _RowGroup(columns, width)
     with files.new_file(path, checksum=checksum) as file, _writer(file, columns, schema) as writer:
-        for group in _row_groups(blocks, columns, special_ids, width):
-            arrays = [
-                pyarrow.ListArray.from_arrays(values.offsets.astype(np.int32), values.values, type=_list_type(column))
-                for column, values in zip(columns, group, strict=True)
-            ]
-            table = pyarrow.Table.from_arrays(arrays, schema=schema)
-            writer.write_table(table, row_group_size=len(table))
+        for rows, count in blocks:
+            block = [column_values(column, rows, count, special_ids, width) for column in columns]
+            start = 0
+            while start < count:
+                start += group.add(block, start, count)
+                if group.is_full:
+                    group.write(writer, schema)
+        if group.rows:
+            group.write(writer, schema)
     return [WrittenFile(path=file.path, size=file.size, sha256=file.sha256 if checksum else None)]
 
 
@@ -80,42 +82,50 @@ def _list_type(column: Column) -> pyarrow.DataType:
     return pyarrow.list_(pyarrow.field("element", values, nullable=False))
 
 
-def _row_groups(
-    blocks: Iterable[tuple[RowArrays, int]], columns: Sequence[Column], special_ids: Sequence[int], width: int
-) -> Iterator[list[ColumnValues]]:
-    """Yields the values of each column for the rows of a group, of which each but the last has the same number."""
-    row_bytes = sum((c.length or width) * c.dtype.itemsize for c in columns)
-    most = max(1, min(_GROUP_ROWS, _GROUP_BYTES // row_bytes))
-    parts: list[list[ColumnValues]] = [[] for _ in columns]
-    filled = 0
-    for rows, count in blocks:
-        block = [column_values(column, rows, count, special_ids, width) for column in columns]
-        start = 0
-        while start < count:
-            end = min(count, start + most - filled)
-            for part, values in zip(parts, block, strict=True):
-                part.append(_copy(values, start, end))
-            filled += end - start
-            start = end
-            if filled == most:
-                yield [_join(part) for part in parts]
-                parts = [[] for _ in columns]
-                filled = 0
-    if filled:
-        yield [_join(part) for part in parts]
+class _RowGroup:
+    """The rows of a group, in arrays that are used again for the next one.
 
+    Attributes:
+      rows: how many there are. Each group but the last has the same number, whatever the blocks.
+    """
 
-def _copy(values: ColumnValues, start: int, end: int) -> ColumnValues:
-    """The values of rows [start, end), which stay when those of the block are overwritten."""
-    first, last = values.offsets[start], values.offsets[end]
-    return ColumnValues(values.values[first:last].copy(), values.offsets[start : end + 1] - first)
+    def __init__(self, columns: Sequence[Column], width: int) -> None:
+        row_bytes = sum((column.length or width) * column.dtype.itemsize for column in columns)
+        self._most = max(1, min(_GROUP_ROWS, _GROUP_BYTES // row_bytes))
+        self._types = [_list_type(column) for column in columns]
+        # cu_seqlens has up to width + 1 values. Pages that no value reaches take no memory.
+        self._values = [np.empty(self._most * (column.length or width + 1), column.dtype) for column in columns]
+        self._offsets = [np.zeros(self._most + 1, np.int32) for _ in columns]
+        self.rows = 0
 
+    @property
+    def is_full(self) -> bool:
+        return self.rows == self._most
 
-def _join(parts: Sequence[ColumnValues]) -> ColumnValues:
-    """The values of several runs of rows as those of one."""
-    lengths: list[npt.NDArray[np.int64]] = [np.diff(part.offsets) for part in parts]
-    offsets = np.concatenate([np.zeros(1, np.int64), *lengths]).cumsum()
-    return ColumnValues(np.concatenate([part.values for part in parts]), offsets)
+    def add(self, block: Sequence[ColumnValues], start: int, count: int) -> int:
+        """Adds rows [start, count) of a block, or as many as there is room for; returns how many."""
+        end = min(count, start + self._most - self.rows)
+        rows = self.rows + end - start
+        for values, offsets, added in zip(self._values, self._offsets, block, strict=True):
+            first, last = added.offsets[start], added.offsets[end]
+            filled = offsets[self.rows]
+            values[filled : filled + last - first] = added.values[first:last]
+            offsets[self.rows + 1 : rows + 1] = added.offsets[start + 1 : end + 1] - first + filled
+        self.rows = rows
+        return end - start
+
+    def write(self, writer: pyarrow.parquet.ParquetWriter, schema: pyarrow.Schema) -> None:
+        """Writes the rows and drops them."""
+        arrays = []
+        # From buffers: making arrays of NumPy's imports pandas where it is installed.
+        for kind, values, offsets in zip(self._types, self._values, self._offsets, strict=True):
+            elements = pyarrow.Array.from_buffers(
+                kind.value_type, int(offsets[self.rows]), [None, pyarrow.py_buffer(values)]
+            )
+            lists = [None, pyarrow.py_buffer(offsets)]
+            arrays.append(pyarrow.Array.from_buffers(kind, self.rows, lists, children=[elements]))
+        writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), row_group_size=self.rows)
+        self.rows = 0
 
 
 class _Sink:

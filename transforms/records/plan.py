@@ -1,12 +1,14 @@
 """What decides the examples of a text: how rows are drawn, and which files they become."""
 
 import dataclasses
+from typing import get_args
 
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.masking.packing import bin_widths
 from transforms.records.columns import Column, ColumnRules, columns_of
 from transforms.records.options import FormatOptions
+from transforms.shards.text_shards import ShardKind
 
 _BERT_SHARES = (0.8, 0.1, 0.1)
 
@@ -41,6 +43,21 @@ class ExamplesPlan:
     def is_padded(self) -> bool:
         """Whether all rows of a file have the same width: always, unless the reader draws the masks."""
         return self.format.format == "tfrecord" or not self.objective.dynamic_masking
+
+    def folders_of(self, kind: ShardKind) -> list[str]:
+        """The folders of a kind's files below the output: of MDS one, or one for each bin, as streaming reads folders.
+
+        Files of other formats have none: they lie in the output itself.
+        """
+        if self.format.format != "mds":
+            return []
+        bins = self.objective.bins
+        return [kind] if bins is None else [f"{kind}/bin-{number}" for number in range(bins)]
+
+    @property
+    def folders(self) -> list[str]:
+        """Those of all kinds."""
+        return [folder for kind in get_args(ShardKind) for folder in self.folders_of(kind)]
 
     @property
     def widths(self) -> list[int]:

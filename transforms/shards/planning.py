@@ -45,7 +45,8 @@ _OPTIONS_OF_COUNTS = {
 class ShardPlan:
     """What goes into a shard: byte ranges of fragments, in order.
 
-    pieces: fragments, each with its ranges [k, 2], start and end. size: their bytes.
+    pieces: fragments, each with its ranges [k, 2], start and end; a fragment comes once for each pass of a mix over it.
+    size: their bytes.
     """
 
     name: str
@@ -132,9 +133,10 @@ class Run:
         """The rows of all passes, one after another."""
         return np.concatenate([np.zeros(0, np.int64), *self.passes])
 
-    def pieces(self, start: int, end: int) -> tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]:
-        """The documents from place `start` up to `end` in `rows`: byte ranges of fragments, pass for pass."""
+    def pieces(self, span: slice) -> tuple[tuple[Fragment, npt.NDArray[np.int64]], ...]:
+        """The documents at these places of `rows`: byte ranges of fragments, pass for pass."""
         pieces: list[tuple[Fragment, npt.NDArray[np.int64]]] = []
+        start, end = span.start, span.stop
         for rows in self.passes:
             pieces += self.documents.pieces(rows[max(0, start) : max(0, end)])
             start, end = start - len(rows), end - len(rows)
@@ -220,23 +222,25 @@ def plan_runs(train: Sequence[Run], held_out: Sequence[Run], options: SplitOptio
 def _plan_kind(kind: ShardKind, runs: Sequence[Run], options: SplitOptions) -> list[ShardPlan]:
     """Plans the shards of a kind from the runs of its sources; there is one shard even if they have no document."""
     shard_bytes = (options.shard_size_mb or DEFAULT_SHARD_SIZE_MB) * MEGABYTE
-    tables = [run.documents.table[run.rows] for run in runs]
-    numbers = cut_shards([table["size"].astype(np.int64) for table in tables], shard_bytes)
+    rows = [run.rows for run in runs]
+    tables = [run.documents.table for run in runs]
+    sizes = [table["size"][of_run].astype(np.int64) for table, of_run in zip(tables, rows, strict=True)]
+    numbers = cut_shards(sizes, shard_bytes)
     count = max([1, *(int(of_run[-1]) + 1 for of_run in numbers if len(of_run))])
     bounds = [np.searchsorted(of_run, np.arange(count + 1)).tolist() for of_run in numbers]
     plans = []
     for number in range(count):
-        spans = [tuple(of_run[number : number + 2]) for of_run in bounds]
-        in_shard = np.concatenate([table[start:end] for table, (start, end) in zip(tables, spans, strict=True)])
+        spans = [slice(*of_run[number : number + 2]) for of_run in bounds]
+        in_shard = [table[of_run[span]] for table, of_run, span in zip(tables, rows, spans, strict=True)]
         plans.append(
             ShardPlan(
                 name=shard_name(kind, number, count),
                 kind=kind,
                 number=number,
-                documents=len(in_shard),
-                sentences=int(in_shard["sentences"].sum()),
-                size=int(in_shard["size"].sum()),
-                pieces=tuple(piece for run, span in zip(runs, spans, strict=True) for piece in run.pieces(*span)),
+                documents=sum(map(len, in_shard)),
+                sentences=sum(int(of_run["sentences"].sum()) for of_run in in_shard),
+                size=sum(int(of_run["size"].sum()) for of_run in in_shard),
+                pieces=tuple(piece for run, span in zip(runs, spans, strict=True) for piece in run.pieces(span)),
             )
         )
     return plans

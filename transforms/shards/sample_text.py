@@ -44,15 +44,17 @@ class SampleText:
     """The text of a sample, and what follows for all of its inputs.
 
     documents: the sentences of each document, as a text shard holds them. scale: how many times as much text all inputs
-    have. document_scale: how many times as many documents. error: the standard error of `scale`, as a share of it.
-    seconds: of CPU that the extraction of
-    the sample takes. is_untrained: whether a build would train Punkt, which a sample is too small for.
+    have. document_scale: how many times as many documents. error, document_error: the standard errors of the text and
+    of the documents of all inputs, as a share of them.
+    seconds: of CPU that the extraction of the sample
+    takes. is_untrained: whether a build would train Punkt, which a sample is too small for.
     """
 
     documents: tuple[bytes, ...]
     scale: float
     document_scale: float
     error: float
+    document_error: float
     seconds: float
     is_untrained: bool
 
@@ -94,17 +96,21 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
             extract_or_reject(extractor, item)
     seconds = time.process_time() - started
     measure = sum(part.text_measure for part in sample.parts)
-    read_share = min(1.0, measure / max(1e-9, sample.text_total))
+    left = np.sqrt(1 - min(1.0, measure / max(1e-9, sample.text_total)))
+    of_records = np.array(sizes, np.float64).reshape(-1, 2)
+    # Where an index counts the pages, their number is known, and only the share of those that stay is not.
+    a_document = np.stack([np.ones(len(sizes)) if sample.counts_pages else of_records[:, 0], of_records[:, 1] > 0], 1)
     return SampleText(
         documents=tuple(documents),
         scale=sample.text_total / max(1e-9, measure),
         document_scale=sample.document_total / max(1e-9, sum(part.document_measure for part in sample.parts)),
         error=float(
             np.hypot(
-                _ALIKE * ratio_error(np.array(sizes, np.float64).reshape(-1, 2)) * np.sqrt(1 - read_share),
+                _ALIKE * ratio_error(of_records) * left,
                 sample.error / max(1e-9, sample.text_total),
             )
         ),
+        document_error=float(_ALIKE * ratio_error(a_document) * left),
         seconds=seconds,
         is_untrained=is_untrained,
     )

@@ -47,7 +47,11 @@ class Claim:
 
 
 def check_output(
-    output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+    output: str,
+    stage: str,
+    parameters: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+    folders: Sequence[str] = (),
 ) -> Claim:
     """Checks that an output directory can be claimed for a stage with these parameters; writes nothing.
 
@@ -62,6 +66,7 @@ def check_output(
       parameters: all options that shape the data, by name. `X_sha256` is the checksum of what the option `X` names: it
         counts, and while it is the same the name does not.
       defaults: those of the options that have one; without, that of every option is None.
+      folders: those below the directory that the stage writes to, too.
 
     Raises:
       UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
@@ -72,7 +77,7 @@ def check_output(
     wanted = _plain({"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})})
     path = _claim_path(output)
     content = files.read_bytes(path) if files.exists(path) else None
-    claimed, problem = _find_claim(output, content, wanted)
+    claimed, problem = _find_claim(output, content, wanted, folders)
     if claimed is not None:
         _compare_claims(output, claimed, wanted)
     sealed = completions.sealed_json("", _CLAIM, wanted)
@@ -89,7 +94,7 @@ def _claim_path(output: str) -> str:
 
 
 def _find_claim(
-    output: str, content: bytes | None, wanted: Mapping[str, Any]
+    output: str, content: bytes | None, wanted: Mapping[str, Any], folders: Sequence[str]
 ) -> tuple[dict[str, Any] | None, str | None]:
     """The claim of a directory, from its file or its manifest, and what was wrong with the file.
 
@@ -97,6 +102,7 @@ def _find_claim(
       output: the directory.
       content: of the claim's file; None where there is none.
       wanted: the claim that is to be made.
+      folders: those below the directory that belong to it.
 
     Returns:
       The claim, None where the directory is free to be claimed; and a clause for the note, None where all is well.
@@ -111,7 +117,13 @@ def _find_claim(
         if claim is not None and (made is None or made["stage"] == claim["stage"]):
             return claim, None
     if content is None and (made is None or made["stage"] != wanted["stage"]) and not _has_records(output):
-        other_files = [f for f in files.list_directory(output) if not f.endswith(files.TEMPORARY_SUFFIX)]
+        places = (output, *(files.join(output, folder) for folder in folders))
+        other_files = [
+            path
+            for place in places
+            for path in files.list_directory(place)
+            if not path.endswith(files.TEMPORARY_SUFFIX)
+        ]
         if other_files:
             raise UnusableInputError(
                 f"{output}: this directory holds other files ({files.base_name(other_files[0])}, …); "
