@@ -22,6 +22,7 @@ from made_up_rows import MadeUpRows, made_up_rows
 from readers_program import load, save
 from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 
+from transforms.records import parquet, parquet_format
 from transforms.records.columns import Column
 from transforms.records.example_proto import parse_example
 from transforms.records.mds import mds_index, mds_shard_entry, write_mds
@@ -54,12 +55,16 @@ class DataSet:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> list[DataSet]:
-    """Rows of several kinds, padded and not."""
-    return [
-        write(made_up_rows(seed, count=400), padded, tmp_path_factory.mktemp("written"))
-        for seed in SEEDS
-        for padded in (True, False)
-    ]
+    """Rows of several kinds, padded and not; Parquet's in several row groups and pages, most with a dictionary."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet, "_GROUP_ROWS", 150)
+        patch.setattr(parquet_format, "_PAGE_BYTES", 10_000)
+        patch.setattr(parquet_format, "_DICTIONARY_SHARE", 0.2)
+        return [
+            write(made_up_rows(seed, count=400), padded, tmp_path_factory.mktemp("written"))
+            for seed in SEEDS
+            for padded in (True, False)
+        ]
 
 
 def write(made: MadeUpRows, padded: bool, directory: Path) -> DataSet:
