@@ -13,7 +13,7 @@ from pipelines.estimated_text import EstimatedText, estimate_text
 from pipelines.stage_options import ExamplesOptions, decided_masking
 from transforms.kernels import compiler
 from transforms.records.estimating import PACKED, SampleExamples, examples_of
-from transforms.records.examples import KERNELS
+from transforms.records.examples import kernels_of
 from transforms.records.plan import ExamplesPlan
 from transforms.tokenization.vocabulary import load_vocabulary
 
@@ -43,7 +43,7 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
         format=examples.format,
     )
     vocabulary = load_vocabulary(examples.vocab_file, plan.masking.duplicate_pieces)
-    compiler.prepare(("inputs", "sentences", "extraction.kernels.wikitext", *KERNELS))
+    compiler.prepare(("inputs", "sentences", "extraction.kernels.wikitext", *kernels_of(plan), "records.kernels.mds"))
     text = estimate_text(build, options.sample_share)
     made = [
         _Made(examples=found, scale=group.size / found.text_bytes)

@@ -12,7 +12,7 @@ from pipelines.stage_options import ExamplesOptions, decided_masking
 from transforms.grouping import GroupAll
 from transforms.records import closing, example_shards
 from transforms.records.example_shards import ExamplesSetup, WriteExamples
-from transforms.records.examples import KERNELS
+from transforms.records.examples import kernels_of
 from transforms.shards.text_files import describe_text_shard, find_texts
 from transforms.shards.text_shards import TextShard
 from transforms.storage import progress
@@ -45,7 +45,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
-        return KERNELS
+        return kernels_of(self.setup.plan_of("train", 0))
 
     @property
     def decided(self) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from pipelines import data_warnings, interruption, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.errors import UnusableInputError
 from transforms.kernels import compiler
-from transforms.records.examples import KERNELS, write_examples
+from transforms.records.examples import kernels_of, write_examples
+from transforms.records.plan import ExamplesPlan
 from transforms.storage import files
 from transforms.tokenization.vocabulary import load_vocabulary
 
@@ -26,7 +27,7 @@ def run(options: CreatePretrainingDataOptions) -> None:
         )
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
     files.check_outputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
-    compiler.prepare(KERNELS)
+    compiler.prepare(kernels_of(ExamplesPlan(masking=masking)))
     written, counts = write_examples(
         inputs, list(options.output_file), vocabulary, masking, indexes=not packed, packed=packed, checksum=False
     )

@@ -121,6 +121,31 @@ def test_cluster(cluster: flink.Cluster, expected: dict[str, str], parallelism: 
     assert build(tmp_path, *cluster.flags(), f"--parallelism={parallelism}") == expected
 
 
+def mixed_build(directory: Path, *flags: str) -> dict[str, str]:
+    """Builds packed rows in MDS of a dump and a book. Returns the sha256 of each file."""
+    chapters = [f"Chapter {n}. " + f"It was day {n} of the long journey. " * (n % 9 + 20) for n in range(60)]
+    (directory / "book.txt").write_text("\n\n".join(chapters))
+    config = directory / "build.yaml"
+    config.write_text(
+        f"output: {directory / 'out'}\npreset: modernbert\n"
+        f"sources:\n  wikipedia: {{input: {commands.DUMP}, weight: 9}}\n"
+        f"  book: {{input: {directory / 'book.txt'}, weight: 1, max_epochs: 2}}\n"
+        "extract: {num_eval_articles: 7, shard_size_mb: 0.2}\n"
+        f"examples: {{vocab_file: {commands.VOCAB}, format: mds}}\n"
+    )
+    done = commands.maskmill("build", config, *flags)
+    assert done.returncode == 0, done.stderr
+    return commands.digests(directory / "out", manifests=False)
+
+
+def test_a_mix_of_sources_in_packed_rows_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
+    for name in ("here", "cluster"):
+        (tmp_path / name).mkdir()
+    here = mixed_build(tmp_path / "here", *commands.IN_MEMORY)
+    assert "examples/train/index.json" in here
+    assert mixed_build(tmp_path / "cluster", *cluster.flags(), "--parallelism=2") == here
+
+
 @contextlib.contextmanager
 def running(cluster: flink.Cluster, texts: Path, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Runs `examples` on the cluster and gives the process when some shards are finished and others are not."""

@@ -1,5 +1,6 @@
 """The cache of machine code: its directory, its files, and the processes, installs, versions and CPUs that share it."""
 
+import dataclasses
 import logging
 import os
 import pickle
@@ -20,6 +21,11 @@ from conftest import ROOT
 
 from transforms.kernels import cache, compiler, kernel
 from transforms.kernels.memory import load_u8
+from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.options import MaskingOptions
+from transforms.records.examples import kernels_of
+from transforms.records.options import FormatOptions
+from transforms.records.plan import ExamplesPlan
 
 pytestmark = pytest.mark.long
 
@@ -286,18 +292,25 @@ def test_what_is_prepared_is_chosen_by_step_or_module() -> None:
     assert compiler.warm(["extraction.kernels.wiki_text"]) == []
 
 
-def test_a_stage_prepares_all_kernels_that_it_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "of_plan",
+    [(), ("--objective=mlm", "--pack", "--mask_unit=span", "--format=mds")],
+    ids=["the reference's", "packed sequences"],
+)
+def test_a_stage_prepares_all_kernels_that_it_runs(of_plan: tuple[str, ...], tmp_path: Path) -> None:
     """Nothing is compiled in an example stage's workers: the main process has compiled it, and said so."""
     environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     (tmp_path / "part").write_text("A first sentence.\nAnd a second.\n\nAnother document.\nIts end.\n\n" * 50)
-    flags = [f"--input={tmp_path}/part", f"--vocab_file={VOCAB}", f"--output={tmp_path}/out", *IN_MEMORY]
+    flags = [f"--input={tmp_path}/part", f"--vocab_file={VOCAB}", f"--output={tmp_path}/out", *of_plan, *IN_MEMORY]
     done = maskmill("examples", *flags, **environment)
     assert done.returncode == 0, done.stderr
     assert len(NOTICE.findall(done.stderr)) == done.stderr.count("maskmill:") / 2 == 1
     compiled = code_in(tmp_path / "cache" / "maskmill")
-    program = (
-        "from transforms.kernels import compiler; compiler.prepare(['kernels', 'tokenization', 'masking', 'records'])"
-    )
+    plan = ExamplesPlan(masking=MaskingOptions())
+    if of_plan:
+        objective = ObjectiveOptions(objective="mlm", pack=True, mask_unit="span")
+        plan = dataclasses.replace(plan, objective=objective, format=FormatOptions(format="mds"))
+    program = f"from transforms.kernels import compiler; compiler.prepare({kernels_of(plan)!r})"
     alone = tmp_path / "alone"
     subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=os.environ | {"NUMBA_CACHE_DIR": str(alone)}, check=True

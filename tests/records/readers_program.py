@@ -4,6 +4,7 @@ Reads data sets with one of the libraries, or writes some: python readers_progra
 travel as .npz: for each column its values, one row after the other, and how many each row has (`NAME/lengths`).
 """
 
+import itertools
 import json
 import os
 import sys
@@ -76,6 +77,34 @@ def modernbert(directory, output):
     spanner = Spanner(samples)
     places = [spanner[n] for n in range(samples.sum())]
     return [shards[shard][n] for shard, n in places]
+
+
+def group_texts(source, output):
+    """Blocks of a text shard, as the recipe of transformers' run_mlm.py makes them with these libraries.
+
+    The environment gives what its flags do: VOCAB_FILE, MAX_SEQ_LENGTH, and BATCH_SIZE of Dataset.map.
+    """
+    import datasets
+    import transformers
+
+    length, batch = int(os.environ["MAX_SEQ_LENGTH"]), int(os.environ["BATCH_SIZE"])
+    tokenizer = transformers.BertTokenizerFast(os.environ["VOCAB_FILE"], model_max_length=10**9)
+
+    def tokenize(texts):
+        return tokenizer(texts["text"], return_special_tokens_mask=True)
+
+    def group(rows):
+        joined = {name: list(itertools.chain(*values)) for name, values in rows.items()}
+        whole = len(joined["input_ids"]) // length * length
+        return {name: [v[k : k + length] for k in range(0, whole, length)] for name, v in joined.items()}
+
+    # A paragraph, up to a blank line, is a document of ours.
+    texts = datasets.load_dataset(
+        "text", data_files=source, sample_by="paragraph", split="train", cache_dir=f"{output}.cache"
+    )
+    tokens = texts.map(tokenize, batched=True, batch_size=batch, remove_columns=["text"])
+    blocks = tokens.map(group, batched=True, batch_size=batch)
+    return [{n: np.array(row[n]) for n in ("input_ids", "special_tokens_mask")} for row in blocks]
 
 
 def write_mds(source, output):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.parquet as pq
 import pytest
 from commands import IN_MEMORY, VOCAB, maskmill
 from conftest import DATA
@@ -147,3 +148,22 @@ def test_commands_write_the_same_arrays_in_every_format(flags: list[str], text: 
     assert_same(load(tmp_path / "directory.npz"), rows)
     records = [r for path in sorted((tmp_path / "tfrecord").glob("part-*.tfrecord")) for r in read_records(str(path))]
     assert_same([values_of(record, list(rows[0])) for record in records], rows, types=False)
+
+
+@pytest.mark.parametrize("batch", [1000, 7])
+def test_the_recipes_blocks_are_ours(batch: int, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = sorted(text.glob("part-*"))
+    flags = [f"--input={text}/part-*", f"--output={tmp_path / 'ours'}", f"--vocab_file={VOCAB}", "--format=parquet"]
+    recipe = ["--preset=group-texts", f"--block_batch={batch}", "--max_seq_length=128"]
+    run = maskmill("examples", *flags, *recipe, *IN_MEMORY)
+    assert run.returncode == 0, run.stderr
+    for name, value in {"VOCAB_FILE": VOCAB, "MAX_SEQ_LENGTH": 128, "BATCH_SIZE": batch}.items():
+        monkeypatch.setenv(name, str(value))
+    outputs = [tmp_path / f"{shard.name}.npz" for shard in shards]
+    theirs("group_texts", shards, outputs)
+    for shard, output in zip(shards, outputs, strict=True):
+        table = pq.read_table(tmp_path / "ours" / f"{shard.name}.parquet").to_pylist()
+        blocks = load(output)
+        assert len(table) == len(blocks) > 100
+        for ours, block in zip(table, blocks, strict=True):
+            assert ours == {name: values.tolist() for name, values in block.items()}

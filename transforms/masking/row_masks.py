@@ -126,7 +126,7 @@ def draw_masks(
 def _check_arrays(rows: MaskedRows, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
     """Holds arrays against what the kernel takes for granted."""
     count = len(rows.input_ids)
-    for name, array in rows._asdict().items():
+    for name, array in zip(MaskedRows.__annotations__, rows, strict=True):
         if array.dtype != np.int32 or not array.flags.c_contiguous or not array.flags.writeable or len(array) != count:
             raise ValueError(
                 f"{name} must be a writable int32 array in C order with an element for each of {count} rows"

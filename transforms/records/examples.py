@@ -19,8 +19,17 @@ from transforms.records.tfrecord import WrittenFile, write_tfrecord
 from transforms.tokenization.vocabulary import Vocabulary
 from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
 
-# Whose kernels `write_examples` runs, as transforms.kernels.compiler.prepare names them.
-KERNELS = ("kernels", "tokenization", "masking", "records")
+# The kernels of every plan, as transforms.kernels.compiler.prepare names them; of sequences; of MDS.
+_KERNELS = ("kernels", "tokenization", *(f"masking.kernels.{n}" for n in ("instances", "usage", "rows")))
+_KERNELS += ("records.kernels.frames", "records.kernels.serialize")
+_OF_SEQUENCES = tuple(f"masking.kernels.{name}" for name in ("sequences", "packing", "row_masks"))
+_OF_MDS = ("records.kernels.mds",)
+
+
+def kernels_of(plan: ExamplesPlan) -> tuple[str, ...]:
+    """Whose kernels `write_examples` runs for a plan: each command compiles, or loads, only what it needs."""
+    names = _KERNELS if plan.is_exact else _KERNELS + _OF_SEQUENCES
+    return names + _OF_MDS if plan.format.format == "mds" else names
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -94,16 +94,20 @@ def close_text_shards(
         counts={step: values for step, values in counts.items() if values},
         rejected=[row for fragment in fragments for row in fragment_step.read_rejected(fragment, output)],
     )
-    keep = [files.base_name(shard.path) for shard in shards]
-    reported = [f for source, of_source in of_sources if source.extraction.wikitext.report_templates for f in of_source]
-    if reported:
-        found = unknown_templates.most_frequent(fragment_step.read_unknown_templates(reported, output))
-        report = files.join(output, unknown_templates.REPORT)
-        files.write_bytes(report, unknown_templates.table_text(found).encode())
-        keep.append(unknown_templates.REPORT)
+    keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, output)
     manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records)
     fragment_step.drop_texts(fragments, output)
     mlperf_shards.drop_texts(cleaned, output)
+
+
+def _write_template_report(of_sources: Sequence[tuple[Source, Sequence[Fragment]]], output: str) -> list[str]:
+    """Writes the table of unknown templates where a source asks for it; returns the names of the files written."""
+    reported = [f for source, of_source in of_sources if source.extraction.wikitext.report_templates for f in of_source]
+    if not reported:
+        return []
+    found = unknown_templates.most_frequent(fragment_step.read_unknown_templates(reported, output))
+    files.write_bytes(files.join(output, unknown_templates.REPORT), unknown_templates.table_text(found).encode())
+    return [unknown_templates.REPORT]
 
 
 def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> list[InputFile]:
