@@ -46,7 +46,7 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
     compiler.prepare(("inputs", "sentences", "extraction.kernels.wikitext", *kernels_of(plan), "records.kernels.mds"))
     text = estimate_text(build, options.sample_share)
     made = [
-        _Made(examples=found, scale=group.size / found.text_bytes)
+        _Made(examples=found, scale=group.size / found.text_bytes, documents=group.documents)
         for group in text.groups
         if group.size
         for found in [examples_of(group.sample, vocabulary, plan, packed=examples.packed)]
@@ -68,7 +68,7 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
         "documents": round(text.documents),
         "eval_documents": round(text.eval_documents),
         "shards": text.shards,
-        "tokens": round(sum(one.all("tokens") for one in made)),
+        "tokens": round(sum(one.grows("tokens") for one in made)),
         **work.of(dupe_factor),
         "padding_share": _padding_share(made),
         "format": own,
@@ -88,14 +88,34 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Made:
-    """The examples of a group's sample, and how many times as much text the group has."""
+    """The examples of a group's sample, how many times as much text the group has, and how many documents."""
 
     examples: SampleExamples
     scale: float
+    documents: float
 
-    def all(self, name: str) -> float:
-        """A field of the examples for one pass over all of the group; 0 where it does not apply."""
-        return float((getattr(self.examples, name) or 0) * self.scale)
+    def grows(self, name: str) -> float:
+        """A field of the examples that grows with the text, for one pass over all of the group."""
+        return float(getattr(self.examples, name) * self.scale)
+
+    @property
+    def all_examples(self) -> float:
+        """Examples of one pass over all of the group."""
+        return self.grows("examples") + self._more_documents * self.examples.of_document[0]
+
+    @property
+    def all_pieces(self) -> float:
+        """Pieces in them."""
+        return self.grows("pieces") + self._more_documents * self.examples.of_document[1]
+
+    def of_examples(self, value: float) -> float:
+        """What grows with the examples, for one pass over all of the group, from the sample's."""
+        return value * self.all_examples / max(1.0, self.examples.examples)
+
+    @property
+    def _more_documents(self) -> float:
+        """How many documents the group has more than the sample would have if it had as much text."""
+        return self.documents - self.examples.documents * self.scale
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -112,16 +132,16 @@ class _Work:
 
     def size_of(self, name: str, dupe_factor: int) -> int:
         """Bytes of all examples in a format."""
-        return round(sum(one.examples.sizes[name] * one.scale for one in self.made) * dupe_factor)
+        return round(sum(one.of_examples(one.examples.sizes[name]) for one in self.made) * dupe_factor)
 
     def of(self, dupe_factor: int) -> dict[str, Any]:
         """What a dupe factor gives and takes."""
         extract = sum(group.seconds for group in self.text.groups)
-        masking = sum(one.all("seconds") for one in self.made) * dupe_factor
+        masking = sum(one.grows("seconds") for one in self.made) * dupe_factor
         # Beam's processes start side by side, the command before them.
         hours = ((extract + masking) / self.cores + 2 * _START_SECONDS) / 3600
         return {
-            "examples": round(sum(one.all("examples") for one in self.made) * dupe_factor),
+            "examples": round(sum(one.all_examples for one in self.made) * dupe_factor),
             "example_bytes": self.size_of(self.format, dupe_factor),
             "cpu_hours": (extract + masking + (self.cores + 1) * _START_SECONDS) / 3600,
             "hours": hours,
@@ -130,9 +150,10 @@ class _Work:
 
 def _padding_share(made: Sequence[_Made]) -> float | None:
     """The share of padding in all places of examples; None where they are not padded."""
-    if any(one.examples.places is None for one in made):
+    places = [one.of_examples(one.examples.places) for one in made if one.examples.places is not None]
+    if len(places) < len(made):
         return None
-    return 1 - sum(one.all("pieces") for one in made) / max(1.0, sum(one.all("places") for one in made))
+    return 1 - sum(one.all_pieces for one in made) / max(1.0, sum(places))
 
 
 def _described(found: Mapping[str, Any]) -> str:

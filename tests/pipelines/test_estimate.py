@@ -185,6 +185,13 @@ def test_every_objective_and_format(flags: tuple[str, ...], tmp_path: Path, caps
     assert found["bytes"]["parquet"] < found["bytes"]["tfrecord"]
 
 
+def test_half_of_a_multistream_dump_tells_its_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = config_of(tmp_path, f"extract:\n  input: {DUMP}")
+    half, whole = (estimate(capsys, config, f"--sample_share={share}") for share in (0.5, 1))
+    assert half["input"]["share_read"] <= 0.5
+    assert half["documents"] == pytest.approx(whole["documents"], rel=0.25)
+
+
 def test_the_summary_has_what_a_user_asks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = config_of(tmp_path, f"extract:\n  input: {DUMP}")
     assert cli.main(["estimate", str(config), "--cores=8", "--examples.dupe_factor=3"]) == 0
@@ -193,7 +200,8 @@ def test_the_summary_has_what_a_user_asks(tmp_path: Path, capsys: pytest.Capture
         assert word in printed
 
 
-ACCEPTED = [("enwik8", 0.02, 0.05), ("ltgwiki", 0.1, 0.1)]
+# The examples of ltgwiki are 3.2 % too few, its text 1.4 % too much: docs/estimate.md says how much of that is luck.
+ACCEPTED = [("enwik8", 0.02, 0.05), ("ltgwiki", 0.1, 0.035)]
 
 
 @pytest.mark.shared
@@ -212,3 +220,4 @@ def test_a_dump_is_estimated_from_little_of_it(
     for one, most in ((found, tolerance), (whole, 0.01)):
         assert one["bytes"]["text"] == pytest.approx(totals(made["text"], "bytes"), rel=most)
         assert one["examples"] == pytest.approx(totals(made["examples"], "examples"), rel=most)
+        assert one["example_bytes"] == pytest.approx(totals(made["examples"], "bytes"), rel=most)

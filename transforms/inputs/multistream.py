@@ -24,7 +24,6 @@ from transforms.storage import files
 _LARGEST_INDEX = 0.35  # of the bytes to read
 _ROUNDS = 500  # of the estimate of what pages take
 _MANY = 10  # streams
-_NEAR = 0.4  # of the logarithms of a stream's size and measure to those of the averages
 _FEW_PAGES = 5  # namespaces of fewer pages are one class
 _TITLE = re.compile(rb"<title>([^<]*)</title>")
 _INDEX_LINE = re.compile(rb"^(\d+):\d+:(.*)$", re.MULTILINE)
@@ -152,7 +151,7 @@ def _typical(sizes: npt.NDArray[np.int64], measures: npt.NDArray[np.float64], wa
     """Streams near the average of all in size and measure.
 
     The file is cut into zones of equal measure, as many as streams of average size fit into `wanted`; from each comes
-    the stream nearest to the averages. Others near the averages follow as long as they fit.
+    the stream nearest to the averages. Others follow, the nearest first, as long as they fit.
     """
     has_pages = measures > 0
     ratios = np.where(has_pages, [sizes / sizes.mean(), measures / measures.mean()], 1.0)
@@ -165,7 +164,7 @@ def _typical(sizes: npt.NDArray[np.int64], measures: npt.NDArray[np.float64], wa
         if np.isfinite(of_zone).any():
             chosen.append(int(np.argmin(of_zone)))
     for row in np.argsort(distance, kind="stable").tolist():
-        if distance[row] < _NEAR and row not in chosen and sizes[[*chosen, row]].sum() <= wanted:
+        if np.isfinite(distance[row]) and row not in chosen and sizes[[*chosen, row]].sum() <= wanted:
             chosen.append(row)
     return np.array(sorted(chosen) or [int(np.argmin(np.where(has_pages, sizes, sizes.max() + 1)))], np.int64)
 

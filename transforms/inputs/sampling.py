@@ -27,7 +27,7 @@ _HEAD_BYTES = 64 << 10
 _PLAIN_PART = 256 << 10
 # To find a block of bz2 half a block is read in front of it. What is read to find its end grows up to 32 kB a time.
 _BLOCK_PART = 360_000
-_FIRST_STEP, _STEP = 4 << 10, 32 << 10
+_FIRST_STEP, _STEP = 1 << 10, 32 << 10
 _PARQUET_END = 8  # the size of the table of contents, and PAR1
 _PAGE = b"<page>"
 _CLOSING = b"</mediawiki>"

@@ -17,7 +17,7 @@ from transforms.records.options import Format
 from transforms.records.plan import ExamplesPlan
 from transforms.storage import files
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
 
 PACKED = "tfrecord.gz"
 FORMATS = ("tfrecord", PACKED, "parquet", "mds")
@@ -36,20 +36,24 @@ class SampleExamples:
     """The examples of some text, for one pass over it.
 
     Attributes:
-      text_bytes, tokens: of the text.
+      text_bytes, documents, tokens: of the text.
       examples: how many there are; its standard error, as a share of it, in `error`.
       pieces: all pieces in them, special ones included.
       places: of the pieces and of padding; None where rows are not padded.
+      of_document: how many examples and pieces more there would be if the same text were one document more. A document
+        ends the example that it is in, so examples follow the documents as well as the text.
       sizes: bytes of the files, by format.
       seconds: of CPU, in the format of the plan.
     """
 
     text_bytes: int
+    documents: int
     tokens: int
     examples: float
     error: float
     pieces: float
     places: float | None
+    of_document: tuple[float, float]
     sizes: Mapping[str, float]
     seconds: float
 
@@ -90,16 +94,20 @@ def examples_of(
     # What is loaded once has been loaded now, so that the time is that of the work.
     passes = _passes(chosen, _WRITTEN_BYTES, plan)
     made = _write(chosen, vocabulary, _changed(plan, name=own, passes=passes), own)
-    drawn = _draw(chosen, vocabulary, plan)
+    tokenizer = Tokenizer(vocabulary, do_lower_case=plan.masking.do_lower_case, unicode=plan.masking.unicode)
+    text = tokenizer.tokenize_bytes(b"".join(chosen))
+    drawn = _draw(text, vocabulary, plan)
     examples = float(drawn[:, 0].mean())
     an_example = made.size / max(1, made.counts.examples)
     return SampleExamples(
         text_bytes=text_bytes,
+        documents=len(text.document_ends),
         tokens=made.counts.tokens,
         examples=examples,
         error=float(drawn[:, 0].std(ddof=1) / len(drawn) ** 0.5 / max(1.0, examples)) if len(drawn) > 1 else 0.0,
         pieces=float(drawn[:, 1].mean()),
         places=float(drawn[:, 2].mean()) if plan.is_padded or plan.objective.pack else None,
+        of_document=_of_document(text, drawn, vocabulary, plan),
         sizes={name: examples * an_example * f.size / max(1, compared[own].size) for name, f in compared.items()},
         seconds=made.seconds / passes,
     )
@@ -110,10 +118,21 @@ def _passes(documents: Sequence[bytes], most: int, plan: ExamplesPlan) -> int:
     return max(1, min(plan.masking.dupe_factor, most // max(1, sum(map(len, documents)))))
 
 
-def _draw(documents: Sequence[bytes], vocabulary: Vocabulary, plan: ExamplesPlan) -> npt.NDArray[np.float64]:
-    """Draws the rows of documents some times: for each time its rows, their pieces, their places a pass, [times, 3]."""
-    tokenizer = Tokenizer(vocabulary, do_lower_case=plan.masking.do_lower_case, unicode=plan.masking.unicode)
-    text = tokenizer.tokenize_bytes(b"".join(documents))
+def _of_document(
+    text: TokenizedText, drawn: npt.NDArray[np.float64], vocabulary: Vocabulary, plan: ExamplesPlan
+) -> tuple[float, float]:
+    """How many rows and pieces more a text has for each document that it is cut into: told by joining two at a time."""
+    ends = text.document_ends
+    joined = dataclasses.replace(text, document_ends=ends[(len(ends) - 1) % 2 :: 2])
+    fewer = len(ends) - len(joined.document_ends)
+    if not fewer:
+        return 0.0, 0.0
+    rows, pieces, _ = (drawn.mean(0) - _draw(joined, vocabulary, plan).mean(0)) / fewer
+    return float(rows), float(pieces)
+
+
+def _draw(text: TokenizedText, vocabulary: Vocabulary, plan: ExamplesPlan) -> npt.NDArray[np.float64]:
+    """Draws the rows of a text some times: for each time its rows, their pieces, their places a pass, [times, 3]."""
     is_random = plan.objective.objective in ("nsp", "sop")
     rounds = _ROUNDS if is_random else 1
     passes = max(1, _DRAWN_BYTES // max(1, text.bytes) // rounds) if is_random else 1
