@@ -219,4 +219,5 @@ def test_a_dump_is_estimated_from_little_of_it(
     assert found["input"]["share_read"] <= share
     for one, most in ((found, tolerance), (whole, 0.01)):
         assert one["examples"] == pytest.approx(totals(made["examples"], "examples"), rel=most)
-        assert one["example_bytes"] == pytest.approx(totals(made["examples"], "bytes"), rel=most)
+        # The files' indexes, 1.5 % of them, are in the estimate and not in the manifest's count.
+        assert one["example_bytes"] == pytest.approx(totals(made["examples"], "bytes"), rel=max(most, 0.02))
