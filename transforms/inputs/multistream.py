@@ -24,6 +24,7 @@ from transforms.storage import files
 _LARGEST_INDEX = 0.35  # of the bytes to read
 _ROUNDS = 500  # of the estimate of what pages take
 _MANY = 10  # streams
+_FEW_BYTES = 2000  # packed: less than this says little about how taken and other bytes stand to each other
 _FEW_PAGES = 5  # namespaces of fewer pages are one class
 _TITLE = re.compile(rb"<title>([^<]*)</title>")
 _INDEX_LINE = re.compile(rb"^(\d+):\d+:(.*)$", re.MULTILINE)
@@ -181,6 +182,7 @@ def sample_streams(
     of_page = page_sizes(sizes.astype(float), streams.pages)
     measures = _measures(sizes, streams.pages, of_page)
     chosen = choose_streams(sizes, measures, wanted)
+    told = measures[chosen]
     parts = []
     names = {
         name.encode()
@@ -197,6 +199,7 @@ def sample_streams(
         parts.append(Part(content=content, text_measure=measures[row], document_measure=float(streams.pages[row, 0])))
     unread = np.ones(len(sizes), bool)
     unread[chosen] = False
+    measures[unread] = _corrected(sizes, measures, chosen, told)[unread]
     return Sample(
         paths=(kind.files[0].path,),
         size=kind.size,
@@ -217,6 +220,28 @@ def _measures(
     """The packed bytes of the taken pages of each stream, as far as the averages tell, [streams]."""
     measures: npt.NDArray[np.float64] = sizes * pages[:, 0] * of_page[0] / np.maximum(pages @ of_page, 1e-9)
     return measures
+
+
+def _corrected(
+    sizes: npt.NDArray[np.int64],
+    measures: npt.NDArray[np.float64],
+    chosen: npt.NDArray[np.int64],
+    told: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Measures, corrected by how taken and other bytes really stand to each other in the streams that were read.
+
+    Args:
+      measures: as found in the streams that were read, as the averages tell in the others, [streams].
+      chosen, told: the streams that were read, and what the averages told of them, [chosen].
+    """
+    others = sizes - measures
+
+    def odds(taken: float) -> float:
+        return (taken + _FEW_BYTES) / (float(sizes[chosen].sum()) - taken + _FEW_BYTES)
+
+    taken = measures * odds(float(measures[chosen].sum())) / odds(float(told.sum()))
+    corrected: npt.NDArray[np.float64] = sizes * taken / np.maximum(taken + others, 1e-9)
+    return corrected
 
 
 def _error(sizes: npt.NDArray[np.int64], pages: npt.NDArray[np.float64], of_page: npt.NDArray[np.float64]) -> float:
