@@ -142,8 +142,10 @@ def test_ctrl_c_in_a_build(
 )
 def test_other_signals_to_stop_a_build(number: signal.Signals, whole_group: bool, tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *TWO_PROCESSES], tmp_path / "scratch")
-    terminal.wait_for(lambda: extracts(terminal, tmp_path))
+    # On a busy machine the list of workers takes a while, and the build must not end meanwhile.
+    terminal.wait_for(lambda: has_workers(terminal, tmp_path))
     workers = terminal.process.children(recursive=True)
+    terminal.wait_for(lambda: extracts(terminal, tmp_path))
     if whole_group:
         os.killpg(terminal.process.pid, number)
     else:

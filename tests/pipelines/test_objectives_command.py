@@ -14,8 +14,7 @@ CASES = {
     "spans": ("--objective=mlm", "--mask_unit=span", "--dupe_factor=2", "--format=parquet"),
     "packed": ("--preset=modernbert", "--format=mds"),
     "order": ("--preset=albert", "--dupe_factor=2", "--max_seq_length=128", "--bins=3"),
-    "recipe": ("--preset=group-texts", "--max_seq_length=128", "--packed"),
-    "strict": ("--strict_labels", "--pack", "--feature_names=v2", "--special_tokens_mask"),
+    "strict": ("--strict_labels", "--pack", "--feature_names=v2", "--special_tokens_mask", "--packed"),
 }
 
 
