@@ -31,6 +31,8 @@ class Terminal:
         program = "import sys; from maskmill.command import main; sys.exit(main())"
         pid, self._terminal = pty.fork()
         if pid == 0:
+            # As on a terminal that a user has opened: the tests themselves may run under nohup.
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             os.execve(sys.executable, [sys.executable, "-c", program, *arguments], environment)
         self.process = psutil.Process(pid)
         self._shown = b""
