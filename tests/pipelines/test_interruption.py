@@ -23,16 +23,18 @@ SENTENCE = "run the same command again, it goes on from what is finished."
 
 
 class Terminal:
-    """A command in a process of its own, on a terminal of its own; `scratch` is its directory for temporary files."""
+    """A command in a process of its own, on a terminal of its own; `scratch` is its directory for temporary files.
 
-    def __init__(self, arguments: list[str], scratch: Path) -> None:
+    hangup: what its SIGHUP does from the start. The tests themselves may run under nohup.
+    """
+
+    def __init__(self, arguments: list[str], scratch: Path, hangup: signal.Handlers = signal.SIG_DFL) -> None:
         scratch.mkdir()
         environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
         program = "import sys; from maskmill.command import main; sys.exit(main())"
         pid, self._terminal = pty.fork()
         if pid == 0:
-            # As on a terminal that a user has opened: the tests themselves may run under nohup.
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, hangup)
             os.execve(sys.executable, [sys.executable, "-c", program, *arguments], environment)
         self.process = psutil.Process(pid)
         self._shown = b""
@@ -195,11 +197,7 @@ def test_ctrl_c_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_signal_that_is_ignored_from_the_start_stays_ignored(tmp_path: Path) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY], tmp_path / "scratch")
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY], tmp_path / "scratch", signal.SIG_IGN)
     terminal.wait_for(lambda: extracts(terminal, tmp_path))
     terminal.process.send_signal(signal.SIGHUP)
     assert terminal.end() == 0
