@@ -116,9 +116,12 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
             so_far = dataclasses.replace(so_far, texts=texts)
             continue
         else:
-            decided = {name: decide(so_far) for name, decide in entry.decided.items()}
             made = option_tools.from_mapping(
-                entry.options, section.completed, where=f"{where}: {entry.name}", label=section.label, **decided
+                entry.options,
+                section.completed,
+                where=section.title,
+                label=section.label,
+                **entry.decisions(so_far),
             )
         so_far = dataclasses.replace(so_far, stages={**so_far.stages, entry.name: made})
         if reason := entry.clash(so_far):
@@ -172,9 +175,11 @@ def _recipe(preset: str | None, section: str) -> _Recipe:
     """What a preset gives for a section: by option, the value and its source."""
     if preset is None:
         return {}
-    values, sources = presets.find(preset).values.get(section, {}), presets.find(preset).sources.get(section, {})
-    named = {"preset": (preset, presets.find(preset).follows)} if section == presets.BUILD else {}
-    return named | {name: (value, sources[name]) for name, value in values.items()}
+    found = presets.find(preset)
+    named = {"preset": (preset, found.follows)} if section == presets.BUILD else {}
+    return named | {
+        name: (value, found.sources[section][name]) for name, value in found.values.get(section, {}).items()
+    }
 
 
 def _stage_section(entry: StageEntry, chosen: Any, preset: str | None) -> str:

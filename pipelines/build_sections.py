@@ -155,8 +155,7 @@ def _make_source(
     for key in COMMON:
         if key in own:
             raise UnusableInputError(f"{label(key)}: the sources have this in common; give it in the section extract.")
-    decided = {key: decide(so_far) for key, decide in section.entry.decided.items()}
     made: SourceOptions = option_tools.from_mapping(
-        SourceOptions, {**defaults, **own}, where=title, label=label, name=name, **decided
+        SourceOptions, {**defaults, **own}, where=title, label=label, name=name, **section.entry.decisions(so_far)
     )
     return made

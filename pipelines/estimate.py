@@ -12,7 +12,7 @@ from pipelines.estimate_options import EstimateOptions
 from pipelines.estimated_text import EstimatedText, estimate_text
 from pipelines.stage_options import ExamplesOptions, decided_masking
 from transforms.kernels import compiler
-from transforms.records.estimating import PACKED, SampleExamples, examples_of
+from transforms.records.estimating import SampleExamples, examples_of, format_of
 from transforms.records.examples import kernels_of
 from transforms.records.plan import ExamplesPlan
 from transforms.tokenization.vocabulary import load_vocabulary
@@ -51,7 +51,7 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
         if group.size
         for found in [examples_of(group.sample, vocabulary, plan, packed=examples.packed)]
     ]
-    own = PACKED if examples.packed and plan.format.format == "tfrecord" else plan.format.format
+    own = format_of(plan, packed=examples.packed)
     work = _Work(text=text, made=made, format=own, cores=options.cores or len(os.sched_getaffinity(0)))
     dupe_factor = plan.masking.dupe_factor
     factors = {dupe_factor} if plan.objective.dynamic_masking else {*_DUPE_FACTORS, dupe_factor}

@@ -244,16 +244,16 @@ def _of_texts(patterns: Sequence[str], share: float | None) -> EstimatedText:
     content = b"".join(part.content for part in sample.parts)
     documents = tuple(document.strip(b"\n") + b"\n\n" for document in content.split(b"\n\n") if document.strip())
     counted = _counted_documents(patterns)
+    told = len(documents) * size / max(1, len(content))
+    is_known = bool(counted) or len(content) == size
     lengths = np.array([(len(document), 1) for document in documents], np.float64)
     held_out = [text for text in texts if files.base_name(text.path).startswith("eval")]
     group = TextGroup(
         sample=documents,
-        documents=counted or len(documents) * size / max(1, len(content)),
+        documents=counted or told,
         size=size,
         error=0.0,
-        document_error=0.0
-        if counted or len(content) == size
-        else ratio_error(lengths) * len(documents) * size / max(1, len(content)),
+        document_error=0.0 if is_known else ratio_error(lengths) * told,
         seconds=0.0,
     )
     return EstimatedText(

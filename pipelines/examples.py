@@ -10,6 +10,7 @@ from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import ExamplesOptions, decided_masking
 from transforms.grouping import GroupAll
+from transforms.masking.objective_options import decided_mask_unit
 from transforms.records import closing, example_shards
 from transforms.records.example_shards import ExamplesSetup, WriteExamples
 from transforms.records.examples import kernels_of
@@ -45,14 +46,14 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
-        return kernels_of(self.setup.plan_of("train", 0))
+        return kernels_of(self.setup.plan)
 
     @property
     def decided(self) -> dict[str, Any]:
         """What --compat decides, and what is masked together."""
         masking = self.setup.masking
         return {
-            "mask_unit": self.options.objective.mask_unit or ("whole_word" if masking.do_whole_word_mask else "piece"),
+            "mask_unit": decided_mask_unit(masking, self.options.objective),
             "unicode": masking.unicode,
             "duplicate_pieces": masking.duplicate_pieces,
             "one_seed": self.setup.one_seed,

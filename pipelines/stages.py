@@ -95,6 +95,10 @@ class StageEntry:
         checked: Checked = _named(self.checks)(options, is_first=is_first)
         return checked
 
+    def decisions(self, build: BuildSoFar) -> dict[str, Any]:
+        """The values of the options that a build decides itself."""
+        return {name: decide(build) for name, decide in self.decided.items()}
+
     def load(self) -> "type[Stage[Any]]":
         """Imports the stage, and Beam with it."""
         if self.implementation is None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from made_up_rows import made_up_rows
 from oracle_columns import features_of
 from properties import SEEDED, tries
+from row_blocks import columns_for
 
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
@@ -92,17 +93,9 @@ def test_the_schema_says_how_a_format_stores_each_column() -> None:
 def test_values_are_those_of_the_oracle(seed: int, padded: bool) -> None:
     made = made_up_rows(seed, SPECIAL)
     width = made.masking.max_seq_length
-    wanted = ColumnRules(
-        masking=made.masking,
-        objective=made.objective,
-        vocabulary_size=made.vocabulary_size,
-        names="google",
-        special_tokens_mask=True,
-        padded=padded,
-    )
     count = len(made.rows.lengths)
     rows = [features_of(made.rows, n, SPECIAL, width) for n in range(count)]
-    for column in columns_of(wanted, width):
+    for column in columns_for(made, padded=padded):
         made_values = column_values(column, made.rows, count, SPECIAL, width)
         assert made_values.values.dtype == column.dtype
         assert len(made_values.offsets) == count + 1

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
+from transforms.masking.options import MaskingOptions
 from transforms.options import check_choices, option
 
 Objective = Literal["nsp", "mlm", "blocks", "sop"]
@@ -86,3 +87,8 @@ class ObjectiveOptions:
             )
         if self.bins is not None and self.bins < 1:
             raise UnusableInputError(f"bins {self.bins}: there must be one or more.")
+
+
+def decided_mask_unit(masking: MaskingOptions, objective: ObjectiveOptions) -> MaskUnit:
+    """What is masked together: as mask_unit says, or else do_whole_word_mask."""
+    return objective.mask_unit or ("whole_word" if masking.do_whole_word_mask else "piece")

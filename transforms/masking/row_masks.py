@@ -46,7 +46,7 @@ from transforms.masking.kernels.row_masks import (
     make_scratch,
 )
 from transforms.masking.kernels.rows import RowArrays
-from transforms.masking.objective_options import MaskUnit, ObjectiveOptions
+from transforms.masking.objective_options import MaskUnit, ObjectiveOptions, decided_mask_unit
 from transforms.masking.options import MaskingOptions
 from transforms.tokenization.vocabulary import Vocabulary
 
@@ -65,7 +65,7 @@ class RowMasker:
         kinds = np.where(word_continuations(vocabulary), CONTINUES, STARTS).astype(np.uint8)
         kinds[[vocabulary.id_of(piece) for piece in _SPECIAL_PIECES]] = SPECIAL
         self.rules = row_mask_rules(
-            unit=objective.mask_unit or ("whole_word" if masking.do_whole_word_mask else "piece"),
+            unit=decided_mask_unit(masking, objective),
             to_predict=predictions(masking),
             kinds=kinds,
             mask_id=vocabulary.id_of("[MASK]"),

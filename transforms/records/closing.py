@@ -75,7 +75,7 @@ def close_examples(
 
 def _schema(setup: ExamplesSetup) -> list[dict[str, Any]]:
     """The columns of all files. Where bins differ in their width, it is with the files and the shape is [null]."""
-    plan = setup.plan_of("train", 0)
+    plan = setup.plan
     vocabulary_size = setup.vocabulary().size
     entries = columns.schema(plan.columns(vocabulary_size, plan.widths[-1]), setup.format.format)
     for width in plan.widths[:-1]:
@@ -101,7 +101,7 @@ def _write_mds_indexes(ordered: Sequence[ExampleShard], setup: ExamplesSetup, ou
     """Writes index.json to each folder of MDS shards, which stand there in order; returns the names of the files."""
     if setup.format.format != "mds":
         return []
-    plan, vocabulary_size = setup.plan_of("train", 0), setup.vocabulary().size
+    plan, vocabulary_size = setup.plan, setup.vocabulary().size
     entries: dict[str, list[dict[str, Any]]] = {}
     for file in (file for shard in ordered for file in shard.files):
         entry = mds.mds_shard_entry(

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from transforms.masking.instances import Instances, make_instances
 from transforms.masking.kernels.pairs import SPECIAL_PIECES
-from transforms.masking.kernels.rows import RowArrays, Rows
+from transforms.masking.kernels.rows import RowArrays
 from transforms.masking.kernels.sequences import Sequences
 from transforms.masking.packing import row_lengths
 from transforms.masking.row_masks import RowMasker
@@ -97,14 +97,10 @@ def _rows_of_sequences(text: TokenizedText, vocabulary: Vocabulary, plan: Exampl
         counts["unpacked_padding_tokens"] = masking.max_seq_length * len(lengths) - int(lengths.sum())
     return DrawnRows(
         order=row_order(rows, masking, objective),
-        lengths=_lengths(made.sequences, rows),
+        lengths=row_lengths(made.sequences, rows),
         lay_out=lay_out,
         counts=counts,
     )
-
-
-def _lengths(sequences: Sequences, rows: Rows) -> npt.NDArray[np.int64]:
-    return row_lengths(sequences, rows) if len(rows.ends) else np.empty(0, np.int64)
 
 
 def _text_pieces(sequences: Sequences) -> npt.NDArray[np.int64]:

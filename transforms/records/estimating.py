@@ -85,7 +85,7 @@ def examples_of(
     text_bytes = sum(map(len, chosen))
     if not text_bytes:
         raise UnusableInputError("There is no sentence in the sample, so no example can be made; check the input.")
-    own = PACKED if packed and plan.format.format == "tfrecord" else plan.format.format
+    own = format_of(plan, packed=packed)
     compared = {}
     few = _thinned(chosen, _COMPARED_BYTES)
     for name in FORMATS:
@@ -111,6 +111,11 @@ def examples_of(
         sizes={name: examples * an_example * f.size / max(1, compared[own].size) for name, f in compared.items()},
         seconds=made.seconds / passes,
     )
+
+
+def format_of(plan: ExamplesPlan, *, packed: bool) -> str:
+    """Which of FORMATS a plan writes; packed: whether TFRecords are gzipped."""
+    return PACKED if packed and plan.format.format == "tfrecord" else plan.format.format
 
 
 def _passes(documents: Sequence[bytes], most: int, plan: ExamplesPlan) -> int:

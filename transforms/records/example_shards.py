@@ -53,12 +53,17 @@ class ExamplesSetup:
     one_seed: bool
     packed: bool
 
+    @property
+    def plan(self) -> ExamplesPlan:
+        """The plan of all shards, but for the seeds that they have of their own."""
+        return ExamplesPlan(masking=self.masking, objective=self.objective, format=self.format)
+
     def plan_of(self, kind: ShardKind, number: int) -> ExamplesPlan:
         """The plan of a shard, with its seed."""
-        masking = self.masking
-        if not self.one_seed:
-            masking = dataclasses.replace(masking, random_seed=shard_seed(masking.random_seed, kind, number))
-        return ExamplesPlan(masking=masking, objective=self.objective, format=self.format)
+        if self.one_seed:
+            return self.plan
+        seed = shard_seed(self.masking.random_seed, kind, number)
+        return dataclasses.replace(self.plan, masking=dataclasses.replace(self.masking, random_seed=seed))
 
     @property
     def folders(self) -> list[str]:

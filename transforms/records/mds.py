@@ -179,7 +179,7 @@ class _Shard:
         self.samples += len(sizes)
 
     def write(self, file: files.OutputFile, config: bytes) -> None:
-        """Writes the shard; `config` as in `_config_bytes`."""
+        """Writes the shard; `config`: what `_config` gives, as JSON."""
         sizes = np.concatenate([np.zeros(1, np.int64), *self._sizes])
         first = (2 + self.samples) * _OFFSET_BYTES + len(config)
         file.write(np.uint32(self.samples).tobytes())

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow
 
 from transforms.records.columns import Column
+from transforms.records.varints import varint
 
 MAGIC = b"PAR1"
 _PAGE_BYTES = 1 << 20  # about as many, before compression
@@ -149,7 +150,7 @@ def _levels(lengths: npt.NDArray[np.int32]) -> tuple[int, bytes]:
     repetition = np.ones(count, np.bool_)
     repetition[ends - sizes] = False
     if lengths.all():
-        definition = _varint(count << 1) + b"\1"  # a run of ones
+        definition = varint(count << 1) + b"\1"  # a run of ones
     else:
         is_value = np.ones(count, np.bool_)
         is_value[(ends - sizes)[lengths == 0]] = False
@@ -161,7 +162,7 @@ def _levels(lengths: npt.NDArray[np.int32]) -> tuple[int, bytes]:
 
 def _bit_packed(levels: npt.NDArray[np.bool_]) -> bytes:
     packed = np.packbits(levels, bitorder="little")
-    return _varint(len(packed) << 1 | 1) + packed.tobytes()
+    return varint(len(packed) << 1 | 1) + packed.tobytes()
 
 
 def _indices(values: npt.NDArray[np.generic]) -> list[bytes | memoryview]:
@@ -169,7 +170,7 @@ def _indices(values: npt.NDArray[np.generic]) -> list[bytes | memoryview]:
     groups = -(-len(values) // 8)
     missing = groups * 8 - len(values)
     width = values.itemsize
-    return [bytes([width * 8]) + _varint(groups << 1 | 1), values.data, bytes(missing * width)]
+    return [bytes([width * 8]) + varint(groups << 1 | 1), values.data, bytes(missing * width)]
 
 
 def _plain(values: npt.NDArray[np.generic]) -> memoryview:
@@ -236,7 +237,7 @@ def _column_metadata(column: Column, at: int, chunk: Chunk) -> bytes:
         [
             _i32(1, _FLOAT if column.largest is None else _INT32),
             _list(2, _I32, [_zigzag(encoding) for encoding in encodings]),
-            _list(3, _BINARY, [_varint(len(name)) + name for name in path]),
+            _list(3, _BINARY, [varint(len(name)) + name for name in path]),
             _i32(4, _ZSTD),
             _i64(5, chunk.values),
             _i64(6, chunk.uncompressed),
@@ -247,17 +248,8 @@ def _column_metadata(column: Column, at: int, chunk: Chunk) -> bytes:
     )
 
 
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number >= 128:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
 def _zigzag(number: int) -> bytes:
-    return _varint(number << 1 if number >= 0 else ~number << 1 | 1)
+    return varint(number << 1 if number >= 0 else ~number << 1 | 1)
 
 
 def _i32(field: int, number: int) -> _Field:
@@ -269,11 +261,11 @@ def _i64(field: int, number: int) -> _Field:
 
 
 def _binary(field: int, content: bytes) -> _Field:
-    return field, _BINARY, _varint(len(content)) + content
+    return field, _BINARY, varint(len(content)) + content
 
 
 def _list(field: int, kind: int, items: Sequence[bytes]) -> _Field:
-    size = bytes([len(items) << 4 | kind]) if len(items) < 15 else bytes([15 << 4 | kind]) + _varint(len(items))
+    size = bytes([len(items) << 4 | kind]) if len(items) < 15 else bytes([15 << 4 | kind]) + varint(len(items))
     return field, _LIST, size + b"".join(items)
 
 

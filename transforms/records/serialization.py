@@ -9,6 +9,7 @@ from transforms.records.columns import Column
 from transforms.records.kernels import frames
 from transforms.records.kernels import serialize as kernels
 from transforms.records.tfrecord import RecordBlock
+from transforms.records.varints import varint
 from transforms.tokenization.vocabulary import Vocabulary
 
 _BUFFER_BYTES = 4 << 20
@@ -84,22 +85,14 @@ def _fixed_size(column: Column) -> int | None:
 
 def _field(tag: int, size: int) -> bytes:
     """The tag and the length of a field whose content has `size` bytes."""
-    return bytes([tag]) + _varint(size)
-
-
-def _varint(number: int) -> bytes:
-    groups = [number & 127]
-    while number := number >> 7:
-        groups[-1] |= 128
-        groups.append(number & 127)
-    return bytes(groups)
+    return bytes([tag]) + varint(size)
 
 
 def _most_record_bytes(columns: Sequence[Column], width: int) -> int:
     """An upper bound of a record's size."""
     size = frames.FRAME + kernels.HEAD
     for column in columns:
-        value = _FLOAT_BYTES if column.largest is None else len(_varint(column.largest))
+        value = _FLOAT_BYTES if column.largest is None else len(varint(column.largest))
         # A column without a length has a value for each sequence, and one more.
         size += 2 * kernels.HEAD + value * (width + 1 if column.length is None else column.length)
     return size

@@ -89,7 +89,7 @@ def close_text_shards(
         | without_rules
         | {"sentences": sentences}
         | ({"sources": mix} if mix else {}),
-        inputs=_input_entries(fragments, cleaned),
+        inputs=_input_entries(inputs, fragments),
         shards=[_shard_entry(shard) for shard in shards],
         counts={step: values for step, values in counts.items() if values},
         rejected=[row for fragment in fragments for row in fragment_step.read_rejected(fragment, output)],
@@ -100,7 +100,7 @@ def close_text_shards(
     mlperf_shards.drop_texts(cleaned, output)
 
 
-def _write_template_report(of_sources: Sequence[tuple[Source, Sequence[Fragment]]], output: str) -> list[str]:
+def _write_template_report(of_sources: Sequence[OfSource], output: str) -> list[str]:
     """Writes the table of unknown templates where a source asks for it; returns the names of the files written."""
     reported = [f for source, of_source in of_sources if source.extraction.wikitext.report_templates for f in of_source]
     if not reported:
@@ -116,11 +116,11 @@ def _inputs(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> li
     return list(by_path.values())
 
 
-def _input_entries(fragments: Sequence[Fragment], cleaned: Sequence[CleanedFile]) -> list[dict[str, Any]]:
+def _input_entries(inputs: Sequence[InputFile], fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
     """The inputs for the manifest, each with the name of its source where a build mixes several."""
     sources = {file.path: fragment.batch.source for fragment in fragments for file in fragment.batch.files}
     entries = []
-    for file in _inputs(fragments, cleaned):
+    for file in inputs:
         source = sources.get(file.path)
         entry = {"path": file.path, "bytes": file.size, "sha256": file.sha256}
         entries.append(entry | ({"source": source} if source else {}))

@@ -49,9 +49,8 @@ class SampleText:
 
     documents: the sentences of each document, as a text shard holds them. scale: how many times as much text all inputs
     have. document_scale: how many times as many documents. error, document_error: the standard errors of the text and
-    of the documents of all inputs, as a share of them.
-    seconds: of CPU that the extraction of the sample
-    takes. is_untrained: whether a build would train Punkt, which a sample is too small for.
+    of the documents of all inputs, as a share of them. seconds: of CPU that the extraction of the sample takes.
+    is_untrained: whether a build would train Punkt, which a sample is too small for.
     """
 
     documents: tuple[bytes, ...]
@@ -79,17 +78,16 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
     date = dump_date or date_in_name(sample.paths[0]) or max(stamps, default=b"").decode()
     items = [list(_records(part, sample, options)) for part in sample.parts]
     choice = _choice(sample, options, items)
-    if choice.needs_training:
-        choice, is_untrained = choice.after_training(None, 0), True
-    else:
-        is_untrained = False
+    is_untrained = choice.needs_training
+    if is_untrained:
+        choice = choice.after_training(None, 0)
     origin = Origin(date=date if sample.header else "", header=sample.header, sentences=choice.to_json())
     extractor = DocumentExtractor(options, origin)
     documents: list[bytes] = []
     sizes: list[tuple[int, int]] = []
     redirects = 0
-    for part in sample.parts:
-        for item in _records(part, sample, options):
+    for of_part in items:
+        for item in of_part:
             done = extract_or_reject(extractor, item)
             text = done.text if isinstance(done, ExtractedDocument) else b""
             sizes.append((_size(item), len(text)))

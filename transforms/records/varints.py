@@ -1,0 +1,11 @@
+"""Whole numbers of variable length, as protocol buffers and Thrift's compact protocol write them."""
+
+
+def varint(number: int) -> bytes:
+    """A number, not negative, seven bits a byte and the lowest first; each byte but the last has its top bit set."""
+    out = bytearray()
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
