@@ -63,6 +63,8 @@ setup(
         "psutil>=5.9",
         "pyarrow>=16",
         "pyyaml>=6",
+        # tokenizer.json: what the compiled byte-level BPE does not take.
+        "tokenizers>=0.21",
     ],
     extras_require={
         "gcp": GCP,

@@ -1,0 +1,1 @@
+"""Words are counted, and a vocabulary is learnt from the counts."""

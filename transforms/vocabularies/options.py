@@ -1,0 +1,62 @@
+"""What decides a vocabulary that is learnt from text."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from transforms.errors import UnusableInputError
+from transforms.options import check_choices, option
+
+VocabularyKind = Literal["wordpiece", "bpe"]
+
+# The next multiples of 64 above the sizes of BERT's and RoBERTa's vocabularies.
+_SIZES: Mapping[VocabularyKind, int] = {"wordpiece": 30528, "bpe": 50304}
+_SPECIAL_TOKENS: Mapping[VocabularyKind, tuple[str, ...]] = {
+    "wordpiece": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+    "bpe": ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularyOptions:
+    """What decides a vocabulary, its text aside.
+
+    Raises:
+      UnusableInputError: a value that cannot be meant.
+    """
+
+    kind: VocabularyKind = option("wordpiece", help="wordpiece: as BERT's; bpe: byte-level, as RoBERTa's")
+    size: int | None = option(
+        None, help="pieces of the vocabulary, all kinds of tokens counted; wordpiece: 30,528, bpe: 50,304"
+    )
+    min_frequency: int = option(2, help="how often a pair must occur to become a piece")
+    special_tokens: tuple[str, ...] | None = option(
+        None, help="the first pieces; wordpiece: [PAD],[UNK],[CLS],[SEP],[MASK]; bpe: <s>,<pad>,</s>,<unk>,<mask>"
+    )
+    reserved_tokens: int = option(0, help="how many pieces [unused0], [unused1], … to keep for later use")
+    do_lower_case: bool | None = option(None, help="lower-case the text; wordpiece: True, bpe: it cannot")
+    limit_alphabet: int | None = option(
+        None, help="wordpiece: how many characters to have, the most frequent ones, for large scripts"
+    )
+    add_prefix_space: bool = option(False, help="bpe: treat a line as if a space stood before it")
+
+    GROUPS: ClassVar[Mapping[str, str]] = {"kind": "what the vocabulary is made of"}
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        for name in ("size", "min_frequency", "limit_alphabet"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
+        if self.reserved_tokens < 0:
+            raise UnusableInputError(f"--reserved_tokens must be 0 or more, not {self.reserved_tokens}.")
+
+    @property
+    def decided(self) -> "VocabularyOptions":
+        """These options with the values that were decided for what was left open."""
+        return dataclasses.replace(
+            self,
+            size=_SIZES[self.kind] if self.size is None else self.size,
+            special_tokens=_SPECIAL_TOKENS[self.kind] if self.special_tokens is None else self.special_tokens,
+            do_lower_case=self.kind == "wordpiece" if self.do_lower_case is None else self.do_lower_case,
+        )
