@@ -6,8 +6,8 @@ module wrote, so that all machines split the same words whatever version of the 
 
     python -m transforms.tokenization.pre_token_classes > transforms/tokenization/data/pre-tokens-16.0.0.tsv
 
-A line is a run of code points of one class: the first and the last one (hexadecimal) and the class's letter. Code points
-without a line are OTHER.
+A line is a run of code points of one class: the first and the last one (hexadecimal) and the letter of the class. Code
+points without a line are OTHER.
 """
 
 import functools
