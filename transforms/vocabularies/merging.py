@@ -79,13 +79,14 @@ class MergedWords:
 
     Attributes:
       key: of the completion record.
-      name, size: of the file, below the output directory; in bytes.
+      name, size, sha256: of the file, its name below the output directory, its size in bytes.
       counts: how many `distinct_words` there are, and how many `words`.
     """
 
     key: str
     name: str
     size: int
+    sha256: str
     counts: Mapping[str, int]
 
 
@@ -155,6 +156,7 @@ def merge_runs(plan: MergePlan, output: str) -> MergedWords:
         key=key,
         name=name,
         size=record["size"],
+        sha256=record["sha256"],
         counts={
             "distinct_words": sum(words for _, words in record["histogram"]),
             "words": sum(count * words for count, words in record["histogram"]),
@@ -236,9 +238,21 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, wor
     )
     state = np.zeros(kernels.STATE, np.int64)
     for piece in merged:
-        content = files.read_bytes(files.join(output, piece.name))
+        content = _read_table(piece, output)
         kernels.take_records(_padded(content), len(content), threshold, read, state)
     return sorted_words(read.text, read.ends, read.counts)
+
+
+def _read_table(piece: MergedWords, output: str) -> bytes:
+    """The records of a piece.
+
+    Raises:
+      RunFailedError: its file was deleted or damaged meanwhile.
+    """
+    path = files.join(output, piece.name)
+    if not completions.is_intact(path, piece.size, piece.sha256):
+        raise completions.lost_meanwhile(path)
+    return files.read_bytes(path)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
