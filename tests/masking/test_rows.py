@@ -72,7 +72,6 @@ def test_rows_of_instances_are_the_records_of_the_reference(seed: int, monkeypat
     made = oracle.make_instances(case.inputs[:1], pieces, settings)
     expected = [oracle.features_of(instance, pieces, settings) for instance in made]
     rng = random.Random(seed)
-    how = (made.masking, made.objective, masker)
     for block in (1, rng.choice([2, 3, 7]), 1000):
         monkeypatch.setattr(masking, "_BLOCK_BYTES", block * ROW_BYTES * settings.max_seq_length)
         assert (
@@ -252,7 +251,6 @@ def test_rows_of_sequences_are_those_of_a_plain_gather(seed: int, monkeypatch: p
     order = row_order(rows, made.masking, made.objective)
     masker = None if made.objective.dynamic_masking else KeyMasker()
     expected = plain_rows(made, rows, order.tolist())
-    how = (made.masking, made.objective, masker)
     for block in (1, rng.choice([2, 3, 7]), 1000):
         monkeypatch.setattr(masking, "_BLOCK_BYTES", block * ROW_BYTES * made.masking.max_seq_length)
         blocks = sequence_blocks(
