@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.options import check_choices, option
+from transforms.tokenization.special_tokens import ROLES
 
 VocabularyKind = Literal["wordpiece", "bpe"]
 
@@ -50,6 +51,50 @@ class VocabularyOptions:
                 raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
         if self.reserved_tokens < 0:
             raise UnusableInputError(f"--reserved_tokens must be 0 or more, not {self.reserved_tokens}.")
+        self._check_kind()
+        if self.special_tokens is not None:
+            self._check_special_tokens(self.special_tokens)
+
+    def _check_kind(self) -> None:
+        """Checks that no option of the other kind is given."""
+        if self.kind == "wordpiece" and self.add_prefix_space:
+            raise UnusableInputError("--add_prefix_space goes with --kind bpe; leave it out.")
+        if self.kind == "bpe" and self.limit_alphabet is not None:
+            raise UnusableInputError(
+                "--limit_alphabet goes with --kind wordpiece: the alphabet of bpe is the 256 bytes; leave it out."
+            )
+        if self.kind == "bpe" and self.do_lower_case:
+            raise UnusableInputError(
+                "--do_lower_case goes with --kind wordpiece: bpe keeps text as it is; leave it out."
+            )
+
+    def _check_special_tokens(self, tokens: tuple[str, ...]) -> None:
+        """Checks that examples can be made with these special tokens."""
+        names = ",".join(tokens)
+        for token in tokens:
+            if not token or any(character.isspace() for character in token):
+                raise UnusableInputError(f"--special_tokens: {token!r} is empty or has white space; rename it.")
+            if tokens.count(token) > 1:
+                raise UnusableInputError(f"--special_tokens: {token} comes twice; leave one out.")
+            if token in self.reserved:
+                raise UnusableInputError(f"--special_tokens: {token} is one of the --reserved_tokens; leave it out.")
+        wordpiece = self.kind == "wordpiece"
+        for role, known in ROLES.items():
+            needed = known[:1] if wordpiece else known
+            if not set(needed) & set(tokens):
+                raise UnusableInputError(
+                    f"--special_tokens {names}: {' or '.join(needed)} is missing, and a masked language model needs it "
+                    f"({role}); add it."
+                )
+        if wordpiece and tokens[0] != "[PAD]":
+            raise UnusableInputError(
+                f"--special_tokens {names}: with wordpiece examples are padded with id 0; put [PAD] first."
+            )
+
+    @property
+    def reserved(self) -> tuple[str, ...]:
+        """The pieces that are kept for later use; they follow the special tokens."""
+        return tuple(f"[unused{number}]" for number in range(self.reserved_tokens))
 
     @property
     def decided(self) -> "VocabularyOptions":
