@@ -46,8 +46,9 @@ from transforms.records.drawing import DrawnRows, RowBlocks, draw_rows
 from transforms.records.example_proto import parse_example
 from transforms.records.plan import ExamplesPlan
 from transforms.records.tfrecord import read_records
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
-from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
+from transforms.tokenization.wordpiece import Tokenizer
 
 PEER_CODE = Path(__file__).parent / "peer_code.py"
 LENGTHS = (512, 128)

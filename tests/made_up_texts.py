@@ -8,11 +8,10 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import oracle_pretraining as oracle
 
 from transforms.masking.options import MaskingOptions
-from transforms.tokenization.vocabulary import DuplicatePieces, Vocabulary
+from transforms.tokenization.vocabulary import DuplicatePieces, Vocabulary, wordpiece_vocabulary
 
 WORDS = ["the", "The", "fox", "foxes", "unaffable", "x" * 201, "é", "ΣΑΣ", "漢字", "don't", "3.5", "\u302e\u1b44", "—"]
 
@@ -97,9 +96,9 @@ def options_of(settings: oracle.Settings) -> MaskingOptions:
 def vocabulary_from(content: bytes, duplicates: DuplicatePieces = "first") -> Vocabulary:
     """A vocabulary from what its file would hold, read by the oracle."""
     ids = oracle.load_vocabulary(content, duplicates)
-    return Vocabulary("made up", "", duplicates, tuple(ids), np.array(list(ids.values()), np.int32))
+    return wordpiece_vocabulary("made up", "", duplicates, ids)
 
 
 def vocabulary_of_pieces(pieces: Sequence[str]) -> Vocabulary:
     """A vocabulary of distinct pieces of any characters; a piece's id is its place."""
-    return Vocabulary("made up", "", "first", tuple(pieces), np.arange(len(pieces), dtype=np.int32))
+    return wordpiece_vocabulary("made up", "", "first", {piece: place for place, piece in enumerate(pieces)})

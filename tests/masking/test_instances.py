@@ -16,8 +16,9 @@ from transforms.masking import instances as masking
 from transforms.masking.instances import Instances, make_instances
 from transforms.masking.kernels.masks import KEPT, KIND_SHIFT, MASKED, POSITION, REDRAWN
 from transforms.masking.options import MaskingOptions
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
+from transforms.tokenization.wordpiece import Tokenizer
 
 
 def tokenized(case: Case) -> tuple[TokenizedText, Vocabulary]:

@@ -20,7 +20,7 @@ from transforms.masking.kernels.rows import RowArrays
 from transforms.masking.objective_options import MaskUnit, ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.masking.row_masks import MaskedRows, RowMasker, draw_masks, row_mask_rules
-from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
+from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary, wordpiece_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
 
 UNITS: tuple[MaskUnit, ...] = get_args(MaskUnit)
@@ -97,7 +97,12 @@ def case_of(seed: int, unit: MaskUnit) -> Case:
         )
         for _ in range(rng.randint(1, 6))
     ]
-    return Case(Vocabulary("made up", "", "first", tuple(pieces), ids), masking, objective, rows)
+    return Case(
+        wordpiece_vocabulary("made up", "", "first", dict(zip(pieces, ids.tolist(), strict=True))),
+        masking,
+        objective,
+        rows,
+    )
 
 
 def oracle_rules(vocabulary: Vocabulary, masking: MaskingOptions, objective: ObjectiveOptions) -> oracle.Rules:

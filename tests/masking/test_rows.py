@@ -24,7 +24,8 @@ from transforms.masking.options import MaskingOptions
 from transforms.masking.row_masks import RowMasker
 from transforms.masking.rows import instance_blocks, make_rows, row_order, sequence_blocks
 from transforms.masking.sequences import make_sequences
-from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
+from transforms.tokenization.tokenized_text import TokenizedText
+from transforms.tokenization.wordpiece import Tokenizer
 
 OBJECTIVES = ("nsp", "mlm", "blocks", "sop")
 ROW_BYTES = 4  # of input_ids, for a piece

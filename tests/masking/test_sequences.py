@@ -23,8 +23,9 @@ from transforms.masking.instances import make_instances, word_continuations
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.masking.sequences import MadeSequences, make_sequences
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
-from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
+from transforms.tokenization.wordpiece import Tokenizer
 
 VOCABULARY = vocabulary_of_pieces(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a"])
 SPECIAL = {-1 - 2: CLS, -1 - 3: SEP}  # as Sequences.starts has them

@@ -16,8 +16,8 @@ from transforms.masking.kernels.masks import SCRATCH, MaskRules
 from transforms.masking.kernels.pairs import REFERENCE, Documents
 from transforms.masking.kernels.usage import count_unused
 from transforms.masking.options import MaskingOptions
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import TokenizedText
 
 # How much memory is taken at first. Memory that is not written to costs nothing, so these are generous.
 _INSTANCE_SHARE = 0.9  # of max_seq_length, that an instance fills
@@ -51,7 +51,7 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
     """Draws the instances of a tokenized text of at least one document, and the order in which they are written."""
     mask_rules = MaskRules(
         piece_ids=vocabulary.ids,
-        mask_id=vocabulary.id_of("[MASK]"),
+        mask_id=vocabulary.mask_id,
         whole_words=options.do_whole_word_mask,
         continues=word_continuations(vocabulary)[text.ids] if options.do_whole_word_mask else _NONE,
     )

@@ -54,7 +54,6 @@ __all__ = ["CONTINUES", "SPECIAL", "STARTS", "MaskedRows", "RowMaskRules", "RowM
 
 _UNITS = get_args(MaskUnit)
 _CERTAIN = 1 << FLOAT_BITS  # a draw is always below
-_SPECIAL_PIECES = ("[CLS]", "[SEP]")
 
 
 class RowMasker:
@@ -63,12 +62,12 @@ class RowMasker:
     def __init__(self, vocabulary: Vocabulary, masking: MaskingOptions, objective: ObjectiveOptions) -> None:
         """Uses `random_seed`, `max_seq_length`, `max_predictions_per_seq` and `masked_lm_prob` of `masking`."""
         kinds = np.where(word_continuations(vocabulary), CONTINUES, STARTS).astype(np.uint8)
-        kinds[[vocabulary.id_of(piece) for piece in _SPECIAL_PIECES]] = SPECIAL
+        kinds[[vocabulary.cls_id, vocabulary.sep_id]] = SPECIAL
         self.rules = row_mask_rules(
             unit=decided_mask_unit(masking, objective),
             to_predict=predictions(masking),
             kinds=kinds,
-            mask_id=vocabulary.id_of("[MASK]"),
+            mask_id=vocabulary.mask_id,
             piece_ids=vocabulary.ids,
             shares=(objective.mask_share, objective.random_share, objective.keep_share),
             run_lengths=_run_lengths(objective),

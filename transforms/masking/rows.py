@@ -18,8 +18,8 @@ from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.masking.packing import check_lengths, pack, row_lengths
 from transforms.masking.row_masks import RowMasker
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import TokenizedText
 
 _BLOCK_BYTES = 1 << 19  # of input_ids
 
@@ -121,9 +121,7 @@ def sequence_blocks(
 
 
 def _special_ids(vocabulary: Vocabulary) -> kernels.SpecialIds:
-    return kernels.SpecialIds(
-        cls_id=vocabulary.id_of("[CLS]"), sep_id=vocabulary.id_of("[SEP]"), mask_id=vocabulary.id_of("[MASK]")
-    )
+    return kernels.SpecialIds(cls_id=vocabulary.cls_id, sep_id=vocabulary.sep_id, mask_id=vocabulary.mask_id)
 
 
 def _room(

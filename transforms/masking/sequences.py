@@ -18,8 +18,8 @@ from transforms.masking.kernels import sequences as kernels
 from transforms.masking.kernels.sequences import SequenceRules, Sequences
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import TokenizedText
 
 _PAIR_SPANS = 5  # [CLS], the first part, [SEP], the second part, [SEP]
 
@@ -61,8 +61,8 @@ def make_sequences(
     """
     rules = SequenceRules(
         length=masking.max_seq_length,
-        cls_id=vocabulary.id_of("[CLS]"),
-        sep_id=vocabulary.id_of("[SEP]"),
+        cls_id=vocabulary.cls_id,
+        sep_id=vocabulary.sep_id,
         joins=objective.objective == "blocks" or objective.cross_documents,
         batch=objective.block_batch if objective.block_remainder == "drop" and objective.objective == "blocks" else 0,
     )

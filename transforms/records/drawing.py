@@ -15,8 +15,8 @@ from transforms.masking.row_masks import RowMasker
 from transforms.masking.rows import instance_blocks, make_rows, row_order, sequence_blocks
 from transforms.masking.sequences import make_sequences
 from transforms.records.plan import ExamplesPlan
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import TokenizedText
 
 RowBlocks = Iterator[tuple[RowArrays, int]]
 

@@ -16,8 +16,9 @@ from transforms.records.examples import ExampleCounts, write_example_files
 from transforms.records.options import Format
 from transforms.records.plan import ExamplesPlan
 from transforms.storage import files
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
+from transforms.tokenization.wordpiece import Tokenizer
 
 PACKED = "tfrecord.gz"
 FORMATS = ("tfrecord", PACKED, "parquet", "mds")

@@ -16,8 +16,9 @@ from transforms.records.drawing import DrawnRows, RowBlocks, draw_rows, rows_of_
 from transforms.records.plan import ExamplesPlan
 from transforms.records.serialization import Serializer
 from transforms.records.tfrecord import WrittenFile, write_tfrecord
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import TokenizedText, Tokenizer
+from transforms.tokenization.wordpiece import Tokenizer
 
 # The kernels of every plan, as transforms.kernels.compiler.prepare names them; of sequences; of MDS.
 _KERNELS = ("kernels", "tokenization", *(f"masking.kernels.{n}" for n in ("instances", "usage", "rows")))
@@ -269,7 +270,7 @@ def _write(prefix: str, blocks: _Counted, examples: int, width: int, writing: _W
         index = indexes[0] if indexes else None
         return [ExampleFile(**vars(file), examples=examples, width=width, index=index)]
     columns = plan.columns(vocabulary.size, width)
-    special_ids = [vocabulary.id_of(piece) for piece in ("[CLS]", "[SEP]")]
+    special_ids = (vocabulary.cls_id, vocabulary.sep_id)
     if plan.format.format == "parquet":
         # Arrow is imported only where it is needed: it takes a moment.
         from transforms.records.parquet import write_parquet

@@ -33,8 +33,8 @@ class Serializer:
             columns=np.zeros((len(columns), kernels.COLUMN), np.int64),
             heads=np.zeros((len(columns), kernels.HEAD), np.uint8),
             scratch=np.empty(width, np.int32),
-            cls_id=vocabulary.id_of("[CLS]"),
-            sep_id=vocabulary.id_of("[SEP]"),
+            cls_id=vocabulary.cls_id,
+            sep_id=vocabulary.sep_id,
             width=width,
             predictions=predictions,
         )

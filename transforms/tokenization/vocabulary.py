@@ -1,8 +1,13 @@
-"""WordPiece vocabularies: a text file with one piece a line, as BERT's vocab.txt."""
+"""What masking needs to know of a vocabulary: its pieces, and the ids of the special ones.
+
+A WordPiece vocabulary is a text file with one piece a line, as BERT's vocab.txt. The vocabulary of any other tokenizer
+comes from its tokenizer.json (tokenizer_vocabulary.py).
+"""
 
 import dataclasses
 import hashlib
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -15,9 +20,10 @@ DuplicatePieces = Literal["first", "last"]
 
 SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
 _SPECIAL = re.compile(r"(?:\[.*\])?", re.DOTALL)  # [PAD] and [unused0] too; a blank line is a piece that no word has
+_PADDING = 0  # what the reference pads with, whatever piece has this id
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Vocabulary:
     """A vocabulary that is fit for masking.
 
@@ -26,10 +32,16 @@ class Vocabulary:
       sha256: of the file, in hexadecimal.
       duplicates: which id a piece has that stands on several lines. "first": lines are numbered without repetitions,
         as MLPerf's tokenization.py does; "last": by their place in the file, the last line counts, as
-        google-research/bert does.
-      pieces: the distinct pieces, in the order of their first lines.
-      ids: int32[len(pieces)], the id of each. What masking draws a random word from is `pieces`, so an id that
+        google-research/bert does. A tokenizer.json has no piece twice.
+      pieces: the distinct pieces: of a vocab.txt in the order of their first lines, of a tokenizer.json in that of
+        their ids.
+      ids: int32[len(pieces)], the id of each. What masking draws a random piece from is `pieces`, so an id that
         "last" leaves unused is never drawn.
+      cls_id, sep_id, mask_id: the ids of [CLS], [SEP] and [MASK], whatever these pieces are called.
+      pad_id: what stands behind the last piece of a row.
+      unknown_id: of what stands for text that has no pieces; None where there is no such text, or it is left out.
+      marks_words: whether "##" at the start of a piece tells that it goes on a word. Else only the tokenizer knows
+        (TokenizedText.continues).
     """
 
     path: str
@@ -37,6 +49,12 @@ class Vocabulary:
     duplicates: DuplicatePieces
     pieces: tuple[str, ...]
     ids: np.ndarray = dataclasses.field(compare=False)
+    cls_id: int
+    sep_id: int
+    mask_id: int
+    pad_id: int
+    unknown_id: int | None
+    marks_words: bool
 
     @property
     def size(self) -> int:
@@ -85,10 +103,21 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabul
             f"{path}: this vocabulary has special pieces only, such as [MASK], so every word would become [UNK]; name "
             "a vocabulary with the words of the text's language."
         )
+    return wordpiece_vocabulary(path, hashlib.sha256(content).hexdigest(), duplicates, ids)
+
+
+def wordpiece_vocabulary(path: str, sha256: str, duplicates: DuplicatePieces, ids: Mapping[str, int]) -> Vocabulary:
+    """A vocabulary of WordPiece's pieces, of which [CLS], [SEP] and [MASK] are some; the arguments as in Vocabulary."""
     return Vocabulary(
         path=path,
-        sha256=hashlib.sha256(content).hexdigest(),
+        sha256=sha256,
         duplicates=duplicates,
         pieces=tuple(ids),
         ids=np.fromiter(ids.values(), np.int32, len(ids)),
+        cls_id=ids["[CLS]"],
+        sep_id=ids["[SEP]"],
+        mask_id=ids["[MASK]"],
+        pad_id=_PADDING,
+        unknown_id=ids.get("[UNK]"),
+        marks_words=True,
     )

@@ -11,33 +11,13 @@ from transforms.errors import UnusableInputError
 from transforms.storage import files
 from transforms.tokenization import unicode_tables
 from transforms.tokenization.kernels import wordpiece as kernels
+from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
 
 _BLOCK_BYTES = 1 << 20
 _MOST_PIECE_BYTES = (1 << 24) - 2  # a node of the trie and a byte make a 32-bit key
 _ASCII = 128
 _NEWLINE = 10
-
-
-@dataclasses.dataclass(frozen=True)
-class TokenizedText:
-    """Documents of segments of pieces; a segment is a line that has any.
-
-    Attributes:
-      ids: int32[tokens].
-      segment_ends: int64[segments], where each ends in `ids`.
-      document_ends: int64[documents], where each ends in `segment_ends`.
-      words: how many words there are; a punctuation character or an ideograph is a word of its own.
-      unknown: how many of them have no pieces and became [UNK].
-      bytes: of the text read, carriage returns not counted.
-    """
-
-    ids: npt.NDArray[np.int32]
-    segment_ends: npt.NDArray[np.int64]
-    document_ends: npt.NDArray[np.int64]
-    words: int
-    unknown: int
-    bytes: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,12 +97,12 @@ class Tokenizer:
         if state[kernels.OPEN_SEGMENTS]:
             document_ends.append(np.array([segments], np.int64))
         return TokenizedText(
-            _joined(ids, np.int32),
-            _joined(segment_ends, np.int64),
-            _joined(document_ends, np.int64),
-            int(state[kernels.WORDS]),
-            int(state[kernels.UNKNOWN]),
-            read,
+            ids=_joined(ids, np.int32),
+            segment_ends=_joined(segment_ends, np.int64),
+            document_ends=_joined(document_ends, np.int64),
+            words=int(state[kernels.WORDS]),
+            unknown=int(state[kernels.UNKNOWN]),
+            bytes=read,
         )
 
 
