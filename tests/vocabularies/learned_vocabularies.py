@@ -22,7 +22,7 @@ TEXT = (
 def learn(options: VocabularyOptions, text: Sequence[str] = TEXT) -> tuple[LearnedVocabulary, Tokenizer]:
     """A vocabulary for a text, and the tokenizer of `tokenizers` that has learnt it."""
     options = options.decided
-    special = [*options.special_tokens, *options.reserved]
+    special = list(options.first_tokens)
     if options.kind == "bpe":
         theirs = Tokenizer(models.BPE())
         theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=options.add_prefix_space)

@@ -11,7 +11,7 @@ from transforms.errors import UnusableInputError
 from transforms.tokenization.vocabulary import load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
 from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.vocabulary_files import model_files, vocabulary_files
+from transforms.vocabularies.vocabulary_files import MODEL_FILES, VOCABULARY_FILES, model_files, vocabulary_files
 
 WORDPIECE = VocabularyOptions(size=200, reserved_tokens=2)
 CASED = VocabularyOptions(size=200, do_lower_case=False)
@@ -67,30 +67,26 @@ def test_special_tokens_are_found_in_raw_text_and_reserved_tokens_are_not():
 
 def test_the_files_for_a_model_say_how_it_reads_its_vocabulary():
     learned, _ = learn(BPE_OPTIONS)
-    files = model_files(learned, BPE_OPTIONS)
-    assert set(files) == {
-        "tokenizer.json", "vocab.json", "merges.txt", "tokenizer_config.json", "special_tokens_map.json", "config.json",
-    }  # fmt: skip
+    files = model_files(vocabulary_files(learned, BPE_OPTIONS), BPE_OPTIONS)
+    assert tuple(files) == (*VOCABULARY_FILES["bpe"], *MODEL_FILES)
     config, tokenizer = json.loads(files["config.json"]), json.loads(files["tokenizer_config.json"])
     assert config["vocab_size"] == 350
     assert [config[f"{name}_token_id"] for name in ("bos", "pad", "eos")] == [0, 1, 2]
     assert tokenizer["tokenizer_class"] == "RobertaTokenizer"
     assert [tokenizer[f"{name}_token"] for name in ("bos", "mask", "sep")] == ["<s>", "<mask>", "</s>"]
     learned, _ = learn(CASED)
-    files = model_files(learned, CASED)
-    assert set(files) == {
-        "vocab.txt", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "config.json",
-    }  # fmt: skip
+    files = model_files(vocabulary_files(learned, CASED), CASED)
+    assert tuple(files) == (*VOCABULARY_FILES["wordpiece"], *MODEL_FILES)
     assert json.loads(files["config.json"])["model_type"] == "bert"
     assert json.loads(files["tokenizer_config.json"])["do_lower_case"] is False
 
 
-def test_special_tokens_of_ones_own(tmp_path):
+def test_special_tokens_of_ones_own():
     options = VocabularyOptions(
         kind="bpe", size=300, special_tokens=("<doc>", "[MASK]", "[PAD]", "[CLS]", "[SEP]", "[UNK]")
     )
     learned, _ = learn(options)
-    files = model_files(learned, options)
+    files = model_files(vocabulary_files(learned, options), options)
     config = json.loads(files["config.json"])
     # Positions are counted from the one behind the padding's id.
     assert (config["pad_token_id"], config["max_position_embeddings"]) == (2, 515)
@@ -102,17 +98,19 @@ def test_special_tokens_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"special_tokens": ("[PAD]", "[UNK]", "[CLS]", "[SEP]")}, "[MASK] is missing"),
-        ({"kind": "bpe", "special_tokens": ("<s>", "</s>", "<unk>", "<pad>")}, "[MASK] or <mask> is missing"),
+        ({"special_tokens": ("[PAD]", "[UNK]", "[CLS]", "[SEP]")}, "lacks the mask_token ([MASK])"),
+        ({"kind": "bpe", "special_tokens": ("<s>", "</s>", "<unk>", "<pad>")}, "([MASK] or <mask>)"),
         ({"special_tokens": ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")}, "put [PAD] first"),
         ({"special_tokens": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[UNK]")}, "[UNK] comes twice"),
         ({"special_tokens": ("[PAD]", "a b")}, "'a b' is empty or has white space"),
         (
             {"special_tokens": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]"), "reserved_tokens": 1},
-            "[unused0] is one of the --reserved_tokens",
+            "[unused0] comes twice with the --reserved_tokens",
         ),
         ({"add_prefix_space": True}, "--add_prefix_space goes with --kind bpe"),
         ({"kind": "bpe", "do_lower_case": True}, "--do_lower_case goes with --kind wordpiece"),
+        ({"size": 5}, "--size 5 leaves no room"),
+        ({"kind": "bpe", "size": 261, "reserved_tokens": 1}, "--size 261 leaves no room"),
         ({"kind": "bpe", "limit_alphabet": 100}, "--limit_alphabet goes with --kind wordpiece"),
     ],
 )  # fmt: skip

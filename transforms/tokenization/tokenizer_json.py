@@ -1,7 +1,7 @@
 """Hugging Face's descriptions of the tokenizers that we make: tokenizer.json, and what transformers has beside it.
 
-The layout of tokenizer.json is that of huggingface/tokenizers (`Tokenizer.save`, from 0.20 on). The parts are those that
-transformers saves for BERT's and RoBERTa's tokenizers, in the same order.
+The layout of tokenizer.json is that of huggingface/tokenizers (`Tokenizer.save`, from 0.20 on). The parts are those
+that transformers saves for BERT's and RoBERTa's tokenizers, in the same order.
 """
 
 import json
