@@ -13,6 +13,8 @@ _PIECES = {
     "clean": "cleaned file",
     "text": "text shard",
     "examples": "example shard",
+    "word_counts": "counted shard",
+    "merged_counts": "merged table",
 }
 _MOST_LINES = 10
 
