@@ -1,32 +1,20 @@
 """Text files to pieces of a vocabulary, as tokenization.py of the reference splits them (kernels/wordpiece.py)."""
 
-import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
-from transforms.storage import files
 from transforms.tokenization import unicode_tables
 from transforms.tokenization.kernels import wordpiece as kernels
+from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8, read_blocks
 from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
 
-_BLOCK_BYTES = 1 << 20
 _MOST_PIECE_BYTES = (1 << 24) - 2  # a node of the trie and a byte make a 32-bit key
 _ASCII = 128
-_NEWLINE = 10
-
-
-@dataclasses.dataclass(frozen=True)
-class _Block:
-    """A run of whole lines of a file, without carriage returns; only the last line of a file may lack its newline."""
-
-    path: str
-    lines_before: int
-    content: bytes | bytearray
 
 
 class Tokenizer:
@@ -68,14 +56,14 @@ class Tokenizer:
         Raises:
           UnusableInputError: a file is missing or not UTF-8.
         """
-        return self._tokenize(block for path in paths for block in _blocks(path))
+        return self._tokenize(block for path in paths for block in read_blocks(path))
 
     def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
         """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
         text = text.replace(b"\r", b"")
-        return self._tokenize([_Block(name, 0, text)] if text else [])
+        return self._tokenize([TextBlock(name, 0, text)] if text else [])
 
-    def _tokenize(self, blocks: Iterable[_Block]) -> TokenizedText:
+    def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
         memory = _BlockMemory()
         state = np.zeros(kernels.STATE, np.int64)
         ids: list[npt.NDArray[np.int32]] = []
@@ -87,7 +75,7 @@ class Tokenizer:
             tokenized = kernels.TokenizedBlock(memory.ids, memory.segment_ends, memory.document_ends, state)
             kernels.tokenize_block(memory.text, size, self._arrays, tokenized)
             if state[kernels.BAD_BYTE] >= 0:
-                raise _not_utf8(block, int(state[kernels.BAD_BYTE]))
+                raise not_utf8(block, int(state[kernels.BAD_BYTE]))
             ids.append(memory.ids[: state[kernels.IDS]].copy())
             segment_ends.append(memory.segment_ends[: state[kernels.SEGMENTS]] + tokens)
             document_ends.append(memory.document_ends[: state[kernels.DOCUMENTS]] + segments)
@@ -110,25 +98,27 @@ class _BlockMemory:
     """Arrays that hold a block and what it becomes; they are used for one block after the other, and grow."""
 
     def __init__(self) -> None:
+        self._text = PaddedText()
         self._bytes = self._lines = -1
+
+    @property
+    def text(self) -> npt.NDArray[np.uint8]:
+        """The block, padded."""
+        return self._text.text
 
     def load(self, content: bytes | bytearray) -> int:
         """Takes in the text of a block; returns its size, that of a newline at its end included."""
-        size = len(content)
-        whole = size + (content[-1] != _NEWLINE)
-        if whole > self._bytes:
-            self._bytes = max(whole, _BLOCK_BYTES)
-            self.text = np.empty(self._bytes + kernels.PADDING, np.uint8)
+        size = self._text.load(content)
+        if size > self._bytes:
+            self._bytes = max(size, BLOCK_BYTES)
             self.ids = np.empty(self._bytes + kernels.SPARE_IDS, np.int32)
         # A block that is larger than most is one long line with few others before it, or was given as a whole.
-        lines = whole if whole <= _BLOCK_BYTES else content.count(b"\n") + 1
+        lines = size if size <= BLOCK_BYTES else content.count(b"\n") + 1
         if lines > self._lines:
-            self._lines = max(lines, _BLOCK_BYTES)
+            self._lines = max(lines, BLOCK_BYTES)
             self.segment_ends = np.empty(self._lines + 1, np.int64)
             self.document_ends = np.empty(self._lines + 1, np.int64)
-        self.text[:size] = np.frombuffer(content, np.uint8)
-        self.text[size : whole + kernels.PADDING] = _NEWLINE
-        return whole
+        return size
 
 
 def _trie_of(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:
@@ -153,34 +143,3 @@ def _joined(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArra
     joined = np.concatenate(parts) if parts else np.empty(0, kind)
     parts.clear()  # so that no more than one array is there twice
     return joined
-
-
-def _blocks(path: str) -> Iterator[_Block]:
-    """Yields the blocks of a file."""
-    lines = 0
-    pending = bytearray()
-    with files.open_input(path) as file:
-        while content := file.read(_BLOCK_BYTES):
-            if b"\r" in content:
-                content = content.replace(b"\r", b"")
-            end = content.rfind(b"\n") + 1
-            if end:
-                pending += content[:end]
-                yield _Block(path, lines, pending)
-                lines += pending.count(b"\n")
-                pending = bytearray(content[end:])
-            else:
-                pending += content
-    if pending:
-        yield _Block(path, lines, pending)
-
-
-def _not_utf8(block: _Block, bad: int) -> UnusableInputError:
-    """The error for the byte at `bad` of a block."""
-    content = block.content
-    line = block.lines_before + content.count(b"\n", 0, bad) + 1
-    column = bad - (content.rfind(b"\n", 0, bad) + 1)
-    return UnusableInputError(
-        f"{block.path}, line {line}: this text is not UTF-8 (byte 0x{content[bad]:02X} after {column} bytes of the "
-        "line, carriage returns not counted); convert the file or leave it out."
-    )

@@ -47,6 +47,7 @@ from transforms.kernels.memory import (
     store_u64,
     trailing_zeros,
 )
+from transforms.tokenization.text_blocks import PADDING
 from transforms.tokenization.unicode_tables import (
     BYTES_MASK,
     BYTES_SHIFT,
@@ -74,7 +75,6 @@ from transforms.tokenization.unicode_tables import (
     load,
 )
 
-PADDING = 32
 SPARE_IDS = 8  # room that `ids` has beyond the text's size: a word's pieces are written four at a time
 WORD_BITS = 15
 CACHED_WORD = 4  # 64-bit words of an entry of `words`
@@ -164,7 +164,7 @@ class TokenizedBlock(NamedTuple):
 # Inner functions take addresses, see transforms/kernels/memory.py.
 
 
-class _Table(NamedTuple):
+class CodePointTable(NamedTuple):
     """Where the arrays lie that say what happens to each code point."""
 
     pages: int
@@ -391,16 +391,16 @@ def _copy(target, at, source, count):
 
 
 @kernel
-def _append(words, size, points, source, count):
+def _append(word, size, points, source, count):
     """Appends bytes to the word, unless it is too long already; returns its size."""
     if points < MAX_WORD:
-        _copy(words.word, size, source, count)
+        _copy(word, size, source, count)
         size += count
     return size
 
 
 @kernel
-def _append_complex(table, words, entry, size, points, run):
+def _append_complex(table, word, entry, size, points, run):
     """Appends what a code point of kind COMPLEX becomes; returns the word's bytes, code points, and movable marks."""
     record = table.pool + (entry >> POOL_SHIFT)
     for _ in range(entry >> COUNT_SHIFT & COUNT_MASK):
@@ -411,9 +411,9 @@ def _append_complex(table, words, entry, size, points, run):
         if count > 0:
             if points < MAX_WORD:
                 if combining == 0:
-                    _copy(words.word, size, record + 2, count)
+                    _copy(word, size, record + 2, count)
                 else:
-                    _insert_mark(words, record, size, run)
+                    _insert_mark(word, record, size, run)
                     run += 1
                 size += count
             points += 1
@@ -422,21 +422,21 @@ def _append_complex(table, words, entry, size, points, run):
 
 
 @kernel
-def _insert_mark(words, record, size, run):
+def _insert_mark(word, record, size, run):
     """Puts the mark that a record of `pool` describes in order among the `run` marks at the end of word[:size]."""
     combining = load_u8(record, 0)
     mark_bytes = load_u8(record, 1)
-    marks = words.word + _WORD_BYTES
+    marks = word + _WORD_BYTES
     k = run
     at = size
     while k > 0 and get_i64(marks, 2 * k - 2) > combining:
         k -= 1
         at -= get_i64(marks, 2 * k + 1)
     for j in range(size - 1, at - 1, -1):
-        store_u8(words.word, j + mark_bytes, load_u8(words.word, j))
+        store_u8(word, j + mark_bytes, load_u8(word, j))
     for j in range(2 * run - 1, 2 * k - 1, -1):
         put_i64(marks, j + 2, get_i64(marks, j))
-    _copy(words.word, at, record + 2, mark_bytes)
+    _copy(word, at, record + 2, mark_bytes)
     put_i64(marks, 2 * k, combining)
     put_i64(marks, 2 * k + 1, mark_bytes)
 
@@ -474,12 +474,12 @@ def _write_word(words, size, points, n):
 
 
 @kernel
-def _careful_word(table, words, text, i, n):
-    """Reads one word, or one character that stands alone, whatever it is made of.
+def read_word(table, word, text, i):
+    """Reads the word at text[i], normalised, into `word` (see `scratch`), whatever it is made of; it may be empty.
 
-    Stops before a newline and before what is not UTF-8. Returns where it goes on in `text` (negative: -1 less the
-    place that is not UTF-8), where the pieces end, how many words there were, how many of them were unknown, and
-    whether there was anything but white space.
+    Stops before white space, before a character that stands alone, before a newline and before what is not UTF-8.
+    Returns its place, what `_decode` says of it, its entry (0 for the last two), the bytes and the code points of the
+    word, and whether there was anything but white space. A word of more than MAX_WORD code points is cut.
     """
     size = np.int64(0)  # bytes of the word
     points = np.int64(0)  # code points in it; beyond MAX_WORD they are only counted
@@ -488,53 +488,77 @@ def _careful_word(table, words, text, i, n):
     while True:
         decoded = _decode(text, i)
         if decoded < 0 or decoded >> 3 == _NEWLINE:
-            break
+            return i, decoded, np.int64(0), size, points, seen
         length = decoded & 7
         entry = _lookup(table, decoded >> 3)
         kind = entry & KIND_MASK
         if not entry & WHITE:
             seen = True
         if kind == KEEP:
-            size = _append(words, size, points, text + i, length)
+            size = _append(word, size, points, text + i, length)
             points += 1
             run = np.int64(0)
         elif kind == MAP:
             becomes = table.pool + (entry >> POOL_SHIFT)
-            size = _append(words, size, points, becomes, entry >> BYTES_SHIFT & BYTES_MASK)
+            size = _append(word, size, points, becomes, entry >> BYTES_SHIFT & BYTES_MASK)
             points += entry >> COUNT_SHIFT & COUNT_MASK
             run = np.int64(0)
         elif kind == SIGMA:
             if points < MAX_WORD:
-                store_u16(words.word, size, _FINAL_SIGMA if _sigma_is_final(table, text, i) else _INNER_SIGMA)
+                store_u16(word, size, _FINAL_SIGMA if _sigma_is_final(table, text, i) else _INNER_SIGMA)
                 size += 2
             points += 1
             run = np.int64(0)
         elif kind in (SPACE, PUNCTUATION, IDEOGRAPH):
-            n, unknown = _end_word(words, size, points, n)
-            count = np.int64(points > 0)
-            if kind != SPACE:
-                # A word of its own: the character itself, or what it becomes.
-                size = entry >> BYTES_SHIFT & BYTES_MASK
-                source = table.pool + (entry >> POOL_SHIFT)
-                if size == 0:
-                    size = length
-                    source = text + i
-                _copy(words.word, 0, source, size)
-                n, more = _write_word(words, size, 1, n)
-                unknown += more
-                count += 1
-            return i + length, n, count, unknown, seen
+            return i, decoded, entry, size, points, seen
         elif kind == STARTER:
             run = np.int64(0)
         elif kind == COMPLEX:
-            size, points, run = _append_complex(table, words, entry, size, points, run)
+            size, points, run = _append_complex(table, word, entry, size, points, run)
         i += length  # nothing else remains of an ACCENT, or of what is to DELETE
-    n, unknown = _end_word(words, size, points, n)
-    return (-1 - i if decoded < 0 else i), n, np.int64(points > 0), unknown, seen
 
 
 @kernel
-def _ascii_word(text, i, fold):
+def read_own_word(table, word, text, i, decoded, entry):
+    """Puts what stands at text[i] into `word`: a character that is a word of its own, or what it becomes.
+
+    Returns its bytes; 0 where `read_word` stopped at something else.
+    """
+    kind = entry & KIND_MASK
+    if kind != PUNCTUATION and kind != IDEOGRAPH:
+        return np.int64(0)
+    size = entry >> BYTES_SHIFT & BYTES_MASK
+    source = table.pool + (entry >> POOL_SHIFT)
+    if size == 0:
+        size = decoded & 7
+        source = text + i
+    _copy(word, 0, source, size)
+    return size
+
+
+@kernel
+def _careful_word(table, words, text, i, n):
+    """Writes the pieces of one word, and of the character behind it if it stands alone, whatever they are made of.
+
+    Stops before a newline and before what is not UTF-8. Returns where it goes on in `text` (negative: -1 less the
+    place that is not UTF-8), where the pieces end, how many words there were, how many of them were unknown, and
+    whether there was anything but white space.
+    """
+    i, decoded, entry, size, points, seen = read_word(table, words.word, text, i)
+    n, unknown = _end_word(words, size, points, n)
+    count = np.int64(points > 0)
+    if entry == 0:
+        return (-1 - i if decoded < 0 else i), n, count, unknown, seen
+    size = read_own_word(table, words.word, text, i, decoded, entry)
+    if size > 0:
+        n, more = _write_word(words, size, 1, n)
+        unknown += more
+        count += 1
+    return i + (decoded & 7), n, count, unknown, seen
+
+
+@kernel
+def ascii_word(text, i, fold):
     """The ASCII letters and digits from text[i] on, up to 16: the word as two numbers, and how many they are.
 
     fold: the bits that are set in letters; _CASE_BIT makes them lower-case.
@@ -593,7 +617,7 @@ def tokenize_block(text_array, size, arrays, block):
     at a segment counted in this one. Stops at the first byte that is not UTF-8 and leaves its place in `state`.
     """
     text = address(text_array)
-    table = _Table(address(arrays.pages), address(arrays.blocks), address(arrays.pool))
+    table = CodePointTable(address(arrays.pages), address(arrays.blocks), address(arrays.pool))
     words = _Words(
         address(arrays.slots),
         np.int64(len(arrays.slots) - 1),
@@ -615,7 +639,7 @@ def tokenize_block(text_array, size, arrays, block):
     seen = False  # whether the line has anything that is not white space; a line with pieces has
     i = np.int64(0)
     while i < size:
-        low, high, length = _ascii_word(text, i, fold)
+        low, high, length = ascii_word(text, i, fold)
         byte = load_u8(text, i + length)
         if length == 0:
             if byte == _BLANK:

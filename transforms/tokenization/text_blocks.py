@@ -1,0 +1,82 @@
+"""Text files as blocks of whole lines, which tokenizers read one after the other."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import UnusableInputError
+from transforms.storage import files
+
+BLOCK_BYTES = 1 << 20  # what is read of a file at once
+PADDING = 32  # newlines behind a block, so that kernels can read several bytes at once
+_NEWLINE = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class TextBlock:
+    """A run of whole lines of a file, without carriage returns; only the last line of a file may lack its newline."""
+
+    path: str
+    lines_before: int
+    content: bytes | bytearray
+
+
+def read_blocks(path: str) -> Iterator[TextBlock]:
+    """Yields the blocks of a text file.
+
+    Every carriage return is dropped, and only a newline ends a line, as in TensorFlow's readline. Memory: a block, and
+    twice the file's longest line.
+
+    Raises:
+      UnusableInputError: the file is missing or cannot be read.
+    """
+    lines = 0
+    pending = bytearray()
+    with files.open_input(path) as file:
+        while content := file.read(BLOCK_BYTES):
+            if b"\r" in content:
+                content = content.replace(b"\r", b"")
+            end = content.rfind(b"\n") + 1
+            if end:
+                pending += content[:end]
+                yield TextBlock(path, lines, pending)
+                lines += pending.count(b"\n")
+                pending = bytearray(content[end:])
+            else:
+                pending += content
+    if pending:
+        yield TextBlock(path, lines, pending)
+
+
+class PaddedText:
+    """Memory for one block after the other; it grows.
+
+    Attributes:
+      text: uint8, the block, a newline where its last line has none, and PADDING newlines more.
+    """
+
+    def __init__(self) -> None:
+        self.text: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+
+    def load(self, content: bytes | bytearray) -> int:
+        """Takes in the text of a block, which is not empty; returns its size, a newline at its end included."""
+        size = len(content)
+        whole = size + (content[-1] != _NEWLINE)
+        if whole + PADDING > len(self.text):
+            self.text = np.empty(max(whole, BLOCK_BYTES) + PADDING, np.uint8)
+        self.text[:size] = np.frombuffer(content, np.uint8)
+        self.text[size : whole + PADDING] = _NEWLINE
+        return whole
+
+
+def not_utf8(block: TextBlock, bad: int) -> UnusableInputError:
+    """The error for the byte at `bad` of a block."""
+    content = block.content
+    line = block.lines_before + content.count(b"\n", 0, bad) + 1
+    column = bad - (content.rfind(b"\n", 0, bad) + 1)
+    return UnusableInputError(
+        f"{block.path}, line {line}: this text is not UTF-8 (byte 0x{content[bad]:02X} after {column} bytes of the "
+        "line, carriage returns not counted); convert the file or leave it out."
+    )
