@@ -28,10 +28,12 @@ from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.storage import files, manifest
 from transforms.storage.paths import is_glob
-from transforms.vocabularies.options import SIZE_MULTIPLE, VocabularyOptions
+from transforms.vocabularies.options import VocabularyOptions
 
 # A shard grows about 18-fold at dupe 10: count it as that much work.
 _WORK_A_BYTE = 10
+# Matrix units take multiples of this at full speed.
+_SIZE_MULTIPLE = 64
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -347,6 +349,8 @@ def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
             "nor held out (eval.txt)."
         )
     _check_model_directory(options)
+    if options.transform_fn:
+        check_transform_installed()
     _check_output("vocabulary", options, {}, unclaimed=options.ADDITIONS)
     _note_size(options.vocabulary)
     skipped = beside_texts(options.input) if is_first else []
@@ -387,11 +391,11 @@ def _check_model_directory(options: VocabularyStageOptions) -> None:
 
 
 def _note_size(options: VocabularyOptions) -> None:
-    """Says which sizes are near where --size is not a multiple of 64, which matrix units take at full speed."""
+    """Names the nearest multiple of 64 where the size of a vocabulary is none."""
     size = options.decided.size or 0
-    if size % SIZE_MULTIPLE:
-        nearest = max(SIZE_MULTIPLE, SIZE_MULTIPLE * round(size / SIZE_MULTIPLE))
-        note = f"--size {size:,} is no multiple of {SIZE_MULTIPLE}; training is faster with one, as {nearest:,}."
+    if size % _SIZE_MULTIPLE:
+        nearest = _SIZE_MULTIPLE * max(1, round(size / _SIZE_MULTIPLE))
+        note = f"--size {size:,} is no multiple of {_SIZE_MULTIPLE}, and models train faster with one: {nearest:,}."
         data_warnings.warn("vocabulary", [note])
 
 
@@ -467,6 +471,15 @@ def train(options: TrainOptions, *, is_first: bool) -> Checked:
     if options.launcher is None:
         check_training_installed()
     return Checked(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output_dir,)))
+
+
+def check_transform_installed() -> None:
+    """Raises UnusableInputError where TensorFlow or TensorFlow Transform is missing."""
+    missing = [name for name in ("tensorflow", "tensorflow_transform") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UnusableInputError(
+            f"--transform_fn needs {missing[0]}; install maskmill with its extra: maskmill[tensorflow]."
+        )
 
 
 def check_training_installed() -> None:

@@ -12,6 +12,10 @@ _PIECES = {
     "duplicates": "duplicate decision",
     "clean": "cleaned file",
     "text": "text shard",
+    "word_counts": "count of a shard's words",
+    "merged_counts": "merge of counts",
+    "vocabulary": "vocabulary",
+    "vocabulary_report": "report",
     "examples": "example shard",
 }
 _MOST_LINES = 10

@@ -123,6 +123,12 @@ def _texts(build: BuildSoFar) -> tuple[str, ...]:
     return build.texts or (build.stages["extract"].output,)
 
 
+def _clash_of_vocabulary(build: BuildSoFar) -> str | None:
+    if build.compat != "none":
+        return f"compat {build.compat} reproduces data of a vocabulary that exists; leave this section out"
+    return None
+
+
 def _tokenizer_of(build: BuildSoFar) -> Mapping[str, Any]:
     """What examples tokenize with where the build makes the vocabulary."""
     made: VocabularyStageOptions | None = build.stages.get("vocabulary")
@@ -211,6 +217,7 @@ STAGES: tuple[StageEntry, ...] = (
         ends_graph=True,
         purpose="With this section the build makes its vocabulary from its text, and examples names none.",
         decided={"input": _texts, "output": lambda build: build.folder("vocabulary")},
+        clash=_clash_of_vocabulary,
     ),
     StageEntry(
         name="examples",

@@ -6,14 +6,13 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
+from pipelines.examples import announce_texts, find_text_shards
 from pipelines.options import parameters
 from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import VocabularyStageOptions
 from transforms.grouping import GroupAll
-from transforms.shards.text_files import describe_texts
 from transforms.shards.text_shards import TextShard
-from transforms.storage import progress
 from transforms.vocabularies import closing, counting, learning, making, merging
 from transforms.vocabularies.counting import CountWords
 from transforms.vocabularies.making import MakeVocabulary, ReportVocabulary, VocabularySetup
@@ -23,11 +22,6 @@ from transforms.vocabularies.merging import MergeCounts
 def is_training_text(shard: TextShard) -> bool:
     """Whether a shard's words are counted: held-out text is what the vocabulary is measured on."""
     return shard.kind == "train"
-
-
-def announce_texts(shards: Sequence[TextShard], output: str) -> None:
-    """Tells the progress display how many shards there are to count."""
-    progress.announce(output, counting.KIND, pieces=len(shards), size=sum(s.size for s in shards))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,13 +54,13 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names."""
-        return describe_texts(pipeline, self.options.input)  # TextShard
+        return find_text_shards(pipeline, self.options.input)  # TextShard
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the steps from text to the report."""
         options, output = self.setup.options, self.output
         training = elements | "Training" >> beam.Filter(is_training_text)
-        _ = training | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(announce_texts, output)
+        _ = training | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(announce_texts, output, counting.KIND)
         counted = training | "CountWords" >> CountWords(options=options, output=output)
         merged = counted | "MergeCounts" >> MergeCounts(output=output)
         made = merged | "AllMerged" >> GroupAll() | "MakeVocabulary" >> MakeVocabulary(setup=self.setup, output=output)
@@ -85,6 +79,7 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
             elements,
             parameters=self.parameters,
             decided=self.decided,
+            setup=self.setup,
             model_dir=self.options.model_dir,
             output=self.output,
         )

@@ -7,15 +7,12 @@ from transforms.shards.counts import sum_counts
 from transforms.storage import files, manifest
 from transforms.vocabularies import counting, making, merging, vocabulary_files
 from transforms.vocabularies.counting import CountedShard
-from transforms.vocabularies.making import Listed, MadeReport, MadeVocabulary
+from transforms.vocabularies.making import Listed, MadeReport, MadeVocabulary, VocabularySetup
 from transforms.vocabularies.merging import MergedWords
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.
 OUTPUT_PATTERNS = (
-    vocabulary_files.VOCABULARY,
-    vocabulary_files.TOKENIZER,
-    vocabulary_files.BPE_IDS,
-    vocabulary_files.BPE_MERGES,
+    *(name for names in vocabulary_files.VOCABULARY_FILES.values() for name in names),
     making.REPORT,
     making.REPORT_TABLE,
 )
@@ -26,6 +23,7 @@ def close_vocabulary(
     *,
     parameters: Mapping[str, Any],
     decided: Mapping[str, Any],
+    setup: VocabularySetup,
     model_dir: str | None,
     output: str,
 ) -> None:
@@ -35,6 +33,7 @@ def close_vocabulary(
       elements: everything that the steps gave, in any order.
       parameters: all options of the stage, for the manifest.
       decided: what was decided where they leave it open, for the manifest.
+      setup: what decided the vocabulary.
       model_dir: the directory of a model; None where there is none to write.
       output: the directory of the vocabulary.
     """
@@ -42,7 +41,7 @@ def close_vocabulary(
     merged = [e for e in elements if isinstance(e, MergedWords)]
     (made,) = (e for e in elements if isinstance(e, MadeVocabulary))
     (report,) = (e for e in elements if isinstance(e, MadeReport))
-    model = [] if model_dir is None else making.write_model_directory(made, output, model_dir)
+    model = [] if model_dir is None else making.write_model_directory(setup.options, output, model_dir)
     read = {path: sha256 for shard in counted for path, sha256 in shard.inputs.items()} | report.measured
     listed = [*made.files, *report.files]
     manifest.write_manifest(
