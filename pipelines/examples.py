@@ -81,7 +81,11 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the masking step."""
-        _ = elements | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(announce_texts, self.output, example_shards.KIND)
+        _ = (
+            elements
+            | "AllTexts" >> GroupAll()
+            | "Announce" >> beam.Map(announce_texts, self.output, example_shards.KIND)
+        )
         shards = elements | "WriteExamples" >> WriteExamples(setup=self.setup, output=self.output)
         return shards, [shards]
 

@@ -43,8 +43,12 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those that count and learn, and the tokenizer's, which the report runs."""
-        kind = self.options.vocabulary.kind
-        return (*counting.kernels_of(kind), *learning.kernels_of(kind), *making.kernels_of(kind))
+        options = self.setup.options
+        return (
+            *counting.kernels_of(options),
+            *learning.kernels_of(options),
+            *making.kernels_of(options, self.options.compare),
+        )
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -68,8 +72,7 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
             (made, elements)
             | "WithTexts" >> beam.Flatten()
             | "AllTogether" >> GroupAll()
-            | "ReportVocabulary"
-            >> ReportVocabulary(setup=self.setup, compare=self.options.compare, output=output)
+            | "ReportVocabulary" >> ReportVocabulary(setup=self.setup, compare=self.options.compare, output=output)
         )
         return made, [counted, merged, made, report]
 

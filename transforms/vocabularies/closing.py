@@ -37,7 +37,7 @@ def close_vocabulary(
       model_dir: the directory of a model; None where there is none to write.
       output: the directory of the vocabulary.
     """
-    counted = sorted((e for e in elements if isinstance(e, CountedShard)), key=lambda shard: sorted(shard.inputs))
+    counted = sorted((e for e in elements if isinstance(e, CountedShard)), key=lambda shard: shard.path)
     merged = [e for e in elements if isinstance(e, MergedWords)]
     (made,) = (e for e in elements if isinstance(e, MadeVocabulary))
     (report,) = (e for e in elements if isinstance(e, MadeReport))
@@ -54,6 +54,7 @@ def close_vocabulary(
         counts={"text": {"shards": len(counted), **sum_counts(s.counts for s in counted)}, "vocabulary": made.counts},
         data={"model_files": _entries(model)} if model else {},
     )
+    counting.drop_runs(counted, output)
     manifest.sweep(
         output,
         keep=[name for name, *_ in listed],

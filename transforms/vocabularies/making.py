@@ -14,11 +14,17 @@ from transforms.storage.completions import PieceFiles
 from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words
-from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.vocabulary_files import TOKENIZER, VOCABULARY_FILES, model_files, vocabulary_files
+from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
+from transforms.vocabularies.vocabulary_files import VOCABULARY_FILES, model_files, vocabulary_files
 
 KIND, REPORT_KIND = "vocabulary", "vocabulary_report"
 REPORT, REPORT_TABLE = "report.json", "report.md"
+
+# The kernels that tokenize text for a report.
+_TOKENIZERS: Mapping[VocabularyKind, str] = {
+    "wordpiece": "tokenization.kernels.wordpiece",
+    "bpe": "tokenization.kernels.byte_level",
+}
 
 # The name below the output, the size in bytes and the sha256 of a file.
 Listed = tuple[str, int, str]
@@ -35,6 +41,15 @@ class VocabularySetup:
 
     options: VocabularyOptions
     transform_fn: bool = False
+
+
+def kernels_of(options: VocabularyOptions, compare: Sequence[str]) -> list[str]:
+    """The modules of kernels that a report runs: those of the vocabulary's tokenizer, and of others' beside it."""
+    tokenizers = [
+        _TOKENIZERS[options.kind],
+        *(_TOKENIZERS["bpe" if path.endswith(".json") else "wordpiece"] for path in compare),
+    ]
+    return ["vocabularies.kernels.word_counts", *dict.fromkeys(tokenizers)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,12 +75,8 @@ def make_vocabulary(merged: Sequence[MergedWords], setup: VocabularySetup, outpu
     Raises:
       UnusableInputError: the text has no words, or no such vocabulary can be learnt from them.
     """
-    key = completions.fingerprint(
-        KIND, completions.FORMAT_VERSIONS[KIND], sorted(part.key for part in merged), setup
-    )
-    record = completions.once(
-        output, KIND, key, lambda: _make(merged, setup, output), _files_of, name="vocabulary"
-    )
+    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], sorted(part.key for part in merged), setup)
+    record = completions.once(output, KIND, key, lambda: _make(merged, setup, output), _files_of, name="vocabulary")
     return MadeVocabulary(files=_files_of(record).written, counts=record["counts"], key=key)
 
 
@@ -180,7 +191,11 @@ def report_vocabulary(
 
     def write() -> dict[str, Any]:
         found = report.measure(
-            files.join(output, TOKENIZER), setup.options, compare, [text.path for text in texts], kind=texts[0].kind
+            files.join(output, VOCABULARY_FILES[setup.options.kind][0]),
+            setup.options,
+            compare,
+            [text.path for text in texts],
+            kind=texts[0].kind,
         )
         contents = {
             REPORT: completions.canonical_json(found, indent=1).encode(),
@@ -204,10 +219,4 @@ class ReportVocabulary(beam.PTransform):
     output: str
 
     def expand(self, together: beam.PCollection) -> beam.PCollection:
-        return together | "Measure" >> beam.Map(
-            report_vocabulary, self.setup, self.compare, self.output
-        )  # MadeReport
-
-
-def kernels_of(kind):  # STAND-IN
-    return ()
+        return together | "Measure" >> beam.Map(report_vocabulary, self.setup, self.compare, self.output)  # MadeReport
