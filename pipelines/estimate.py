@@ -11,6 +11,7 @@ from pipelines.build_options import BuildOptions
 from pipelines.estimate_options import EstimateOptions
 from pipelines.estimated_text import EstimatedText, estimate_text
 from pipelines.stage_options import ExamplesOptions, decided_masking
+from transforms.errors import UnusableInputError
 from transforms.kernels import compiler
 from transforms.records.estimating import SampleExamples, examples_of, format_of
 from transforms.records.examples import kernels_of
@@ -36,6 +37,11 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
     Raises:
       UnusableInputError: the inputs or the vocabulary cannot be used.
     """
+    if "vocabulary" in build.stages:
+        raise UnusableInputError(
+            "An estimate takes a vocabulary that exists, and this build makes its own from all of its text; leave out "
+            "the section vocabulary, and name one for the text's language in the section examples."
+        )
     examples: ExamplesOptions = build.stages["examples"]
     plan = ExamplesPlan(
         masking=decided_masking(examples.masking, examples.compat),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import beam_flags, build_options, flags, options
-from pipelines.stages import GRAPH_STAGES
+from pipelines.stages import TEMPLATE_STAGES
 from transforms.errors import RunFailedError, UnusableInputError
 
 _GS = "^gs://.+"
@@ -62,11 +62,11 @@ class Parameter:
 
 
 def parameters() -> list[Parameter]:
-    """Every parameter of the template. Training has none, because it does not run on Dataflow."""
+    """Every parameter of the template. Training has none, because it does not run on Dataflow, nor has the vocabulary."""
     keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
     return keys + [
         Parameter(entry.name, option, has_instead=entry.instead is not None)
-        for entry in GRAPH_STAGES
+        for entry in TEMPLATE_STAGES
         for option in build_options.options_of_section(entry).values()
     ]
 

@@ -54,20 +54,22 @@ class PaddedText:
     """Memory for one block after the other; it grows.
 
     Attributes:
-      text: uint8, the block, a newline where its last line has none, and PADDING newlines more.
+      text: uint8, `lead` newlines, the block, a newline where its last line has none, and PADDING newlines more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lead: int = 0) -> None:
         self.text: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._lead = lead
 
     def load(self, content: bytes | bytearray) -> int:
-        """Takes in the text of a block, which is not empty; returns its size, a newline at its end included."""
-        size = len(content)
-        whole = size + (content[-1] != _NEWLINE)
+        """Takes in the text of a block, which is not empty; returns where it ends, a newline at its end included."""
+        end = self._lead + len(content)
+        whole = end + (content[-1] != _NEWLINE)
         if whole + PADDING > len(self.text):
             self.text = np.empty(max(whole, BLOCK_BYTES) + PADDING, np.uint8)
-        self.text[:size] = np.frombuffer(content, np.uint8)
-        self.text[size : whole + PADDING] = _NEWLINE
+        self.text[: self._lead] = _NEWLINE
+        self.text[self._lead : end] = np.frombuffer(content, np.uint8)
+        self.text[end : whole + PADDING] = _NEWLINE
         return whole
 
 

@@ -1,0 +1,237 @@
+"""A text shard → how often each word occurs in it: tables on disk.
+
+The words are counted in a hash table of bounded memory. When it is full, and at the end, its words are written to a
+run: records in the order of their buckets (kernels/word_counts.py), which merging.py reads by buckets. Runs are a
+cache: one that is gone is made again from the text, with the same bytes.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+
+from transforms.shards.text_shards import TextShard
+from transforms.storage import completions, files
+from transforms.tokenization import pre_token_classes, unicode_tables
+from transforms.tokenization.kernels import wordpiece as wordpiece_kernels
+from transforms.tokenization.text_blocks import PaddedText, not_utf8, read_blocks
+from transforms.vocabularies.kernels import word_counts as kernels
+from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
+from transforms.vocabularies.word_tables import WordTable
+
+KIND = "word_counts"
+
+UNICODE = "15.1.0"  # by which WordPiece's words are normalised
+
+# Limits of the table in which a shard is counted: with its slots it takes up to 100 MB, and its records as much while
+# they are written.
+_MOST_WORDS = 1 << 21
+_MOST_BYTES = 1 << 25
+_LEAD = 1  # bytes before a block, for the space that its first line may get
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WordRules:
+    """What decides the words of a text: fields of VocabularyOptions."""
+
+    kind: VocabularyKind
+    do_lower_case: bool
+    add_prefix_space: bool
+
+    @classmethod
+    def of(cls, options: VocabularyOptions) -> "WordRules":
+        """Those that options ask for."""
+        decided = options.decided
+        return cls(
+            kind=decided.kind,
+            do_lower_case=bool(decided.do_lower_case) and decided.kind == "wordpiece",
+            add_prefix_space=decided.add_prefix_space and decided.kind == "bpe",
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WordRun:
+    """The description of a run.
+
+    Attributes:
+      name: of its file, below the output directory.
+      starts: where each bucket starts in it, in bytes; the last is its size.
+    """
+
+    name: str
+    starts: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CountedShard:
+    """The description of the counts of a text shard.
+
+    Attributes:
+      key: of the completion record.
+      path, sha256: of the text.
+      rules: what decided its words.
+      runs: the tables on disk.
+      counts: `bytes` of the text, carriage returns left out; its `words`; and how many of them are `long_words`, which
+        are left out.
+    """
+
+    key: str
+    path: str
+    sha256: str
+    rules: WordRules
+    runs: tuple[WordRun, ...]
+    counts: Mapping[str, int]
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The text's path, and its sha256."""
+        return {self.path: self.sha256}
+
+
+def kernels_of(options: VocabularyOptions) -> list[str]:
+    """The modules of kernels that counting and merging run."""
+    return ["vocabularies.kernels.word_counts"]
+
+
+def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard:
+    """Counts the words of a text shard into runs below `output`, unless that is done already.
+
+    Raises:
+      UnusableInputError: the text is missing or not UTF-8.
+      RunFailedError: a run cannot be written.
+    """
+    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], shard.sha256, rules)
+    record = completions.once(
+        output,
+        KIND,
+        key,
+        lambda: write_runs(shard.path, rules, key, output),
+        _files_of,
+        name=f"the counts of {files.base_name(shard.path)}",
+    )
+    return CountedShard(
+        key=key,
+        path=shard.path,
+        sha256=shard.sha256,
+        rules=rules,
+        runs=tuple(WordRun(name=name, starts=tuple(starts)) for name, _, _, starts in record["runs"]),
+        counts=record["counts"],
+    )
+
+
+def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
+    return completions.PieceFiles(cached=[(name, size, sha256) for name, size, sha256, _ in record["runs"]])
+
+
+def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, Any]:
+    """Writes the runs of a text file; returns the completion record.
+
+    runs: name below `output`, size, checksum and the buckets' starts of each. counts: as in CountedShard.
+    """
+    counter = _Counter(rules)
+    runs: list[tuple[str, int, str, list[int]]] = []
+    for table in counter.full_tables(path):
+        name = completions.work_name(KIND, f"{key}.{len(runs)}.words")
+        runs.append((name, *write_table(table, files.join(output, name))))
+    return {"runs": runs, "counts": counter.counts}
+
+
+def write_table(table: WordTable, path: str) -> tuple[int, str, list[int]]:
+    """Writes a table's words as records; returns the size and the sha256 of the file, and the buckets' starts."""
+    records, starts = table.records()
+    with files.new_file(path) as file:
+        file.write(records.data)
+    return file.size, file.sha256, starts.tolist()
+
+
+class _Counter:
+    """Counts the words of a text file."""
+
+    def __init__(self, rules: WordRules) -> None:
+        self._table = WordTable(_MOST_WORDS, _MOST_BYTES)
+        self._text = PaddedText(_LEAD)
+        self._bytes = 0
+        self._add_prefix_space = rules.add_prefix_space
+        self._classes = pre_token_classes.load() if rules.kind == "bpe" else None
+        points = unicode_tables.load(UNICODE, rules.do_lower_case)
+        self._points = kernels.CodePointArrays(
+            pages=points.pages,
+            blocks=points.blocks,
+            pool=points.pool,
+            scratch=np.empty(wordpiece_kernels.SCRATCH, np.uint8),
+            do_lower_case=rules.do_lower_case,
+        )
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of a CountedShard."""
+        state = self._table.state
+        return {
+            "bytes": self._bytes,
+            "words": int(state[kernels.READ]),
+            "long_words": int(state[kernels.LONG]),
+        }
+
+    def full_tables(self, path: str) -> Iterator[WordTable]:
+        """Yields the table each time that it is full, and at the end; then it is used for the words that follow.
+
+        Raises:
+          UnusableInputError: the text is missing or not UTF-8.
+        """
+        table = self._table
+        for block in read_blocks(path):
+            end = self._text.load(block.content)
+            self._bytes += len(block.content)
+            at = _LEAD
+            while at < end:
+                at = self._count(at, end)
+                if table.state[kernels.BAD_BYTE] >= 0:
+                    raise not_utf8(block, int(table.state[kernels.BAD_BYTE]) - _LEAD)
+                if at < end and not table.grow():
+                    yield table
+                    table.clear()
+        if len(table):
+            yield table
+
+    def _count(self, at: int, end: int) -> int:
+        """Counts words of the text [at, end); returns where the table was full, or the end."""
+        table, text = self._table, self._text.text
+        if self._classes is None:
+            kernels.count_words(text, end, at, self._points, table.arrays, table.state)
+        else:
+            kernels.count_pre_tokens(text, end, at, self._classes, self._add_prefix_space, table.arrays, table.state)
+        return int(table.state[kernels.AT])
+
+
+def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int, end: int, output: str) -> bytes:
+    """Bytes [start, end) of a run; its shard is counted again where the run is gone."""
+    path = files.join(output, name)
+    if not files.exists(path):
+        write_runs(shard_path, rules, key, output)
+    return files.read_range(path, start, end)
+
+
+def drop_runs(shards: Iterable[CountedShard], output: str) -> None:
+    """Deletes the runs of shards once they are merged."""
+    paths = [files.join(output, run.name) for shard in shards for run in shard.runs]
+    files.delete([path for path in paths if files.exists(path)])
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class CountWords(beam.PTransform):
+    """Counts the words of text shards.
+
+    Input: TextShard. Output: CountedShard, the description of the runs written.
+    """
+
+    options: VocabularyOptions
+    output: str
+
+    def expand(self, shards: beam.PCollection) -> beam.PCollection:
+        return (
+            shards
+            | "Spread" >> beam.Reshuffle()
+            | "CountShard" >> beam.Map(count_shard, WordRules.of(self.options), self.output)  # CountedShard
+        )

@@ -1,0 +1,264 @@
+"""The counts of text shards → the counts of all text.
+
+Runs are merged by buckets: neighbouring buckets whose records have up to _GROUP_BYTES in all runs are one piece of
+work, which any worker can do in bounded memory. A bucket with more is cut into parts by other bits of the words'
+hashes. What a piece gives, the sum of each word's counts, is a file of records like a run's. These files stay, because
+a vocabulary that has to be made again needs them; the runs are deleted when the vocabulary is made.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+
+from transforms.grouping import GroupAll
+from transforms.storage import completions, files
+from transforms.tokenization.text_blocks import PADDING
+from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
+from transforms.vocabularies.kernels import word_counts as kernels
+from transforms.vocabularies.word_counts import WordCounts
+from transforms.vocabularies.word_tables import WordTable, ordered
+
+KIND = "merged_counts"
+
+# The most words that a vocabulary is learnt from.
+MAX_WORDS = 10_000_000
+
+_GROUP_BYTES = 1 << 25
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunPart:
+    """Some buckets of a run.
+
+    Attributes:
+      key, path, rules: of the shard whose words it counts, as in CountedShard.
+      name: of the run's file, below the output directory.
+      start, end: the bytes of the buckets.
+    """
+
+    key: str
+    path: str
+    rules: WordRules
+    name: str
+    start: int
+    end: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MergePlan:
+    """A piece of the work of merging.
+
+    Attributes:
+      first, end: the buckets, [first, end).
+      part, parts: of the words in them, by their hashes.
+      runs: where the words are.
+    """
+
+    first: int
+    end: int
+    part: int
+    parts: int
+    runs: tuple[RunPart, ...]
+
+    @property
+    def key(self) -> str:
+        """That of the completion record: what decides which words there are, and how often."""
+        shards = sorted(run.key for run in self.runs)
+        return completions.fingerprint(
+            KIND, completions.FORMAT_VERSIONS[KIND], shards, self.first, self.end, self.part, self.parts
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MergedWords:
+    """The description of merged counts: those of all words of some buckets, or of a part of them.
+
+    Attributes:
+      key: of the completion record.
+      name, size: of the file, below the output directory; in bytes.
+      counts: how many `distinct_words` there are, and how many `words`.
+    """
+
+    key: str
+    name: str
+    size: int
+    counts: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CountedWords:
+    """The words of all text that a vocabulary is learnt from.
+
+    Attributes:
+      words: those that occur at least `threshold` times.
+      threshold: the smallest one that leaves no more words than were asked for.
+      left_out_words: how many distinct words are rarer.
+      left_out_occurrences: how often they occur, together.
+    """
+
+    words: WordCounts
+    threshold: int
+    left_out_words: int
+    left_out_occurrences: int
+
+
+def plan_merges(shards: Sequence[CountedShard]) -> list[MergePlan]:
+    """Cuts the work of merging into pieces, by the sizes of the buckets; the order of the shards does not matter."""
+    runs = [(shard, run) for shard in sorted(shards, key=lambda s: (s.key, s.path)) for run in shard.runs]
+    sizes = np.zeros(kernels.BUCKETS, np.int64)
+    for _, run in runs:
+        sizes += np.diff(run.starts)
+    plans = []
+    first = 0
+    while first < kernels.BUCKETS:
+        end = first + 1
+        while end < kernels.BUCKETS and sizes[first : end + 1].sum() <= _GROUP_BYTES:
+            end += 1
+        parts = max(1, -(-int(sizes[first:end].sum()) // _GROUP_BYTES))
+        of_runs = tuple(
+            RunPart(
+                key=shard.key,
+                path=shard.path,
+                rules=shard.rules,
+                name=run.name,
+                start=run.starts[first],
+                end=run.starts[end],
+            )
+            for shard, run in runs
+        )
+        plans += [MergePlan(first=first, end=end, part=part, parts=parts, runs=of_runs) for part in range(parts)]
+        first = end
+    return plans
+
+
+def merge_runs(plan: MergePlan, output: str) -> MergedWords:
+    """Adds up the counts of a piece's words, unless that is done already.
+
+    Raises:
+      UnusableInputError, RunFailedError: a run is gone, and its text cannot be counted again.
+    """
+    key = plan.key
+    name = completions.work_name(KIND, f"{key}.words")
+    record = completions.once(
+        output,
+        KIND,
+        key,
+        lambda: _merge(plan, name, output),
+        lambda record: completions.PieceFiles(written=[(name, record["size"], record["sha256"])]),
+        name=f"the merged counts of buckets {plan.first} to {plan.end - 1}",
+    )
+    return MergedWords(
+        key=key,
+        name=name,
+        size=record["size"],
+        counts={
+            "distinct_words": sum(words for _, words in record["histogram"]),
+            "words": sum(count * words for count, words in record["histogram"]),
+        },
+    )
+
+
+def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
+    """Writes a piece's words; returns the completion record.
+
+    size, sha256: of the file. histogram: each count that words have, and how many words have it.
+    """
+    table = WordTable()
+    for run in plan.runs:
+        if run.end > run.start:
+            content = read_run(run.path, run.rules, run.key, run.name, run.start, run.end, output)
+            table.add(_padded(content), len(content), plan.part, plan.parts)
+    size, sha256, _ = write_table(table, files.join(output, name))
+    counts, words = np.unique(table.counts, return_counts=True)
+    return {"size": size, "sha256": sha256, "histogram": np.stack([counts, words], axis=1).tolist()}
+
+
+def _padded(content: bytes) -> npt.NDArray[np.uint8]:
+    """Records, and PADDING bytes behind them."""
+    padded = np.empty(len(content) + PADDING, np.uint8)
+    padded[: len(content)] = np.frombuffer(content, np.uint8)
+    padded[len(content) :] = 0
+    return padded
+
+
+def read_words(merged: Sequence[MergedWords], output: str, most: int = MAX_WORDS) -> CountedWords:
+    """Reads the words of merged counts, leaving out the rarest where there are more than `most`.
+
+    Memory: the words twice, 16 bytes a word twice, and one file.
+
+    Args:
+      merged: all pieces of a text.
+      output: the directory of the working files.
+      most: how many distinct words to read at most.
+
+    Raises:
+      RunFailedError: a file was deleted or damaged meanwhile.
+    """
+    histogram = _sum_histograms(completions.finished(output, KIND, piece.key)["histogram"] for piece in merged)
+    threshold = _threshold(histogram, most)
+    is_rare = histogram[:, 0] < threshold
+    rare, kept = histogram[is_rare], histogram[~is_rare]
+    return CountedWords(
+        words=_read_sorted(merged, output, threshold, int(kept[:, 1].sum())),
+        threshold=threshold,
+        left_out_words=int(rare[:, 1].sum()),
+        left_out_occurrences=int((rare[:, 0] * rare[:, 1]).sum()),
+    )
+
+
+def _sum_histograms(histograms: Iterator[list[list[int]]]) -> npt.NDArray[np.int64]:
+    """int64[n, 2]: counts, in ascending order, and how many words have each."""
+    rows = np.array([row for histogram in histograms for row in histogram], np.int64).reshape(-1, 2)
+    counts, places = np.unique(rows[:, 0], return_inverse=True)
+    words = np.zeros(len(counts), np.int64)
+    np.add.at(words, places, rows[:, 1])
+    return np.stack([counts, words], axis=1)
+
+
+def _threshold(histogram: npt.NDArray[np.int64], most: int) -> int:
+    """The smallest count, 1 or more, so that at most `most` words have it or a larger one."""
+    at_least = histogram[::-1, 1].cumsum()[::-1]  # words with this count or a larger one
+    too_many = np.flatnonzero(at_least > most)
+    return int(histogram[too_many[-1], 0]) + 1 if len(too_many) else 1
+
+
+def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, words: int) -> WordCounts:
+    """The words that occur at least `threshold` times, of which there are `words`."""
+    read = kernels.WordTable(
+        slots=np.empty(0, np.uint64),
+        text=np.empty(sum(piece.size for piece in merged) + PADDING, np.uint8),
+        ends=np.zeros(words + 1, np.int64),
+        counts=np.empty(words, np.int64),
+    )
+    state = np.zeros(kernels.STATE, np.int64)
+    for piece in merged:
+        content = files.read_bytes(files.join(output, piece.name))
+        kernels.take_records(_padded(content), len(content), threshold, read, state)
+    order, _ = ordered(read.text, read.ends, words)
+    text = np.empty(int(read.ends[words]) + PADDING, np.uint8)
+    ends = np.empty(words, np.int64)
+    kernels.gather(read.text, read.ends, order, text, ends)
+    return WordCounts(text[:-PADDING], ends, read.counts[order])
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class MergeCounts(beam.PTransform):
+    """Adds up the counts of all text shards.
+
+    Input: CountedShard. Output: MergedWords, the descriptions of tables that have no word in common.
+    """
+
+    output: str
+
+    def expand(self, shards: beam.PCollection) -> beam.PCollection:
+        return (
+            shards
+            | "All" >> GroupAll()
+            | "Plan" >> beam.FlatMap(plan_merges)  # MergePlan
+            | "Spread" >> beam.Reshuffle()
+            | "MergeRuns" >> beam.Map(merge_runs, self.output)  # MergedWords
+        )
