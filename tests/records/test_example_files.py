@@ -77,7 +77,7 @@ def rows_of(file: ExampleFile, plan: ExamplesPlan) -> list[Row]:
     if plan.format.format == "parquet":
         rows: list[Row] = pyarrow.parquet.read_table(file.path).to_pylist()
         return rows
-    columns = plan.columns(30_522, file.width)
+    columns = plan.columns(load_vocabulary(VOCABULARY), file.width)
     entry = mds_shard_entry(columns, Path(file.path).name, file.size, file.sha256, file.examples)
     Path(file.path).with_name("index.json").write_bytes(mds_index([entry]))
     return [{name: array.tolist() for name, array in row.items()} for row in read_mds(Path(file.path).parent)]

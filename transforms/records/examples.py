@@ -269,7 +269,7 @@ def _write(prefix: str, blocks: _Counted, examples: int, width: int, writing: _W
         (file, *indexes) = _write_tfrecord(path, blocks, width, writing)
         index = indexes[0] if indexes else None
         return [ExampleFile(**vars(file), examples=examples, width=width, index=index)]
-    columns = plan.columns(vocabulary.size, width)
+    columns = plan.columns(vocabulary, width)
     special_ids = (vocabulary.cls_id, vocabulary.sep_id)
     if plan.format.format == "parquet":
         # Arrow is imported only where it is needed: it takes a moment.
@@ -288,7 +288,7 @@ def _write(prefix: str, blocks: _Counted, examples: int, width: int, writing: _W
 def _write_tfrecord(path: str, blocks: _Counted, width: int, writing: _Writing) -> list[WrittenFile]:
     """Writes rows as a TFRecord, and its index."""
     plan, vocabulary = writing.plan, writing.vocabulary
-    columns = plan.columns(vocabulary.size, width)
+    columns = plan.columns(vocabulary, width)
     serializer = Serializer(columns, vocabulary, width, plan.masking.max_predictions_per_seq)
     records = serializer.blocks(blocks)
     return write_tfrecord(path, records, index=writing.indexes, packed=writing.packed, checksum=writing.checksum)

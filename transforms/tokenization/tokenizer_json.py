@@ -101,35 +101,49 @@ def byte_level_bpe(
     )
 
 
-def directory_files(
-    special: Sequence[str],
-    roles: Mapping[str, str],
-    *,
-    positions: int,
-    do_lower_case: bool | None = None,
-    add_prefix_space: bool | None = None,
-) -> dict[str, dict[str, Any]]:
+def directory_files(tokenizer: Mapping[str, Any], roles: Mapping[str, str], *, positions: int) -> dict[str, Any]:
     """What transformers reads beside tokenizer.json: tokenizer_config.json and special_tokens_map.json.
 
     Args:
-      special: the special tokens.
-      roles: a token for each of the roles (special_tokens.py).
+      tokenizer: the content of any tokenizer.json.
+      roles: its token for each role that it has one for (special_tokens.py).
       positions: how many tokens the model takes.
-      do_lower_case: of BERT's tokenizer; None for RoBERTa's.
-      add_prefix_space: of RoBERTa's tokenizer; None for BERT's.
     """
     tokens: dict[str, Any] = dict(roles)
     config: dict[str, Any] = {"model_max_length": positions, "clean_up_tokenization_spaces": False}
-    if do_lower_case is None:
+    model, normalizer, pre_tokenizer, post_processor = (
+        tokenizer.get(part) or {"type": None} for part in ("model", "normalizer", "pre_tokenizer", "post_processor")
+    )
+    kinds = (model["type"], pre_tokenizer["type"])
+    if kinds == ("WordPiece", "BertPreTokenizer") and normalizer["type"] == "BertNormalizer":
+        config |= {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": normalizer["lowercase"],
+            "strip_accents": normalizer["strip_accents"],
+            "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
+        }
+    elif kinds == ("BPE", "ByteLevel") and post_processor["type"] == "RobertaProcessing":
         tokens |= {"bos_token": roles["cls_token"], "eos_token": roles["sep_token"]}
-        config |= {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": add_prefix_space, "trim_offsets": True}
-        config["errors"] = "replace"
+        config |= {
+            "tokenizer_class": "RobertaTokenizer",
+            "add_prefix_space": pre_tokenizer["add_prefix_space"],
+            "trim_offsets": post_processor["trim_offsets"],
+            "errors": "replace",
+        }
     else:
-        config |= {"tokenizer_class": "BertTokenizer", "do_lower_case": do_lower_case, "strip_accents": None}
-        config["tokenize_chinese_chars"] = True
+        config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    special = [token["content"] for token in tokenizer.get("added_tokens") or [] if token["special"]]
     if others := [token for token in special if token not in roles.values()]:
         tokens["additional_special_tokens"] = others
     return {"tokenizer_config.json": config | tokens, "special_tokens_map.json": tokens}
+
+
+def token_ids(tokenizer: Mapping[str, Any]) -> dict[str, int]:
+    """The id of each token in the content of any tokenizer.json, added tokens included."""
+    vocabulary = tokenizer["model"]["vocab"]
+    if not isinstance(vocabulary, Mapping):  # Unigram's: pieces with their scores
+        vocabulary = {piece: number for number, (piece, *_) in enumerate(vocabulary)}
+    return {**vocabulary, **{token["content"]: token["id"] for token in tokenizer.get("added_tokens") or []}}
 
 
 def to_bytes(content: Mapping[str, Any]) -> bytes:

@@ -55,7 +55,7 @@ def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> 
     }
 
 
-def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> dict[str, bytes]:
+def model_files(vocabulary: Mapping[str, bytes], kind: VocabularyKind) -> dict[str, bytes]:
     """All files that `transformers.AutoTokenizer.from_pretrained` wants in a directory: their contents by name.
 
     These are the vocabulary's own and MODEL_FILES. config.json is for a model of BERT's (wordpiece) or RoBERTa's (bpe)
@@ -63,21 +63,13 @@ def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> 
 
     Args:
       vocabulary: what `vocabulary_files` gave, or the files that were written from it.
-      options: the options that the vocabulary was learnt with.
+      kind: of the vocabulary.
     """
-    options = options.decided
     tokenizer = json.loads(vocabulary[TOKENIZER])
-    special = [token["content"] for token in tokenizer["added_tokens"]]
-    roles = roles_of(special)
-    if options.kind == "wordpiece":
-        described = tokenizer_json.directory_files(
-            special, roles, positions=_POSITIONS, do_lower_case=bool(options.do_lower_case)
-        )
-    else:
-        described = tokenizer_json.directory_files(
-            special, roles, positions=_POSITIONS, add_prefix_space=options.add_prefix_space
-        )
-    described["config.json"] = _model(options.kind, tokenizer["model"]["vocab"], roles)
+    ids = tokenizer_json.token_ids(tokenizer)
+    roles = roles_of([token["content"] for token in tokenizer["added_tokens"]])
+    described = tokenizer_json.directory_files(tokenizer, roles, positions=_POSITIONS)
+    described["config.json"] = _model(kind, ids, roles)
     return {**vocabulary, **{name: tokenizer_json.to_bytes(described[name]) for name in MODEL_FILES}}
 
 
