@@ -9,7 +9,7 @@ import apache_beam as beam
 
 from transforms.errors import UnusableInputError
 from transforms.shards.text_shards import TextShard
-from transforms.storage import completions, files
+from transforms.storage import completions, files, progress
 from transforms.storage.completions import PieceFiles
 from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
@@ -75,6 +75,7 @@ def make_vocabulary(merged: Sequence[MergedWords], setup: VocabularySetup, outpu
     Raises:
       UnusableInputError: the text has no words, or no such vocabulary can be learnt from them.
     """
+    progress.announce(output, KIND, pieces=1, size=0)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], sorted(part.key for part in merged), setup)
     record = completions.once(output, KIND, key, lambda: _make(merged, setup, output), _files_of, name="vocabulary")
     return MadeVocabulary(files=_files_of(record).written, counts=record["counts"], key=key)
