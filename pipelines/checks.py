@@ -434,15 +434,16 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
     from transforms.records.plan import ExamplesPlan
+    from transforms.records.tokenizing import load_tokenization
     from transforms.shards.text_files import beside_texts, check_texts, find_texts
-    from transforms.tokenization.vocabulary import load_vocabulary
 
     texts = find_texts(options.input) if is_first else []
     check_texts(texts)
     skipped = beside_texts(options.input) if is_first else []
     masking = decided_masking(options.masking, options.compat)
-    vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
-    contents = {"vocab_file_sha256": vocabulary.sha256}
+    name, path = options.tokenizer
+    vocabulary = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file").vocabulary
+    contents = {f"{name}_sha256": vocabulary.sha256}
     plan = ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
     _check_output("examples", options, contents, plan.folders)
     data_warnings.warn(
@@ -457,7 +458,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
         workload=Workload(
             input_bytes=_WORK_A_BYTE * size,
             pieces=len(texts) if is_first else None,
-            paths=(*read, options.vocab_file, options.output),
+            paths=(*read, path, options.output),
         ),
         contents=contents,
         announcement=first_line("examples", files=len(texts), size=size, output=options.output),

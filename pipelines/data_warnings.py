@@ -42,8 +42,11 @@ def warn(command: str, warnings: Sequence[str]) -> None:
 
 
 def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> list[str]:
-    """What a vocabulary says, before anything is done, that its user should be warned of, a sentence each."""
-    if not do_lower_case or vocabulary.capital_share < _MANY_CAPITALS:
+    """What a vocabulary says, before anything is done, that its user should be warned of, a sentence each.
+
+    do_lower_case: as the option says; it has no effect on the vocabulary of a tokenizer.json.
+    """
+    if not (do_lower_case and vocabulary.marks_words) or vocabulary.capital_share < _MANY_CAPITALS:
         return []
     return [
         f"{percent(vocabulary.capital_share)} of the pieces of {vocabulary.path} have capital letters, which are never "
