@@ -1,31 +1,67 @@
 """Runs stages: everything is checked first, and only then is Beam imported and the graph run."""
 
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines import checks
 from pipelines.build_options import BuildOptions
+from pipelines.stage_options import ExamplesOptions
 from pipelines.stages import MIX, STAGES, StageEntry
+from transforms.errors import UnusableInputError
 
 
 def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
-    """Runs a build's stages as one graph, once its training is checked, too; the training itself is not run.
+    """Runs a build's stages, once its training is checked, too; the training itself is not run.
+
+    The stages are one graph. A vocabulary cuts it in two: examples read it before they begin.
 
     Returns, and raises, as `run_entries`.
     """
     if options.texts is not None:
         checks.check_compat_of_texts(options.texts, options.compat)
-    chosen = [(entry, options.stages[entry.name]) for entry in STAGES if entry.name in options.stages]
-    return run_entries([(MIX if isinstance(own, MIX.options) else entry, own) for entry, own in chosen], beam_arguments)
+    named = [(entry, options.stages[entry.name]) for entry in STAGES if entry.name in options.stages]
+    chosen = [(MIX if isinstance(own, MIX.options) else entry, own) for entry, own in named]
+    cut = next((place for place, (entry, _) in enumerate(chosen, 1) if entry.ends_graph), len(chosen))
+    first, second = chosen[:cut], chosen[cut:]
+    if not second:
+        return run_entries(first, beam_arguments)
+    _check_two_graphs(second, beam_arguments)
+    manifests = run_entries(first, beam_arguments)
+    if not manifests:
+        return {}
+    return {**manifests, **run_entries(second, beam_arguments, makes_vocabulary=True)}
 
 
-def run_entries(chosen: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
+def _check_two_graphs(second: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequence[str]) -> None:
+    """Checks what of the second graph's stages can be checked while the first has not made the vocabulary.
+
+    Raises:
+      UnusableInputError: a stage cannot run, or Beam's flags ask for one graph's description.
+    """
+    if any(argument.partition("=")[0] == "--template_location" for argument in beam_arguments):
+        raise UnusableInputError(
+            "--template_location takes one graph, and a build with a section vocabulary runs two; make the vocabulary "
+            "first, and name its file in the section examples."
+        )
+    for entry, options in second:
+        if isinstance(options, ExamplesOptions):
+            checks.examples_to_come(options)
+        else:
+            entry.check(options, is_first=False)
+
+
+def run_entries(
+    chosen: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequence[str] = (), *, makes_vocabulary: bool = False
+) -> Mapping[str, Any]:
     """Runs stages, each on what the one before it gives.
 
     Args:
       chosen: the stages with their options, in order. Those that are not of the graph are only checked.
       beam_arguments: flags for Beam.
+      makes_vocabulary: whether the build itself has made the vocabulary of the examples. Then another one is no reason
+        to refuse their directory: as with other text, they are made again.
 
     Returns:
       The manifest of each stage by its name; empty where Beam's flags ask only for a description of the job.
@@ -34,6 +70,8 @@ def run_entries(chosen: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequen
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
     """
     checked = [(entry, entry.check(options, is_first=place == 0)) for place, (entry, options) in enumerate(chosen)]
+    if makes_vocabulary:
+        checked = [(entry, dataclasses.replace(found, unclaimed=tuple(found.contents))) for entry, found in checked]
     # Beam takes a second or two to import; this line shows at once that the command was understood.
     print(checked[0][1].announcement, file=sys.stderr, flush=True)
     from pipelines.stage import run_stages

@@ -161,10 +161,9 @@ def print_config(build: BuildOptions | None = None, preset: str | None = None) -
         if entry is EXTRACT:
             parts += _text_sections(build, recipe)
         elif entry.is_optional and chosen is None:
-            head = "# With this section the build ends with a training (extra [tensorflow]).\n"
-            parts.append(head + _commented(_stage_section(entry, chosen, None)))
+            parts.append(f"# {entry.purpose}\n" + _commented(_stage_section(entry, None, None)))
         elif build is None or chosen is not None:
-            parts.append(_stage_section(entry, chosen, recipe))
+            parts.append(_stage_section(entry, build, recipe))
     return "\n\n".join(parts)
 
 
@@ -182,12 +181,17 @@ def _recipe(preset: str | None, section: str) -> _Recipe:
     }
 
 
-def _stage_section(entry: StageEntry, chosen: Any, preset: str | None) -> str:
+def _stage_section(entry: StageEntry, build: BuildOptions | None, preset: str | None) -> str:
+    chosen, skip = None, tuple(entry.decided)
+    if build is not None:
+        chosen = build.stages[entry.name]
+        so_far = BuildSoFar(output=build.output, compat=build.compat, stages=build.stages, texts=build.texts)
+        skip = tuple(entry.decisions(so_far))
     recipe = dict(_recipe(preset, entry.name))
     if preset is not None and hasattr(entry.options, COMPLETED):
         completed = getattr(entry.options, COMPLETED)({"preset": preset})
         recipe |= {name: (value, "") for name, value in completed.items() if name not in recipe}
-    return f"{entry.name}:\n" + _section(entry.options, chosen, skip=tuple(entry.decided), indent="  ", recipe=recipe)
+    return f"{entry.name}:\n" + _section(entry.options, chosen, skip=skip, indent="  ", recipe=recipe)
 
 
 def _text_sections(build: BuildOptions | None, preset: str | None) -> list[str]:

@@ -15,15 +15,27 @@ from typing import Any
 from pipelines import data_warnings
 from pipelines.options import option_defaults, parameters
 from pipelines.source_options import MixOptions
-from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions, decided_masking
+from pipelines.stage_options import (
+    Compat,
+    EvalOptions,
+    ExamplesOptions,
+    ExtractOptions,
+    VocabularyStageOptions,
+    decided_masking,
+)
 from pipelines.startup import first_line
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.storage import files, manifest
 from transforms.storage.paths import is_glob
+from transforms.vocabularies.options import VocabularyOptions
 
 # A shard grows about 18-fold at dupe 10: count it as that much work.
 _WORK_A_BYTE = 10
+# Counting words is so quick, 110 MB a second, that it takes much text to make up for the start of a second process.
+_BYTES_OF_COUNTING = 16
+# Matrix units take multiples of this at full speed.
+_SIZE_MULTIPLE = 64
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,6 +61,7 @@ class Checked:
       options: the stage's options.
       workload: how much the stage has to do, as far as that can be told.
       contents: the sha256 of what an option X names, as `X_sha256`.
+      unclaimed: the options, and those of `contents`, with which the output directory may be run again at other values.
       found: what the look has found, fields of the stage's implementation by name.
       announcement: a line that says at once what the stage reads.
     """
@@ -56,17 +69,25 @@ class Checked:
     options: Any
     workload: Workload
     contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    unclaimed: Sequence[str] = ()
     found: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     announcement: str = ""
 
 
-def _check_output(stage: str, options: Any, contents: Mapping[str, str], folders: Sequence[str] = ()) -> None:
+def _check_output(
+    stage: str,
+    options: Any,
+    contents: Mapping[str, str],
+    folders: Sequence[str] = (),
+    unclaimed: Sequence[str] = (),
+) -> None:
     """Looks whether the output directory and folders below it can be claimed for these options; changes nothing.
 
     Raises:
       UnusableInputError: it cannot.
     """
-    wanted, defaults = parameters(options), option_defaults(type(options))
+    without = ("output", *unclaimed)
+    wanted, defaults = parameters(options, without=without), option_defaults(type(options), without=without)
     manifest.check_output(options.output, stage, {**wanted, **contents}, {**defaults, **contents}, folders)
 
 
@@ -314,6 +335,98 @@ def check_compat_of_texts(patterns: Sequence[str], compat: Compat) -> None:
             )
 
 
+def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
+    """Checks the text shards of a vocabulary, where they are there already, and what is wanted beside it.
+
+    Raises:
+      UnusableInputError: a vocabulary cannot be made with these options or of these texts.
+    """
+    from transforms.shards.text_files import beside_texts, check_texts, find_texts, kind_of_text
+
+    texts = find_texts(options.input) if is_first else []
+    check_texts(texts)
+    if is_first and not any(text.size for text in texts if kind_of_text(text.path) == "train"):
+        raise UnusableInputError(
+            f"{options.input[0]}: there is no text to learn a vocabulary from; name text shards that are neither empty "
+            "nor held out (eval.txt)."
+        )
+    for path in options.compare:
+        _check_compared(path)
+    _check_model_directory(options)
+    if options.transform_fn:
+        check_transform_installed()
+    _check_output("vocabulary", options, {}, unclaimed=options.ADDITIONS)
+    _note_size(options.vocabulary)
+    skipped = beside_texts(options.input) if is_first else []
+    if skipped:
+        data_warnings.warn("vocabulary", [f"{', '.join(skipped)}: skipped, because they are no text shards."])
+    size = sum(text.size for text in texts)
+    model_dir = () if options.model_dir is None else (options.model_dir,)
+    read = options.input if is_first else ()
+    return Checked(
+        options=options,
+        workload=Workload(
+            input_bytes=size // _BYTES_OF_COUNTING,
+            pieces=len(texts) if is_first else None,
+            paths=(*read, *options.compare, *model_dir, options.output),
+        ),
+        unclaimed=options.ADDITIONS,
+        announcement=first_line("vocabulary", files=len(texts), size=size, output=options.output),
+    )
+
+
+def _check_compared(path: str) -> None:
+    """Raises UnusableInputError if a file is no vocabulary that a report can measure."""
+    from transforms.tokenization.tokenizers import load_tokenizer
+    from transforms.tokenization.vocabulary import load_vocabulary
+
+    if path.endswith(".json"):
+        load_tokenizer(path, files.read_bytes(path))
+    else:
+        load_vocabulary(path)
+
+
+def _check_model_directory(options: VocabularyStageOptions) -> None:
+    """Looks whether --model_dir is free, or holds what an earlier run into this output has written there.
+
+    Raises:
+      UnusableInputError: it holds something else, as the files of a trained model, which would be lost.
+    """
+    if options.model_dir is None:
+        return
+    made = manifest.find_manifest(options.output) or {}
+    ours = {entry["name"]: entry["sha256"] for entry in made.get("model_files", ())}
+    for path in files.list_directory(options.model_dir):
+        name = files.base_name(path)
+        if not path.endswith(files.TEMPORARY_SUFFIX) and (name not in ours or files.sha256_of(path) != ours[name]):
+            raise UnusableInputError(
+                f"{options.model_dir}: this directory holds a file that no run into {options.output} has written "
+                f"({name}); name an empty or a new one for --model_dir."
+            )
+
+
+def _note_size(options: VocabularyOptions) -> None:
+    """Names the nearest multiple of 64 where the size of a vocabulary is none."""
+    size = options.decided.size or 0
+    if size % _SIZE_MULTIPLE:
+        nearest = _SIZE_MULTIPLE * max(1, round(size / _SIZE_MULTIPLE))
+        note = f"--size {size:,} is no multiple of {_SIZE_MULTIPLE}, and models train faster with one: {nearest:,}."
+        data_warnings.warn("vocabulary", [note])
+
+
+def examples_to_come(options: ExamplesOptions) -> None:
+    """Checks of examples what does not need their vocabulary, which the build has yet to make.
+
+    Raises:
+      UnusableInputError: the output directory is another stage's, or made with other options.
+    """
+    from transforms.records.plan import ExamplesPlan
+
+    masking = decided_masking(options.masking, options.compat)
+    plan = ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
+    _check_output("examples", options, {}, plan.folders)
+
+
 def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     """Checks the vocabulary of examples, and the text shards where they are there already.
 
@@ -321,15 +434,16 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
     from transforms.records.plan import ExamplesPlan
+    from transforms.records.tokenizing import load_tokenization
     from transforms.shards.text_files import beside_texts, check_texts, find_texts
-    from transforms.tokenization.vocabulary import load_vocabulary
 
     texts = find_texts(options.input) if is_first else []
     check_texts(texts)
     skipped = beside_texts(options.input) if is_first else []
     masking = decided_masking(options.masking, options.compat)
-    vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
-    contents = {"vocab_file_sha256": vocabulary.sha256}
+    name, path = options.tokenizer
+    vocabulary = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file").vocabulary
+    contents = {f"{name}_sha256": vocabulary.sha256}
     plan = ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
     _check_output("examples", options, contents, plan.folders)
     data_warnings.warn(
@@ -344,7 +458,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
         workload=Workload(
             input_bytes=_WORK_A_BYTE * size,
             pieces=len(texts) if is_first else None,
-            paths=(*read, options.vocab_file, options.output),
+            paths=(*read, path, options.output),
         ),
         contents=contents,
         announcement=first_line("examples", files=len(texts), size=size, output=options.output),
@@ -373,6 +487,15 @@ def train(options: TrainOptions, *, is_first: bool) -> Checked:
     if options.launcher is None:
         check_training_installed()
     return Checked(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output_dir,)))
+
+
+def check_transform_installed() -> None:
+    """Raises UnusableInputError where TensorFlow or TensorFlow Transform is missing."""
+    missing = [name for name in ("tensorflow", "tensorflow_transform") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UnusableInputError(
+            f"--transform_fn needs {missing[0]}; install maskmill with its extra: maskmill[tensorflow]."
+        )
 
 
 def check_training_installed() -> None:

@@ -11,11 +11,12 @@ from pipelines.build_options import BuildOptions
 from pipelines.estimate_options import EstimateOptions
 from pipelines.estimated_text import EstimatedText, estimate_text
 from pipelines.stage_options import ExamplesOptions, decided_masking
+from transforms.errors import UnusableInputError
 from transforms.kernels import compiler
 from transforms.records.estimating import SampleExamples, examples_of, format_of
 from transforms.records.examples import kernels_of
 from transforms.records.plan import ExamplesPlan
-from transforms.tokenization.vocabulary import load_vocabulary
+from transforms.records.tokenizing import load_tokenization
 
 _DUPE_FACTORS = (1, 5, 10, 20)
 # Measured on enwik8's text (docs/estimate.md): a worker of Beam's, and what it takes for each byte of a shard's text,
@@ -36,20 +37,27 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
     Raises:
       UnusableInputError: the inputs or the vocabulary cannot be used.
     """
+    if "vocabulary" in build.stages:
+        raise UnusableInputError(
+            "An estimate takes a vocabulary that exists, and this build makes its own from all of its text; leave out "
+            "the section vocabulary, and name one for the text's language in the section examples."
+        )
     examples: ExamplesOptions = build.stages["examples"]
     plan = ExamplesPlan(
         masking=decided_masking(examples.masking, examples.compat),
         objective=examples.objective,
         format=examples.format,
     )
-    vocabulary = load_vocabulary(examples.vocab_file, plan.masking.duplicate_pieces)
-    compiler.prepare(("inputs", "sentences", "extraction.kernels.wikitext", *kernels_of(plan), "records.kernels.mds"))
+    name, path = examples.tokenizer
+    loaded = load_tokenization(path, plan.masking, is_tokenizer=name == "tokenizer_file")
+    of_text = ("inputs", "sentences", "extraction.kernels.wikitext")
+    compiler.prepare((*of_text, *kernels_of(plan, loaded.kernels), "records.kernels.mds"))
     text = estimate_text(build, options.sample_share)
     made = [
         _Made(examples=found, scale=group.size / found.text_bytes, documents=group.documents)
         for group in text.groups
         if group.size
-        for found in [examples_of(group.sample, vocabulary, plan, packed=examples.packed)]
+        for found in [examples_of(group.sample, loaded, plan, packed=examples.packed)]
     ]
     own = format_of(plan, packed=examples.packed)
     work = _Work(text=text, made=made, format=own, cores=options.cores or len(os.sched_getaffinity(0)))

@@ -19,9 +19,20 @@ from transforms.shards.text_shards import TextShard
 from transforms.storage import progress
 
 
-def announce_texts(shards: Sequence[TextShard], output: str) -> None:
-    """Tells the progress display how many shards there are to mask."""
-    progress.announce(output, example_shards.KIND, pieces=len(shards), size=sum(s.size for s in shards))
+def find_text_shards(pipeline: beam.Pipeline, patterns: tuple[str, ...]) -> beam.PCollection:
+    """Adds the steps that describe the text shards that patterns name. A worker lists them: there can be many."""
+    return (
+        pipeline
+        | "Patterns" >> beam.Create([patterns])
+        | "FindTexts" >> beam.FlatMap(lambda patterns: enumerate(text.path for text in find_texts(patterns)))
+        | "SpreadTexts" >> beam.Reshuffle()
+        | "Describe" >> beam.Map(describe_text_shard)  # TextShard
+    )
+
+
+def announce_texts(shards: Sequence[TextShard], output: str, kind: str) -> None:
+    """Tells the progress display how many shards there are for the step of a kind."""
+    progress.announce(output, kind, pieces=len(shards), size=sum(s.size for s in shards))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,9 +44,11 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def setup(self) -> ExamplesSetup:
         """What decides a shard's examples, the vocabulary's checksum included."""
+        name, path = self.options.tokenizer
         return ExamplesSetup(
-            vocab_file=self.options.vocab_file,
-            vocab_sha256=self.contents["vocab_file_sha256"],
+            vocab_file=path,
+            vocab_sha256=self.contents[f"{name}_sha256"],
+            is_tokenizer=name == "tokenizer_file",
             masking=decided_masking(self.options.masking, self.options.compat),
             objective=self.options.objective,
             format=self.options.format,
@@ -46,7 +59,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
-        return kernels_of(self.setup.plan)
+        return kernels_of(self.setup.plan, self.setup.loaded().kernels)
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -65,18 +78,16 @@ class ExamplesStage(Stage[ExamplesOptions]):
         return self.setup.folders
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """The text shards that `input` names. They are listed by a worker: there can be many."""
-        return (
-            pipeline
-            | "Patterns" >> beam.Create([self.options.input])
-            | "FindTexts" >> beam.FlatMap(lambda patterns: enumerate(text.path for text in find_texts(patterns)))
-            | "SpreadTexts" >> beam.Reshuffle()
-            | "Describe" >> beam.Map(describe_text_shard)  # TextShard
-        )
+        """The text shards that `input` names."""
+        return find_text_shards(pipeline, self.options.input)
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the masking step."""
-        _ = elements | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(announce_texts, self.output)
+        _ = (
+            elements
+            | "AllTexts" >> GroupAll()
+            | "Announce" >> beam.Map(announce_texts, self.output, example_shards.KIND)
+        )
         shards = elements | "WriteExamples" >> WriteExamples(setup=self.setup, output=self.output)
         return shards, [shards]
 

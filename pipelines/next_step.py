@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines.stage_options import VocabularyStageOptions
 from pipelines.stages import EVAL_NAME, why_not_trained
 from transforms.storage import files
 
@@ -24,8 +25,10 @@ def report(outputs: Sequence[str], command: str) -> None:
 
 def of(stages: Mapping[str, Any]) -> str:
     """The command that goes on where these stages, given by name with their options, end; empty where none does."""
-    if "train" in stages or not {"extract", "examples"} & set(stages):
+    if "train" in stages or not {"extract", "vocabulary", "examples"} & set(stages):
         return ""
+    if "vocabulary" in stages and "examples" not in stages:
+        return _command_line("examples", _examples_with(stages["vocabulary"]))
     if "examples" not in stages:
         arguments = {"input": stages["extract"].output, "output": "DIRECTORY", "vocab_file": "VOCABULARY"}
         return _command_line("examples", arguments)
@@ -37,9 +40,17 @@ def of(stages: Mapping[str, Any]) -> str:
         arguments["next_sentence_prediction"] = "False"
     if "eval" in stages:
         arguments["eval_file"] = files.join(stages["eval"].output, EVAL_NAME)
-    return _command_line(
-        "train", arguments | {"vocab_file": made.vocab_file, "preset": "base", "output_dir": "DIRECTORY"}
-    )
+    name, path = made.tokenizer
+    return _command_line("train", arguments | {name: path, "preset": "base", "output_dir": "DIRECTORY"})
+
+
+def _examples_with(vocabulary: VocabularyStageOptions) -> dict[str, str]:
+    """The options of examples that take the text and the vocabulary that was made of it."""
+    name, path = vocabulary.tokenizer
+    arguments = {"input": ",".join(vocabulary.input), "output": "DIRECTORY", name: path}
+    if name == "vocab_file" and not vocabulary.vocabulary.decided.do_lower_case:
+        arguments["do_lower_case"] = "False"
+    return arguments
 
 
 def _command_line(command: str, arguments: Mapping[str, str]) -> str:

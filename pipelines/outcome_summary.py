@@ -12,9 +12,11 @@ _PIECES = {
     "duplicates": "duplicate decision",
     "clean": "cleaned file",
     "text": "text shard",
-    "examples": "example shard",
     "word_counts": "counted shard",
     "merged_counts": "merged table",
+    "vocabulary": "vocabulary",
+    "vocabulary_report": "report",
+    "examples": "example shard",
 }
 _MOST_LINES = 10
 

@@ -31,17 +31,25 @@ class Stage(abc.ABC, Generic[Options]):
       options: the stage's options; `options.output` is its directory.
       workload: how much the stage has to do, as far as the checks can tell.
       contents: the sha256 of what an option X names, as `X_sha256`: the content shapes the data, and the name does not.
+      unclaimed: the options, and those of `contents`, with which the output directory may be run again at other values.
     """
 
     name: ClassVar[str]
     options: Options
     workload: Workload
     contents: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    unclaimed: Sequence[str] = ()
 
     @classmethod
     def of(cls, checked: Checked) -> Self:
         """The stage of what its checks found."""
-        return cls(options=checked.options, workload=checked.workload, contents=checked.contents, **checked.found)
+        return cls(
+            options=checked.options,
+            workload=checked.workload,
+            contents=checked.contents,
+            unclaimed=checked.unclaimed,
+            **checked.found,
+        )
 
     @property
     def output(self) -> str:
@@ -88,7 +96,11 @@ class Stage(abc.ABC, Generic[Options]):
         Raises:
           UnusableInputError: it belongs to something else, or cannot be written.
         """
-        return manifest.check_output(self.output, self.name, self.parameters, self.defaults, self.folders)
+        parameters, defaults = (
+            {name: value for name, value in values.items() if name not in self.unclaimed}
+            for values in (self.parameters, self.defaults)
+        )
+        return manifest.check_output(self.output, self.name, parameters, defaults, self.folders)
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """What the stage reads where it is the first."""

@@ -18,6 +18,8 @@ from transforms.masking.options import MaskingOptions
 from transforms.options import nested, option
 from transforms.records.options import FormatOptions
 from transforms.shards.options import ExtractionOptions, MlperfOptions, SplitOptions
+from transforms.storage import files
+from transforms.vocabularies.options import VocabularyOptions
 
 Compat = Literal["none", "mlperf", "google"]
 
@@ -129,7 +131,12 @@ class ExamplesOptions:
 
     input: tuple[str, ...] = option(help="text shards: paths, globs, comma lists; or the directory that extract made")
     output: str = option(help="directory of the example shards")
-    vocab_file: str = option(help="WordPiece vocabulary, one piece a line")
+    vocab_file: str | None = option(
+        None, help="WordPiece vocabulary, one piece a line; of it and tokenizer_file give one"
+    )
+    tokenizer_file: str | None = option(
+        None, help="any other tokenizer: the tokenizer.json of Hugging Face's tokenizers, with a mask token"
+    )
     preset: str | None = option(None, help=f"values of a recipe, where none are given: {', '.join(presets.names())}")
     masking: MaskingOptions = nested(MaskingOptions)
     objective: ObjectiveOptions = nested(ObjectiveOptions)
@@ -164,6 +171,54 @@ class ExamplesOptions:
 
     def __post_init__(self) -> None:
         check_together(self)
+
+    @property
+    def tokenizer(self) -> tuple[str, str]:
+        """The option that names what text is tokenized with, and the file's path."""
+        if self.tokenizer_file is not None:
+            return "tokenizer_file", self.tokenizer_file
+        return "vocab_file", self.vocab_file or ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularyStageOptions:
+    """The options of `maskmill vocabulary`.
+
+    Raises:
+      UnusableInputError: options that do not go together.
+    """
+
+    input: tuple[str, ...] = option(help="text shards: paths, globs, comma lists; or the directory that extract made")
+    output: str = option(help="directory of the vocabulary")
+    vocabulary: VocabularyOptions = nested(VocabularyOptions)
+    compare: tuple[str, ...] = option(
+        (), help="other vocabularies, vocab.txt or tokenizer.json, which the report measures on the same text"
+    )
+    model_dir: str | None = option(
+        None, help="directory of the files that transformers' AutoTokenizer.from_pretrained reads, with config.json"
+    )
+    transform_fn: bool = option(
+        False, help="add a SavedModel that turns text into ids inside TensorFlow (extra [tensorflow])"
+    )
+
+    GROUPS: ClassVar[Mapping[str, str]] = {"compare": "what is written beside the vocabulary"}
+
+    # What adds to a vocabulary and does not shape it: a directory may be run again with other values of these.
+    ADDITIONS: ClassVar[tuple[str, ...]] = ("compare", "model_dir", "transform_fn")
+
+    def __post_init__(self) -> None:
+        if self.model_dir is not None and self.model_dir.rstrip("/") == self.output.rstrip("/"):
+            raise UnusableInputError(
+                f"{self.model_dir}: --model_dir and --output are one directory; name two, because both have a "
+                "tokenizer.json."
+            )
+
+    @property
+    def tokenizer(self) -> tuple[str, str]:
+        """The option of examples that takes this vocabulary, and its file's path."""
+        if self.vocabulary.kind == "wordpiece":
+            return "vocab_file", files.join(self.output, "vocab.txt")
+        return "tokenizer_file", files.join(self.output, "tokenizer.json")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipelines.source_options import MixOptions, TextsOptions
-from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions
+from pipelines.stage_options import Compat, EvalOptions, ExamplesOptions, ExtractOptions, VocabularyStageOptions
 from training.options import TrainOptions
 from transforms.storage import files
 
@@ -58,9 +58,12 @@ class StageEntry:
       example: a command line of its command, for --help; empty where it has none.
       is_command: whether it can be run alone as `maskmill NAME` by what all stages share.
       is_optional: whether a build does it only where its section is there.
+      ends_graph: whether the stages behind it are a graph of their own, because they read its files before they begin.
+      purpose: what a build gains by an optional section, as a sentence for `--print_config`.
       instead: the class of the options that a build's section may hold instead of the stage's own; the stage is not run
         then, because what it would make is there.
       decided: the options that a build decides itself, which the section cannot give.
+      made: further ones, where an optional stage before this one makes what they name.
       suggested: the options that follow from the stages before it where the section does not give them.
       missing: why a build cannot have the stage, as a clause; None where it can.
       clash: what does not go together in its options and those of earlier stages, as a clause; None where all does.
@@ -74,8 +77,11 @@ class StageEntry:
     example: str = ""
     is_command: bool = True
     is_optional: bool = False
+    ends_graph: bool = False
+    purpose: str = ""
     instead: type | None = None
     decided: Mapping[str, Callable[[BuildSoFar], Any]]
+    made: Callable[[BuildSoFar], Mapping[str, Any]] = lambda build: {}
     suggested: Callable[[BuildSoFar], Mapping[str, Any]] = lambda build: {}
     missing: Callable[[BuildSoFar], str | None] = lambda build: None
     clash: Callable[[BuildSoFar], str | None] = lambda build: None
@@ -97,7 +103,7 @@ class StageEntry:
 
     def decisions(self, build: BuildSoFar) -> dict[str, Any]:
         """The values of the options that a build decides itself."""
-        return {name: decide(build) for name, decide in self.decided.items()}
+        return {name: decide(build) for name, decide in self.decided.items()} | dict(self.made(build))
 
     def load(self) -> "type[Stage[Any]]":
         """Imports the stage, and Beam with it."""
@@ -115,6 +121,24 @@ def _named(place: str) -> Any:
 
 def _texts(build: BuildSoFar) -> tuple[str, ...]:
     return build.texts or (build.stages["extract"].output,)
+
+
+def _clash_of_vocabulary(build: BuildSoFar) -> str | None:
+    if build.compat != "none":
+        return f"compat {build.compat} reproduces data of a vocabulary that exists; leave this section out"
+    return None
+
+
+def _tokenizer_of(build: BuildSoFar) -> Mapping[str, Any]:
+    """What examples tokenize with where the build makes the vocabulary."""
+    made: VocabularyStageOptions | None = build.stages.get("vocabulary")
+    if made is None:
+        return {}
+    name, path = made.tokenizer
+    decided = {"vocab_file": None, "tokenizer_file": None, name: path}
+    if name == "vocab_file":
+        decided["do_lower_case"] = made.vocabulary.decided.do_lower_case
+    return decided
 
 
 def _examples_files(build: BuildSoFar) -> tuple[str, ...]:
@@ -183,6 +207,19 @@ MIX = dataclasses.replace(
 STAGES: tuple[StageEntry, ...] = (
     EXTRACT,
     StageEntry(
+        name="vocabulary",
+        help="text shards → a vocabulary for them: WordPiece or byte-level BPE",
+        options=VocabularyStageOptions,
+        checks="pipelines.checks:vocabulary",
+        implementation="pipelines.vocabulary:VocabularyStage",
+        example="maskmill vocabulary --input text --output vocabulary --kind bpe --size 32000",
+        is_optional=True,
+        ends_graph=True,
+        purpose="With this section the build makes its vocabulary from its text, and examples names none.",
+        decided={"input": _texts, "output": lambda build: build.folder("vocabulary")},
+        clash=_clash_of_vocabulary,
+    ),
+    StageEntry(
         name="examples",
         help="text shards → training examples: TFRecords, Parquet or MDS",
         options=ExamplesOptions,
@@ -195,6 +232,7 @@ STAGES: tuple[StageEntry, ...] = (
             "compat": lambda build: build.compat,
             "preset": lambda build: build.preset,
         },
+        made=_tokenizer_of,
     ),
     StageEntry(
         name="eval",
@@ -214,6 +252,7 @@ STAGES: tuple[StageEntry, ...] = (
         implementation=None,
         is_command=False,  # it runs without Beam
         is_optional=True,
+        purpose="With this section the build ends with a training (extra [tensorflow]).",
         decided={
             "output_dir": lambda build: build.folder("train"),
             "input_file": _examples_files,
@@ -227,3 +266,6 @@ STAGES: tuple[StageEntry, ...] = (
 )
 
 GRAPH_STAGES = tuple(entry for entry in STAGES if entry.implementation is not None)
+
+# The Dataflow template launches one graph, and a build that makes its vocabulary is two.
+TEMPLATE_STAGES = tuple(entry for entry in GRAPH_STAGES if not entry.is_optional)

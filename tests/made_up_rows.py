@@ -12,12 +12,13 @@ from transforms.masking.options import MaskingOptions
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MadeUpRows:
-    """A block of rows and what decided it; ids are below `vocabulary_size`."""
+    """A block of rows and what decided it; ids are below `vocabulary_size`, and `pad_id` is that of padding."""
 
     rows: RowArrays
     masking: MaskingOptions
     objective: ObjectiveOptions
     vocabulary_size: int
+    pad_id: int
 
 
 def made_up_rows(seed: int, special_ids: tuple[int, int] = (1, 2), count: int | None = None) -> MadeUpRows:
@@ -45,6 +46,7 @@ def made_up_rows(seed: int, special_ids: tuple[int, int] = (1, 2), count: int | 
         sequence_starts=rng.integers(0, width, (count, most + 1)).astype(np.int32),  # what is not used may be anything
         members=np.ones(count, np.int32),
         next_sentence_labels=rng.integers(0, 2, (count, most if pairs else 0)).astype(np.uint8),
+        continues=(rng.integers(0, 2, (count, width)) * pieces).astype(np.uint8),
     )
     for n, length in enumerate(lengths.tolist()):
         members = int(rng.integers(1, min(most, length) + 1)) if pack else 1
@@ -57,9 +59,12 @@ def made_up_rows(seed: int, special_ids: tuple[int, int] = (1, 2), count: int | 
             rows.positions[n, :masked] = np.sort(rng.choice(length, masked, replace=False))
             rows.labels[n, :masked] = rng.integers(0, vocabulary_size, masked)
             rows.labels[n, : masked // 4] = rng.choice(special_ids)
+    pad_id = int(rng.choice([0, 3, vocabulary_size - 1]))
+    rows.input_ids[~pieces] = pad_id
     return MadeUpRows(
         rows=rows,
         masking=MaskingOptions(max_seq_length=width, max_predictions_per_seq=predictions),
         objective=ObjectiveOptions(objective=cast(Objective, objective), pack=pack, dynamic_masking=dynamic),
         vocabulary_size=vocabulary_size,
+        pad_id=pad_id,
     )

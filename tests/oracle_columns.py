@@ -6,7 +6,9 @@ from typing import Any
 from transforms.masking.kernels.rows import RowArrays
 
 
-def features_of(rows: RowArrays, n: int, special_ids: tuple[int, int], width: int) -> dict[str, list[Any]]:
+def features_of(
+    rows: RowArrays, n: int, special_ids: tuple[int, int], width: int, pad_id: int = 0
+) -> dict[str, list[Any]]:
     """All features of a row, padded to `width`, under google's names and ours."""
     length, members, masked = int(rows.lengths[n]), int(rows.members[n]), int(rows.masked[n])
     padding = width - length
@@ -23,7 +25,8 @@ def features_of(rows: RowArrays, n: int, special_ids: tuple[int, int], width: in
         places += range(end - start)
     left = rows.positions.shape[1] - masked
     return {
-        "input_ids": ids + [0] * padding,
+        "continuation_mask": rows.continues[n, :length].tolist() + [0] * padding,
+        "input_ids": ids + [pad_id] * padding,
         "input_mask": [1] * length + [0] * padding,
         "segment_ids": rows.segment_ids[n, :length].tolist() + [0] * padding,
         "special_tokens_mask": [int(piece in special_ids) for piece in unmasked] + [1] * padding,

@@ -23,6 +23,7 @@ def columns_for(made: MadeUpRows, *, padded: bool) -> tuple[Column, ...]:
         names="google",
         special_tokens_mask=True,
         padded=padded,
+        continuation_mask=True,
     )
     return columns_of(rules, made.masking.max_seq_length)
 
@@ -44,7 +45,7 @@ def arrays_of(made: MadeUpRows, columns: tuple[Column, ...]) -> list[dict[str, n
     width = made.masking.max_seq_length
     arrays = []
     for n, length in enumerate(made.rows.lengths.tolist()):
-        features = features_of(made.rows, n, SPECIAL_IDS, width)
+        features = features_of(made.rows, n, SPECIAL_IDS, width, made.pad_id)
         row = {}
         for column in columns:
             values = features[column.feature]

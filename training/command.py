@@ -136,6 +136,8 @@ def _train(session: "Session") -> None:
     trainer = _trainer(session, batches)
     if session.devices.is_first and options.vocab_file is not None:
         tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir)
+    if session.devices.is_first and options.tokenizer_file is not None:
+        tokenizer_files.keep_tokenizer(options.tokenizer_file, options.output_dir)
     resumed = trainer.resume()
     if trainer.is_finished():
         say(f"{options.output_dir}: this run was finished at step {trainer.step}; nothing is left to do")

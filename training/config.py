@@ -14,8 +14,8 @@ from transforms.errors import UnusableInputError
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh", "linear")
 _FROM_HUGGING_FACE = {"gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu"}
 _TO_HUGGING_FACE = {"gelu": "gelu_new", "gelu_erf": "gelu"}
-# The first rows of RoBERTa's position table belong to its padding index, 1; position 0 is row 2.
-ROBERTA_POSITION_OFFSET = 2
+# The id of RoBERTa's padding.
+_ROBERTA_PADDING = 1
 # Sizes beyond this are mistakes; the largest models have vocabularies of a few million tokens.
 _LARGEST_SIZE = 2**24
 _SIZES = (
@@ -26,6 +26,7 @@ _SIZES = (
     "intermediate_size",
     "max_position_embeddings",
     "type_vocab_size",
+    "position_offset",
 )
 
 # The name of a google-research model's configuration, beside its checkpoint.
@@ -37,7 +38,8 @@ class ModelConfig:
     """An encoder's sizes, under the names of google-research/bert's BertConfig (modeling.py).
 
     `model_type` is "bert" or "roberta". `max_position_embeddings` counts the usable positions; for RoBERTa it is 512,
-    where Hugging Face's files say 514.
+    where Hugging Face's files say 514. `position_offset` is the difference: the row of position 0 in the position
+    table of Hugging Face's RoBERTa, the one behind the id of its padding. BERT has no use for it.
 
     Raises:
       UnusableInputError: no model can have these values.
@@ -56,6 +58,7 @@ class ModelConfig:
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     model_type: str = "bert"
+    position_offset: int = _ROBERTA_PADDING + 1
 
     def __post_init__(self) -> None:
         if self.model_type not in ("bert", "roberta"):
@@ -89,9 +92,9 @@ class ModelConfig:
         return value
 
     def to_google(self) -> dict[str, Any]:
-        """The content of a `bert_config.json`, with `model_type` and `layer_norm_eps` only if they are not BERT's."""
+        """The content of a `bert_config.json`, without what BERT has not and what is as usual."""
         values = dataclasses.asdict(self)
-        for name in ("model_type", "layer_norm_eps"):
+        for name in ("model_type", "layer_norm_eps", "position_offset"):
             if values[name] == _DEFAULTS[name]:
                 del values[name]
         return values
@@ -101,9 +104,10 @@ class ModelConfig:
         values = dataclasses.asdict(self)
         values["hidden_act"] = _TO_HUGGING_FACE.get(self.hidden_act, self.hidden_act)
         values["torch_dtype"] = "float32"
+        offset = values.pop("position_offset")
         if self.model_type == "roberta":
-            values["max_position_embeddings"] += ROBERTA_POSITION_OFFSET
-            values |= {"type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+            values["max_position_embeddings"] += offset
+            values |= {"type_vocab_size": 1, "pad_token_id": offset - 1, "bos_token_id": 0, "eos_token_id": 2}
             return values | {"architectures": ["RobertaForMaskedLM"]}
         return values | {"architectures": ["BertForPreTraining"]}
 
@@ -170,9 +174,12 @@ def from_json(text: str | bytes, *, where: str) -> ModelConfig:
         activation = values.get("hidden_act", "gelu")
         known["hidden_act"] = _FROM_HUGGING_FACE.get(str(activation), activation)
         if values.get("model_type") == "roberta":
-            positions = values.get("max_position_embeddings", 514)
+            positions, padding = values.get("max_position_embeddings", 514), values.get("pad_token_id")
+            if not isinstance(padding, int) or padding < 0:
+                padding = _ROBERTA_PADDING
+            known["position_offset"] = padding + 1
             if isinstance(positions, int):
-                known["max_position_embeddings"] = positions - ROBERTA_POSITION_OFFSET
+                known["max_position_embeddings"] = positions - padding - 1
     embedding_size = values.get("embedding_size")
     if embedding_size not in (None, known.get("hidden_size", _DEFAULTS["hidden_size"])):
         raise UnusableInputError(

@@ -235,9 +235,7 @@ def _write_hugging_face(options: ConvertOptions, values: Values, model: ModelCon
     checkpoint = _find(options.input)
     beside = files.parent(checkpoint)
     labels = options.labels or _labels_beside(beside, values)
-    tokenizer = tokenizer_files.of_conversion(
-        options.vocab_file, options.do_lower_case, beside=beside, run=_run_of(checkpoint), model=model
-    )
+    tokenizer = tokenizer_files.of_conversion(options, beside=beside, run=_run_of(checkpoint), model=model)
     hugging_face.write_directory(options.output, values, model, tokenizer=tokenizer, labels=labels)
 
 

@@ -1,5 +1,6 @@
 """Hugging Face's models: their classes, the names of their tensors, and their directories."""
 
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,8 @@ import safetensors.numpy
 
 from training import storage
 from training.checkpoints import Values
-from training.config import ROBERTA_POSITION_OFFSET, ModelConfig
+from training.config import ModelConfig
+from training.tokenizer_files import special_ids
 from transforms.errors import UnusableInputError
 from transforms.storage import files
 
@@ -94,7 +96,7 @@ def from_hugging_face(arrays: Mapping[str, np.ndarray], model: ModelConfig) -> V
     }
     position_name = "roberta/embeddings/position_embeddings"
     if model.model_type == "roberta" and position_name in values:
-        positions = values[position_name][ROBERTA_POSITION_OFFSET:]
+        positions = values[position_name][model.position_offset :]
         # RoBERTa has one token type, and our model has none: its embedding is added to every position's.
         token_types = renamed.get("roberta.embeddings.token_type_embeddings.weight")
         values[position_name] = positions if token_types is None else positions + token_types[0]
@@ -113,7 +115,7 @@ def to_hugging_face(values: Mapping[str, np.ndarray], model: ModelConfig) -> Val
     }
     if model.model_type == "roberta":
         name = "roberta.embeddings.position_embeddings.weight"
-        padding = np.zeros((ROBERTA_POSITION_OFFSET, model.hidden_size), np.float32)
+        padding = np.zeros((model.position_offset, model.hidden_size), np.float32)
         arrays[name] = np.concatenate([padding, arrays[name]])
         arrays["roberta.embeddings.token_type_embeddings.weight"] = np.zeros((1, model.hidden_size), np.float32)
         if CLASSIFIER in values:
@@ -131,13 +133,19 @@ def architecture(values: Mapping[str, np.ndarray], model: ModelConfig) -> str:
     return f"{name}ForPreTraining" if model.model_type == "bert" and _NEXT_SENTENCE in values else f"{name}ForMaskedLM"
 
 
-def _description(values: Mapping[str, np.ndarray], model: ModelConfig, labels: Sequence[str]) -> dict[str, Any]:
-    """The content of the `config.json` of a model with these weights.
+def _description(
+    values: Mapping[str, np.ndarray], model: ModelConfig, labels: Sequence[str], ids: Mapping[str, int]
+) -> dict[str, Any]:
+    """The content of the `config.json` of a model with these weights, and these ids of its special tokens by role.
 
     Raises:
       UnusableInputError: there are other labels than the classifier has, or there is no classifier.
     """
     description = model.to_hugging_face() | {"architectures": [architecture(values, model)]}
+    roles = {"pad_token_id": "pad_token"}
+    if model.model_type == "roberta":
+        roles |= {"bos_token_id": "cls_token", "eos_token_id": "sep_token"}
+    description |= {name: ids[role] for name, role in roles.items() if role in ids}
     count = len(values[CLASSIFIER]) if CLASSIFIER in values else 0
     if labels and len(labels) != count:
         has = f"has {count} labels" if count else "is no classifier"
@@ -173,7 +181,10 @@ def write_directory(
       UnusableInputError: there are other labels than the classifier has.
       RunFailedError: a file cannot be written.
     """
-    description = json.dumps(_description(values, model, labels), indent=2, sort_keys=True) + "\n"
+    ids = special_ids(tokenizer)
+    if model.model_type == "roberta" and "pad_token" in ids:
+        model = dataclasses.replace(model, position_offset=ids["pad_token"] + 1)
+    description = json.dumps(_description(values, model, labels, ids), indent=2, sort_keys=True) + "\n"
     packed = safetensors.numpy.save(to_hugging_face(values, model), {"format": "pt"})
     storage.write_bytes(files.join(directory, "model.safetensors"), packed)
     for name, content in tokenizer.items():

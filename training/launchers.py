@@ -30,7 +30,16 @@ _ARGUMENTS, _NAME = "$ARGUMENTS", "$NAME"
 
 # These launchers start the training on machines that have none of this machine's files.
 _REMOTE = ("vertex", "gke")
-_PATHS = ("output_dir", "input_file", "eval_file", "bert_config_file", "vocab_file", "init_checkpoint", "checkpoint")
+_PATHS = (
+    "output_dir",
+    "input_file",
+    "eval_file",
+    "bert_config_file",
+    "vocab_file",
+    "tokenizer_file",
+    "init_checkpoint",
+    "checkpoint",
+)
 _BUCKET = "gs://"
 # Vertex AI mounts all buckets here.
 _VERTEX_BUCKETS = "/gcs/"

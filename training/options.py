@@ -81,6 +81,9 @@ class TrainOptions:
     )
     vocab_size: int | None = option(None, help="vocabulary size of a preset's model, if not the preset's own")
     vocab_file: str | None = option(None, help="vocabulary: sets a preset's vocabulary size, and tokenizes TSV")
+    tokenizer_file: str | None = option(
+        None, help="tokenizer.json of the examples, instead of a vocabulary: sets a preset's vocabulary size"
+    )
     next_sentence_prediction: bool | None = option(None, help="train the next-sentence head (default: True for BERT)")
     init_checkpoint: str | None = deciding(
         None, help="initial weights: TF1 or TF2 checkpoint, Hugging Face directory, safetensors or PyTorch file"
@@ -219,6 +222,7 @@ class TrainOptions:
             raise UnusableInputError("--bert_config_file and --preset both name the model; give one.")
         if self.vocab_size is not None and self.preset is None:
             raise UnusableInputError("--vocab_size goes with --preset; a configuration has a vocab_size of its own.")
+        _check_one_vocabulary(self)
 
     def _check_lengths(self) -> None:
         """Checks that what an example holds fits into its length."""
@@ -348,6 +352,16 @@ def _check_not_empty(options: Any) -> None:
             raise UnusableInputError(f"--{field.name} is empty; give a value, or leave the option out.")
 
 
+def _check_one_vocabulary(options: "TrainOptions | ConvertOptions") -> None:
+    """Checks that no more than one vocabulary is named.
+
+    Raises:
+      UnusableInputError: both kinds are.
+    """
+    if options.vocab_file is not None and options.tokenizer_file is not None:
+        raise UnusableInputError("--vocab_file and --tokenizer_file both name the vocabulary; give one.")
+
+
 def deciding_options(options: TrainOptions) -> dict[str, Any]:
     """The options that the result of this run depends on, and their values."""
     return {
@@ -376,6 +390,10 @@ class ConvertOptions:
     vocab_file: str | None = option(
         None, help="huggingface: the vocabulary for the tokenizer's files (default: vocab.txt beside the input)"
     )
+    tokenizer_file: str | None = option(
+        None,
+        help="huggingface: the model's tokenizer.json, instead of a vocabulary (default: the one beside the input)",
+    )
     do_lower_case: bool | None = option(
         None, help="huggingface: the tokenizer lower-cases (default: as beside the input, or if no token has a capital)"
     )
@@ -385,7 +403,10 @@ class ConvertOptions:
         _check_not_empty(self)
         if self.format == "maskmill" and not self.output.endswith(".safetensors"):
             raise UnusableInputError(f"--output {self.output}: for --format maskmill, name a file *.safetensors.")
-        for name in ("vocab_file", "do_lower_case", "labels"):
+        _check_one_vocabulary(self)
+        if self.tokenizer_file is not None and self.do_lower_case is not None:
+            raise UnusableInputError("--do_lower_case goes with --vocab_file: a tokenizer.json says it; leave it out.")
+        for name in ("vocab_file", "tokenizer_file", "do_lower_case", "labels"):
             if getattr(self, name) not in (None, ()) and self.format != "huggingface":
                 raise UnusableInputError(f"--{name} goes with --format huggingface; leave it out.")
         if len(set(self.labels)) < len(self.labels):

@@ -33,7 +33,7 @@ def check(options: TrainOptions, *, has_input: bool = True) -> None:
     """
     if options.launcher is not None:
         return  # the paths are those of other machines
-    paths = [options.output_dir, options.bert_config_file, options.vocab_file]
+    paths = [options.output_dir, options.bert_config_file, options.vocab_file, options.tokenizer_file]
     paths += [*options.input_file, *options.eval_file] if has_input else []
     for path in (*paths, options.init_checkpoint, options.checkpoint):
         _check_scheme(path)
@@ -55,7 +55,7 @@ def check_conversion(options: ConvertOptions) -> None:
     Raises:
       UnusableInputError: one of them cannot be used; the message says which, and why.
     """
-    for path in (options.input, options.output, options.bert_config_file, options.vocab_file):
+    for path in (options.input, options.output, options.bert_config_file, options.vocab_file, options.tokenizer_file):
         _check_scheme(path)
     _check_not_over_input(options)
     check_checkpoint(options.input)
@@ -100,19 +100,35 @@ def named_model(options: TrainOptions) -> ModelConfig | None:
     named = options.preset or options.bert_config_file or options.init_checkpoint or options.checkpoint
     if named is None and not options.eval_only:
         raise UnusableInputError("No model was named: give --preset, --bert_config_file or --init_checkpoint.")
+    named_vocabulary = options.vocab_file or options.tokenizer_file
     size = None
-    if options.vocab_file is not None and files.is_local(options.vocab_file):
-        from transforms.tokenization.vocabulary import load_vocabulary
-
-        size = load_vocabulary(options.vocab_file).size
+    if named_vocabulary is not None and files.is_local(named_vocabulary):
+        size = vocabulary_size(options)
     if options.preset is not None:
         config = from_preset(options.preset, vocab_size=options.vocab_size or size)
     elif options.bert_config_file is not None and files.is_local(options.bert_config_file):
         config = from_json(files.read_bytes(options.bert_config_file), where=options.bert_config_file)
     else:
         return None
-    check_vocabulary_size(options.vocab_file, size, config)
+    check_vocabulary_size(named_vocabulary, size, config)
     return config
+
+
+def vocabulary_size(options: TrainOptions) -> int | None:
+    """The size of the vocabulary that the options name; None where they name none.
+
+    Raises:
+      UnusableInputError: it cannot be used.
+    """
+    if options.vocab_file is not None:
+        from transforms.tokenization.vocabulary import load_vocabulary
+
+        return load_vocabulary(options.vocab_file).size
+    if options.tokenizer_file is not None:
+        from transforms.tokenization.tokenizers import load_tokenizer
+
+        return load_tokenizer(options.tokenizer_file, files.read_bytes(options.tokenizer_file)).vocabulary.size
+    return None
 
 
 def check_vocabulary_size(path: str | None, size: int | None, config: ModelConfig) -> None:

@@ -151,10 +151,9 @@ def _model_config(options: TrainOptions) -> ModelConfig:
     if config is not None:
         return config
     config = _named_config(options)
-    if options.vocab_file is not None:
-        from transforms.tokenization.vocabulary import load_vocabulary
-
-        preflight.check_vocabulary_size(options.vocab_file, load_vocabulary(options.vocab_file).size, config)
+    preflight.check_vocabulary_size(
+        options.vocab_file or options.tokenizer_file, preflight.vocabulary_size(options), config
+    )
     return config
 
 

@@ -33,7 +33,9 @@ def resume_settings(
       training_data: the fingerprint of the training examples.
       device_count: the number of devices of all hosts.
     """
-    settings = deciding_options(options) | {MODEL: dataclasses.asdict(config), DATA: training_data}
+    model = dataclasses.asdict(config)
+    del model["position_offset"]  # no weight depends on it
+    settings = deciding_options(options) | {MODEL: model, DATA: training_data}
     if options.task == "pretrain":
         settings[NEXT_SENTENCE] = predicts_next_sentence(options, config)
     if "steps_per_update" in settings:

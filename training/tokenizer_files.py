@@ -1,7 +1,8 @@
 """The files of a tokenizer in a Hugging Face directory, without which `AutoTokenizer` knows no word.
 
-The tokenizer is BERT's WordPiece, with the vocabulary that the model was trained with. It is described twice: in
-`tokenizer.json` for Hugging Face's tokenizers, and in `vocab.txt` for programs that read BERT's own file.
+The tokenizer is that of the examples: BERT's WordPiece with the vocabulary that the model was trained with, or any
+tokenizer.json. WordPiece is described twice: in `tokenizer.json` for Hugging Face's tokenizers, and in `vocab.txt` for
+programs that read BERT's own file.
 """
 
 import json
@@ -10,48 +11,46 @@ from typing import Any
 
 from training import storage
 from training.config import ModelConfig
+from training.options import ConvertOptions
 from training.preflight import check_vocabulary_size
 from transforms.errors import UnusableInputError
 from transforms.storage import files
+from transforms.tokenization import tokenizer_json
+from transforms.tokenization.special_tokens import ROLES, roles_of
 
 VOCABULARY = "vocab.txt"
+TOKENIZER = "tokenizer.json"
 CONFIG = "tokenizer_config.json"
+SPECIAL_TOKENS = "special_tokens_map.json"
 # The files of any tokenizer of Hugging Face's.
-_FILES = (
-    "tokenizer.json", CONFIG, "special_tokens_map.json", "added_tokens.json", VOCABULARY, "vocab.json", "merges.txt",
-)  # fmt: skip
-# Hugging Face's names of the special tokens, by their roles. Examples are filled up with id 0, BERT's [PAD].
-_ROLES = {
-    "unk_token": "[UNK]",
-    "sep_token": "[SEP]",
-    "pad_token": "[PAD]",
-    "cls_token": "[CLS]",
-    "mask_token": "[MASK]",
-}
-# A longer word is unknown, to the reference and to transforms/tokenization.
-_LONGEST_WORD = 200
+_FILES = (TOKENIZER, CONFIG, SPECIAL_TOKENS, "added_tokens.json", VOCABULARY, "vocab.json", "merges.txt")
 
 
 def of_conversion(
-    vocabulary: str | None, do_lower_case: bool | None, *, beside: str, run: Mapping[str, Any], model: ModelConfig
+    options: ConvertOptions, *, beside: str, run: Mapping[str, Any], model: ModelConfig
 ) -> dict[str, bytes]:
     """The tokenizer's files for a conversion: their contents by name.
 
     Args:
-      vocabulary: the vocabulary's file; by default the tokenizer or the vocabulary beside the input.
-      do_lower_case: whether text is lower-cased; by default as the run did, or if no token has a capital letter.
+      options: they may name a vocabulary or a tokenizer.json; by default it is the tokenizer or the vocabulary beside
+        the input. Text is lower-cased as they say; by default as the run did, or if no token has a capital letter.
       beside: the directory of the input.
       run: the settings of the run that the input is a checkpoint of, if it is one.
       model: the model's configuration.
 
     Raises:
-      UnusableInputError: there is no vocabulary, or it is larger than the model's.
+      UnusableInputError: there is no vocabulary, it cannot be used, or it is larger than the model's.
     """
+    if options.tokenizer_file is not None:
+        found = _found(files.parent(options.tokenizer_file)) | {TOKENIZER: storage.read_bytes(options.tokenizer_file)}
+        return _completed(found, options.tokenizer_file, model)
+    vocabulary, do_lower_case = options.vocab_file, options.do_lower_case
     if vocabulary is None and do_lower_case is None:
-        found = {name: files.join(beside, name) for name in _FILES}
-        found = {name: path for name, path in found.items() if storage.exists(path)}
+        found = _found(beside)
+        if TOKENIZER in found:
+            return _completed(found, files.join(beside, TOKENIZER), model)
         if set(found) - {VOCABULARY}:
-            return {name: storage.read_bytes(path) for name, path in found.items()}
+            return found
     if vocabulary is None:
         vocabulary = files.join(beside, VOCABULARY)
         if not storage.exists(vocabulary):
@@ -77,27 +76,23 @@ def of_vocabulary(path: str, do_lower_case: bool | None, model: ModelConfig) -> 
     check_vocabulary_size(path, vocabulary.size, model)
     ids = dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True))
     pieces = [piece for piece, _ in sorted(ids.items(), key=lambda item: item[1])]
-    special = {role: token for role, token in _ROLES.items() if token in ids}
-    special.setdefault("pad_token", pieces[0])
+    roles = roles_of(ids)
+    roles.setdefault("pad_token", pieces[0])  # examples are padded with id 0
     if do_lower_case is None:
-        do_lower_case = not any(piece != piece.lower() for piece in pieces if piece not in special.values())
-    config = {
-        "tokenizer_class": "BertTokenizer",
-        "do_lower_case": do_lower_case,
-        "model_max_length": model.max_position_embeddings,
-        "tokenize_chinese_chars": True,
-        "strip_accents": None,
-        **special,
-    }
-    contents = {
-        "tokenizer.json": _fast_tokenizer(ids, special, do_lower_case),
-        CONFIG: config,
-        "special_tokens_map.json": special,
-    }
-    made = {
-        name: (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode() for name, content in contents.items()
-    }
+        do_lower_case = not any(piece != piece.lower() for piece in pieces if piece not in roles.values())
+    special = sorted(set(roles.values()), key=ids.__getitem__)
+    tokenizer = tokenizer_json.wordpiece(ids, special, roles, do_lower_case=do_lower_case)
+    described = tokenizer_json.directory_files(tokenizer, roles, positions=model.max_position_embeddings)
+    made = {name: tokenizer_json.to_bytes(content) for name, content in ({TOKENIZER: tokenizer} | described).items()}
     return made | {VOCABULARY: "".join(f"{piece}\n" for piece in pieces).encode()}
+
+
+def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
+    """The id of each role's token, as far as the files of a tokenizer say it (special_tokens.py)."""
+    if TOKENIZER not in tokenizer:
+        return {}
+    ids = tokenizer_json.token_ids(json.loads(tokenizer[TOKENIZER]))
+    return {role: ids[token] for role, token in _roles(tokenizer, ids).items() if token in ids}
 
 
 def keep_vocabulary(path: str, directory: str) -> None:
@@ -107,44 +102,65 @@ def keep_vocabulary(path: str, directory: str) -> None:
       UnusableInputError: the run was begun with another vocabulary.
       RunFailedError: it cannot be written.
     """
-    kept, content = files.join(directory, VOCABULARY), storage.read_bytes(path)
+    _keep(path, files.join(directory, VOCABULARY))
+
+
+def keep_tokenizer(path: str, directory: str) -> None:
+    """Copies a run's tokenizer.json to its directory, with what says which its special tokens are.
+
+    Raises:
+      UnusableInputError: the run was begun with another tokenizer.
+      RunFailedError: it cannot be written.
+    """
+    _keep(path, files.join(directory, TOKENIZER))
+    for name in (CONFIG, SPECIAL_TOKENS):
+        beside = files.join(files.parent(path), name)
+        if storage.exists(beside):
+            _keep(beside, files.join(directory, name))
+
+
+def _keep(path: str, kept: str) -> None:
+    content = storage.read_bytes(path)
     if not storage.exists(kept):
         storage.write_bytes(kept, content)
     elif storage.read_bytes(kept) != content:
         raise UnusableInputError(
-            f"{directory}: this run was begun with another vocabulary ({kept}) than {path}; give that, or another "
-            "--output_dir."
+            f"{files.parent(kept)}: this run was begun with another vocabulary ({kept}) than {path}; give that, or "
+            "another --output_dir."
         )
 
 
-def _fast_tokenizer(ids: Mapping[str, int], special: Mapping[str, str], do_lower_case: bool) -> dict[str, Any]:
-    """The content of `tokenizer.json` (huggingface/tokenizers): BERT's steps from text to [CLS] … [SEP]."""
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    tokens = sorted({ids[token]: token for token in special.values()}.items())
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [{"id": number, "content": token, **flags} for number, token in tokens],
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": True,
-            "strip_accents": None,
-            "lowercase": do_lower_case,
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {
-            "type": "BertProcessing",
-            "sep": [special["sep_token"], ids[special["sep_token"]]],
-            "cls": [special["cls_token"], ids[special["cls_token"]]],
-        },
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": special["unk_token"],
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": _LONGEST_WORD,
-            "vocab": dict(ids),
-        },
-    }
+def _found(directory: str) -> dict[str, bytes]:
+    """The files of a tokenizer that are in a directory: their contents by name."""
+    paths = {name: files.join(directory, name) for name in _FILES}
+    return {name: storage.read_bytes(path) for name, path in paths.items() if storage.exists(path)}
+
+
+def _completed(found: Mapping[str, bytes], path: str, model: ModelConfig) -> dict[str, bytes]:
+    """The files of a tokenizer with what transformers wants beside its tokenizer.json, which was read at `path`.
+
+    Raises:
+      UnusableInputError: it is no tokenizer.json, or its vocabulary is larger than the model's.
+    """
+    try:
+        tokenizer = json.loads(found[TOKENIZER])
+        ids = tokenizer_json.token_ids(tokenizer)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise UnusableInputError(f"{path}: this is no tokenizer.json of Hugging Face's; name one.") from None
+    check_vocabulary_size(path, max(ids.values(), default=0) + 1, model)
+    if CONFIG in found:
+        return dict(found)
+    roles = {role: token for role, token in _roles(found, ids).items() if token in ids}
+    made = tokenizer_json.directory_files(tokenizer, roles, positions=model.max_position_embeddings)
+    return {name: tokenizer_json.to_bytes(content) for name, content in made.items()} | dict(found)
+
+
+def _roles(tokenizer: Mapping[str, bytes], ids: Mapping[str, int]) -> dict[str, str]:
+    """The token of each role: as the files of a tokenizer name it, else by its usual name."""
+    roles = roles_of(ids)
+    for name in (SPECIAL_TOKENS, CONFIG):
+        for role, token in json.loads(tokenizer.get(name, b"{}")).items():
+            token = token.get("content") if isinstance(token, dict) else token
+            if role in ROLES and isinstance(token, str):
+                roles[role] = token
+    return roles

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import beam_flags, build_options, flags, options
-from pipelines.stages import GRAPH_STAGES
+from pipelines.stages import TEMPLATE_STAGES
 from transforms.errors import RunFailedError, UnusableInputError
 
 _GS = "^gs://.+"
@@ -52,7 +52,7 @@ class Parameter:
             pattern = f"^({'|'.join(map(str, kind.choices))})$"
         elif kind.is_list and kind.type is int:
             pattern = _WHOLE_NUMBERS
-        elif self.option.name in ("output", "input", "from", "vocab_file"):
+        elif self.option.name in ("output", "input", "from", "vocab_file", "tokenizer_file"):
             pattern = _GS
         text = self.option.help if self.section is None or self.option.is_required else self.option.full_help
         label = f"{self.section or 'build'}: {self.option.name.replace('_', ' ')}"
@@ -62,11 +62,11 @@ class Parameter:
 
 
 def parameters() -> list[Parameter]:
-    """Every parameter of the template. Training has none, because it does not run on Dataflow."""
+    """Every parameter of the template. Training has none, because it does not run on Dataflow, nor has the vocabulary."""
     keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
     return keys + [
         Parameter(entry.name, option, has_instead=entry.instead is not None)
-        for entry in GRAPH_STAGES
+        for entry in TEMPLATE_STAGES
         for option in build_options.options_of_section(entry).values()
     ]
 

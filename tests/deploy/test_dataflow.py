@@ -18,7 +18,7 @@ import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 
 from pipelines.options import options_of
-from pipelines.stages import GRAPH_STAGES
+from pipelines.stages import TEMPLATE_STAGES
 from transforms.errors import UnusableInputError
 
 pytestmark = pytest.mark.long
@@ -197,7 +197,7 @@ def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
     committed = json.loads((commands.ROOT / "deploy" / "dataflow" / "metadata.json").read_text())
     assert committed == template.metadata(), "write the file again: deploy/dataflow/template.py --write_metadata=…"
     names = {p["name"] for p in committed["parameters"]}
-    for entry in GRAPH_STAGES:
+    for entry in TEMPLATE_STAGES:
         for name in options_of(entry.options):
             assert (f"{entry.name}_{name}" in names) != (name in entry.decided)
     # The text of a build is extracted, or it is there.

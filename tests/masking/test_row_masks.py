@@ -44,6 +44,7 @@ def rows_of(rows: Sequence[Sequence[int]], width: int, most: int) -> RowArrays:
         sequence_starts=np.zeros((count, width // 2 + 1), np.int32),
         members=np.ones(count, np.int32),
         next_sentence_labels=np.zeros((count, 0), np.uint8),
+        continues=np.zeros((count, 0), np.uint8),
     )
 
 

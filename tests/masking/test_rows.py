@@ -253,9 +253,13 @@ def test_rows_of_sequences_are_those_of_a_plain_gather(seed: int, monkeypatch: p
     expected = plain_rows(made, rows, order.tolist())
     for block in (1, rng.choice([2, 3, 7]), 1000):
         monkeypatch.setattr(masking, "_BLOCK_BYTES", block * ROW_BYTES * made.masking.max_seq_length)
-        blocks = sequence_blocks(made.text, made.sequences, rows, order, made.masking, made.objective, masker)
+        blocks = sequence_blocks(
+            made.text, made.sequences, rows, order, VOCABULARY, made.masking, made.objective, masker
+        )
         assert rows_in(blocks) == expected
-    part = sequence_blocks(made.text, made.sequences, rows, order[::-3], made.masking, made.objective, masker)
+    part = sequence_blocks(
+        made.text, made.sequences, rows, order[::-3], VOCABULARY, made.masking, made.objective, masker
+    )
     assert rows_in(part) == expected[::-3]
 
 
@@ -268,7 +272,7 @@ def test_no_piece_is_lost_or_doubled_in_any_epoch(seed: int) -> None:
     masker = None if made.objective.dynamic_masking else KeyMasker()
     found: dict[int, list[tuple[int, ...]]] = {epoch: [] for epoch in set(rows.epochs.tolist())}
     place = 0
-    blocks = sequence_blocks(made.text, made.sequences, rows, order, made.masking, made.objective, masker)
+    blocks = sequence_blocks(made.text, made.sequences, rows, order, VOCABULARY, made.masking, made.objective, masker)
     for row in rows_in(blocks):
         starts = row["starts"]
         assert starts[0] == 0
@@ -320,10 +324,10 @@ def test_rows_that_are_too_long_are_refused() -> None:
     narrow = dataclasses.replace(made.masking, max_seq_length=max(5, longest - 1))
     order = np.arange(len(rows.ends))
     with pytest.raises(ValueError, match=f"to {longest} do not fit into rows of {narrow.max_seq_length} pieces"):
-        next(sequence_blocks(made.text, made.sequences, rows, order, narrow, made.objective, None))
+        next(sequence_blocks(made.text, made.sequences, rows, order, VOCABULARY, narrow, made.objective, None))
     short = order[made.sequences.lengths <= narrow.max_seq_length]
     expected = plain_rows(dataclasses.replace(made, masking=narrow), rows, short.tolist())
-    blocks = sequence_blocks(made.text, made.sequences, rows, short, narrow, made.objective, None)
+    blocks = sequence_blocks(made.text, made.sequences, rows, short, VOCABULARY, narrow, made.objective, None)
     assert rows_in(blocks) == expected
 
 
@@ -343,10 +347,10 @@ def test_masks_depend_neither_on_blocks_nor_on_the_order(
     rows = make_rows(sequences, options, objectives)
     order = row_order(rows, options, objectives)
     masker = RowMasker(VOCABULARY, options, objectives)
-    expected = rows_in(sequence_blocks(text, sequences, rows, order, options, objectives, masker))
+    expected = rows_in(sequence_blocks(text, sequences, rows, order, VOCABULARY, options, objectives, masker))
     assert len(expected) == len(order) > 50
     assert len({row["masks"] for row in expected}) > 1
     assert all(row["masks"] for row in expected)
     monkeypatch.setattr(masking, "_BLOCK_BYTES", 7 * ROW_BYTES * options.max_seq_length)
-    reversed_order = sequence_blocks(text, sequences, rows, order[::-1], options, objectives, masker)
+    reversed_order = sequence_blocks(text, sequences, rows, order[::-1], VOCABULARY, options, objectives, masker)
     assert rows_in(reversed_order) == expected[::-1]

@@ -423,7 +423,7 @@ def test_labels_of_real_text_are_balanced(
         short_seq_prob=masking.short_seq_prob,
         dupe_factor=masking.dupe_factor,
         seed=masking.random_seed,
-        continuing=frozenset(np.flatnonzero(word_continuations(vocabulary)[real_text.ids]).tolist()),
+        continuing=frozenset(np.flatnonzero(word_continuations(real_text, vocabulary)).tolist()),
     )
     sentences = [range(start, end) for start, end in pairwise([0, *real_text.segment_ends.tolist()])]
     documents = [sentences[start:end] for start, end in pairwise([0, *real_text.document_ends.tolist()])]

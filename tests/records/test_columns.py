@@ -16,7 +16,14 @@ from transforms.records.columns import Column, ColumnRules, column_values, colum
 SPECIAL = (1, 2)
 LONG = MaskingOptions(max_seq_length=512)
 OWN = ("masking", "names", "padded", "special_tokens_mask", "vocabulary_size")
-OF_PIECES = ("input_ids", "segment_ids", "special_tokens_mask", "sequence_ids", "position_ids")
+OF_PIECES = (
+    "continuation_mask",
+    "input_ids",
+    "segment_ids",
+    "special_tokens_mask",
+    "sequence_ids",
+    "position_ids",
+)
 NSP = ColumnRules(
     masking=MaskingOptions(),
     objective=ObjectiveOptions(),
@@ -94,7 +101,7 @@ def test_values_are_those_of_the_oracle(seed: int, padded: bool) -> None:
     made = made_up_rows(seed, SPECIAL)
     width = made.masking.max_seq_length
     count = len(made.rows.lengths)
-    rows = [features_of(made.rows, n, SPECIAL, width) for n in range(count)]
+    rows = [features_of(made.rows, n, SPECIAL, width, made.pad_id) for n in range(count)]
     for column in columns_for(made, padded=padded):
         made_values = column_values(column, made.rows, count, SPECIAL, width)
         assert made_values.values.dtype == column.dtype
@@ -115,5 +122,5 @@ def test_a_narrower_width_leaves_out_padding_only() -> None:
     made.rows.masked[:] = 0
     for column in columns_of(rules(objective="mlm", dynamic_masking=True, vocabulary_size=made.vocabulary_size), 4):
         values = column_values(column, made.rows, 5, SPECIAL, 4).values
-        expected = [v for n in range(5) for v in features_of(made.rows, n, SPECIAL, 4)[column.feature]]
+        expected = [v for n in range(5) for v in features_of(made.rows, n, SPECIAL, 4, made.pad_id)[column.feature]]
         assert values.tolist() == expected

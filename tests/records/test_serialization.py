@@ -1,5 +1,6 @@
 """Serialised records: what a parser reads of them, the same bytes in blocks of any size, numbers of any size."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,6 +41,7 @@ def columns_for(made: MadeUpRows, width: int, names: FeatureNames, special_token
         names=names,
         special_tokens_mask=special_tokens_mask,
         padded=True,
+        continuation_mask=special_tokens_mask,
     )
     return columns_of(rules, width)
 
@@ -47,7 +49,7 @@ def columns_for(made: MadeUpRows, width: int, names: FeatureNames, special_token
 def records_of(made: MadeUpRows, columns: Sequence[Column], width: int, blocks: Sequence[RowArrays]) -> list[bytes]:
     """The records that a new serializer gives, frames included."""
     records = []
-    vocabulary = VOCABULARIES[made.vocabulary_size]
+    vocabulary = dataclasses.replace(VOCABULARIES[made.vocabulary_size], pad_id=made.pad_id)
     serializer = Serializer(columns, vocabulary, width, made.masking.max_predictions_per_seq)
     for block in serializer.blocks((rows, len(rows.lengths)) for rows in blocks):
         data, ends = bytes(block.data), np.cumsum(block.sizes).tolist()

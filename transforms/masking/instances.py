@@ -53,7 +53,7 @@ def make_instances(text: TokenizedText, vocabulary: Vocabulary, options: Masking
         piece_ids=vocabulary.ids,
         mask_id=vocabulary.mask_id,
         whole_words=options.do_whole_word_mask,
-        continues=word_continuations(vocabulary)[text.ids] if options.do_whole_word_mask else _NONE,
+        continues=word_continuations(text, vocabulary) if options.do_whole_word_mask else _NONE,
     )
     return _draw(text, _NONE, options, _instance_rules(options, REFERENCE, predictions(options)), mask_rules)
 
@@ -62,7 +62,7 @@ def make_pairs(text: TokenizedText, vocabulary: Vocabulary, options: MaskingOpti
     """Draws pairs of a kind of kernels/pairs.py, without masks, of a tokenized text of at least one document."""
     no_masks = MaskRules(piece_ids=np.empty(0, np.int32), mask_id=0, whole_words=False, continues=_NONE)
     no_predictions = np.zeros(options.max_seq_length + 1, np.int64)
-    continues = _NONE if kind == REFERENCE else word_continuations(vocabulary)[text.ids]
+    continues = _NONE if kind == REFERENCE else word_continuations(text, vocabulary)
     return _draw(text, continues, options, _instance_rules(options, kind, no_predictions), no_masks)
 
 
@@ -124,10 +124,16 @@ def predictions(options: MaskingOptions) -> npt.NDArray[np.int64]:
     return np.array([min(options.max_predictions_per_seq, positions) for positions in wanted], np.int64)
 
 
-def word_continuations(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
-    """uint8[ids]: whether a piece goes on a word."""
+def word_continuations(text: TokenizedText, vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
+    """uint8[tokens]: 1 where a piece of a text goes on a word."""
+    return piece_continuations(vocabulary)[text.ids] if text.continues is None else text.continues
+
+
+def piece_continuations(vocabulary: Vocabulary) -> npt.NDArray[np.uint8]:
+    """uint8[ids]: 1 for a piece that goes on a word wherever it stands; for none, if only the tokenizer knows words."""
     continues = np.zeros(vocabulary.size, np.uint8)
-    continues[vocabulary.ids] = [piece.startswith("##") for piece in vocabulary.pieces]
+    if vocabulary.marks_words:
+        continues[vocabulary.ids] = [piece.startswith("##") for piece in vocabulary.pieces]
     return continues
 
 

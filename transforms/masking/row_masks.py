@@ -6,8 +6,8 @@ reader draws with dynamic masks.
 
 A row of n pieces, special ones included, gets min(P, max(1, round(n * masked_lm_prob))) masks. It gets fewer only where
 no word is left that fits. On real text that happens only with n-grams and a masked_lm_prob of 0.8 or more. [CLS] and
-[SEP] are never masked. A word is a piece and the "##" pieces behind it; no word, n-gram or span goes over a special
-piece. The units, each after the file it is named by:
+[SEP] are never masked. A word is a piece and the "##" pieces behind it; with a tokenizer.json, what the tokenizer says.
+No word, n-gram or span goes over a special piece. The units, each after the file it is named by:
 
   piece       positions are drawn evenly.
   whole_word  google-research/bert, create_pretraining_data.py: words are tried in random order, and taken while they
@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.kernels.counter_random import FLOAT_BITS, seed_of
-from transforms.masking.instances import predictions, word_continuations
+from transforms.masking.instances import piece_continuations, predictions
 from transforms.masking.kernels.row_masks import (
     CONTINUES,
     MAX_ROW,
@@ -61,7 +61,7 @@ class RowMasker:
 
     def __init__(self, vocabulary: Vocabulary, masking: MaskingOptions, objective: ObjectiveOptions) -> None:
         """Uses `random_seed`, `max_seq_length`, `max_predictions_per_seq` and `masked_lm_prob` of `masking`."""
-        kinds = np.where(word_continuations(vocabulary), CONTINUES, STARTS).astype(np.uint8)
+        kinds = np.where(piece_continuations(vocabulary), CONTINUES, STARTS).astype(np.uint8)
         kinds[[vocabulary.cls_id, vocabulary.sep_id]] = SPECIAL
         self.rules = row_mask_rules(
             unit=decided_mask_unit(masking, objective),
@@ -85,6 +85,7 @@ class RowMasker:
             rows.positions[:count],
             rows.labels[:count],
             rows.masked[:count],
+            rows.continues[:count],
         )
         draw_masks(self.rules, self._seed, block, epochs, samples)
 
@@ -101,7 +102,8 @@ def draw_masks(
     seed: any integer; its lowest 64 bits count.
     rows: int32 arrays in C order. lengths [rows] tells the pieces of each row, special ones included. input_ids
       [rows, S] is changed at the masked positions. positions [rows, P], ascending, labels [rows, P], what stood there,
-      and masked [rows], how many there are, are written, with zeros behind the last mask.
+      and masked [rows], how many there are, are written, with zeros behind the last mask. continues, uint8 [rows, S],
+      tells which pieces go on a word where the ids do not: it is the column continuation_mask.
     epochs, samples: int64[rows], the keys of the rows.
 
     Raises:
@@ -126,10 +128,17 @@ def _check_arrays(rows: MaskedRows, epochs: npt.NDArray[np.int64], samples: npt.
     """Holds arrays against what the kernel takes for granted."""
     count = len(rows.input_ids)
     for name, array in zip(MaskedRows.__annotations__, rows, strict=True):
-        if array.dtype != np.int32 or not array.flags.c_contiguous or not array.flags.writeable or len(array) != count:
+        kind = np.dtype(np.uint8 if name == "continues" else np.int32)
+        is_left_out = name == "continues" and array.size == 0
+        in_order = array.flags.c_contiguous and array.flags.writeable
+        if array.dtype != kind or not in_order or (len(array) != count and not is_left_out):
             raise ValueError(
-                f"{name} must be a writable int32 array in C order with an element for each of {count} rows"
+                f"{name} must be a writable {kind} array in C order with an element for each of {count} rows"
             )
+    if rows.continues.size and rows.continues.shape != rows.input_ids.shape:
+        raise ValueError(
+            f"continues are {rows.continues.shape} and input_ids {rows.input_ids.shape}; they must be alike"
+        )
     if rows.positions.shape != rows.labels.shape:
         raise ValueError(f"positions are {rows.positions.shape} and labels {rows.labels.shape}; they must be alike")
     if epochs.shape != (count,) or samples.shape != (count,):
@@ -150,7 +159,8 @@ def row_mask_rules(
 
     to_predict: int64[S + 1], how many positions of a row of 0 to S pieces are masked, if its words allow it.
     kinds: uint8[ids], for each id STARTS (it starts a word), CONTINUES (it goes on one) or SPECIAL (it is never masked,
-      and ends a word). "piece" makes no difference between the first two.
+      and ends a word). "piece" makes no difference between the first two. Where only the tokenizer knows words, no id
+      is CONTINUES, and MaskedRows.continues tells.
     mask_id: the id of [MASK].
     piece_ids: int32[pieces], what random pieces are drawn from; an id that stands there twice is drawn twice as often.
     shares: of [MASK], of random pieces and of kept ones, 1 together.

@@ -14,7 +14,7 @@ from transforms.masking.kernels import rows as kernels
 from transforms.masking.kernels.pairs import SPECIAL_PIECES
 from transforms.masking.kernels.rows import RowArrays, Rows
 from transforms.masking.kernels.sequences import Sequences
-from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.objective_options import ObjectiveOptions, asks_for_words
 from transforms.masking.options import MaskingOptions
 from transforms.masking.packing import check_lengths, pack, row_lengths
 from transforms.masking.row_masks import RowMasker
@@ -91,6 +91,7 @@ def sequence_blocks(
     sequences: Sequences,
     row_set: Rows,
     order: npt.NDArray[np.int64],
+    vocabulary: Vocabulary,
     masking: MaskingOptions,
     objective: ObjectiveOptions,
     masker: RowMasker | None,
@@ -100,11 +101,14 @@ def sequence_blocks(
     A block is valid until the next one is asked for. Rows are max_seq_length wide. masker: draws the masks; None where
     the reader draws them.
 
+    Where words matter to the masks and only the tokenizer knows them, the blocks tell which pieces go on a word.
+
     Raises:
       ValueError: a row has more pieces than max_seq_length.
     """
     check_lengths(row_lengths(sequences, row_set)[order], masking.max_seq_length)
     pairs = objective.objective in ("nsp", "sop")
+    continues = text.continues if asks_for_words(masking, objective) else None
     rows = _room(
         len(order),
         masking,
@@ -112,20 +116,31 @@ def sequence_blocks(
         segments=pairs,
         labels=pairs,
         masks=masker is not None,
+        continues=continues is not None,
     )
+    of_text = np.empty(0, np.uint8) if continues is None else continues
     for selection in _selections(order, len(rows.lengths)):
-        kernels.gather_sequences(text.ids, sequences, row_set, selection, rows)
+        kernels.gather_sequences(text.ids, of_text, sequences, row_set, selection, vocabulary.pad_id, rows)
         if masker is not None:
             masker.draw(rows, len(selection), row_set.epochs[selection], row_set.samples[selection])
         yield rows, len(selection)
 
 
 def _special_ids(vocabulary: Vocabulary) -> kernels.SpecialIds:
-    return kernels.SpecialIds(cls_id=vocabulary.cls_id, sep_id=vocabulary.sep_id, mask_id=vocabulary.mask_id)
+    return kernels.SpecialIds(
+        cls_id=vocabulary.cls_id, sep_id=vocabulary.sep_id, mask_id=vocabulary.mask_id, pad_id=vocabulary.pad_id
+    )
 
 
 def _room(
-    rows: int, masking: MaskingOptions, *, sequences: int, segments: bool, labels: bool, masks: bool
+    rows: int,
+    masking: MaskingOptions,
+    *,
+    sequences: int,
+    segments: bool,
+    labels: bool,
+    masks: bool,
+    continues: bool = False,
 ) -> RowArrays:
     """The arrays of a block, for `rows` rows or as many as it may have; `sequences`: the most of a row."""
     length = masking.max_seq_length
@@ -141,6 +156,7 @@ def _room(
         sequence_starts=np.zeros((rows, sequences + 1), np.int32),
         members=np.zeros(rows, np.int32),
         next_sentence_labels=np.zeros((rows, sequences if labels else 0), np.uint8),
+        continues=np.zeros((rows, length if continues else 0), np.uint8),
     )
 
 

@@ -58,7 +58,7 @@ def close_examples(
         inputs=inputs,
         shards=[_shard_entry(s, setup, output) for s in ordered],
         counts=counts,
-        data={"format": setup.format.format, "schema": _schema(setup)},
+        data={"format": setup.format.format, "schema": _schema(setup)} | _tokenizer_entries(setup),
     )
     if setup.format.format == "parquet":
         _write_dataset_card(ordered, output)
@@ -73,13 +73,21 @@ def close_examples(
     )
 
 
+def _tokenizer_entries(setup: ExamplesSetup) -> dict[str, Any]:
+    """What a reader of the data must know of a tokenizer; of a vocab.txt everybody knows it."""
+    if not setup.is_tokenizer:
+        return {}
+    vocabulary = setup.vocabulary()
+    return {"special_ids": vocabulary.special_ids, "vocabulary_size": vocabulary.size}
+
+
 def _schema(setup: ExamplesSetup) -> list[dict[str, Any]]:
     """The columns of all files. Where bins differ in their width, it is with the files and the shape is [null]."""
     plan = setup.plan
-    vocabulary_size = setup.vocabulary().size
-    entries = columns.schema(plan.columns(vocabulary_size, plan.widths[-1]), setup.format.format)
+    vocabulary = setup.vocabulary()
+    entries = columns.schema(plan.columns(vocabulary, plan.widths[-1]), setup.format.format)
     for width in plan.widths[:-1]:
-        of_width = columns.schema(plan.columns(vocabulary_size, width), setup.format.format)
+        of_width = columns.schema(plan.columns(vocabulary, width), setup.format.format)
         for entry, other in zip(entries, of_width, strict=True):
             if entry["shape"] != other["shape"]:
                 entry["shape"] = [None]
@@ -101,11 +109,11 @@ def _write_mds_indexes(ordered: Sequence[ExampleShard], setup: ExamplesSetup, ou
     """Writes index.json to each folder of MDS shards, which stand there in order; returns the names of the files."""
     if setup.format.format != "mds":
         return []
-    plan, vocabulary_size = setup.plan, setup.vocabulary().size
+    plan, vocabulary = setup.plan, setup.vocabulary()
     entries: dict[str, list[dict[str, Any]]] = {}
     for file in (file for shard in ordered for file in shard.files):
         entry = mds.mds_shard_entry(
-            plan.columns(vocabulary_size, file.width), files.base_name(file.path), file.size, file.sha256, file.examples
+            plan.columns(vocabulary, file.width), files.base_name(file.path), file.size, file.sha256, file.examples
         )
         entries.setdefault(name_below(output, files.parent(file.path)), []).append(entry)
     names = []

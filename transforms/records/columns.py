@@ -51,7 +51,8 @@ class ColumnRules:
 
     masking, objective: as the rows were made. vocabulary_size: ids are below it. names: how features are called.
     special_tokens_mask: whether there is such a column. padded: whether the columns of pieces have `width` values in
-    every row, or only those of its pieces.
+    every row, or only those of its pieces. continuation_mask: whether a reader that draws masks must be told
+    where words start.
     """
 
     masking: MaskingOptions
@@ -60,6 +61,7 @@ class ColumnRules:
     names: FeatureNames
     special_tokens_mask: bool
     padded: bool
+    continuation_mask: bool = False
 
 
 def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
@@ -74,6 +76,8 @@ def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
     wanted: dict[str, tuple[int | None, int | None]] = {"input_ids": (pieces, rules.vocabulary_size - 1)}
     if rules.padded:
         wanted["input_mask"] = (pieces, 1)
+    if rules.continuation_mask:
+        wanted["continuation_mask"] = (pieces, 1)
     if pairs:
         wanted["segment_ids"] = (pieces, 1)
         wanted["next_sentence_labels"] = (None if packed else 1, 1)
@@ -152,6 +156,8 @@ def _table(
         return rows.input_ids[:, :width], rows.lengths
     if feature == "segment_ids":
         return rows.segment_ids[:, :width], rows.lengths
+    if feature == "continuation_mask":
+        return rows.continues[:, :width], rows.lengths
     if feature == "input_mask":
         return _is_piece(rows, width), rows.lengths
     if feature == "special_tokens_mask":
@@ -209,6 +215,7 @@ def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.N
 
 # What each feature is, for the schema in a manifest.
 _MEANINGS = {
+    "continuation_mask": "1 for a piece that goes on the word before it, else 0",
     "cu_seqlens": "0, then where each sequence of the row ends; padding is not counted",
     "input_ids": "pieces, as the model reads them",
     "input_mask": "1 for a piece, 0 for padding",

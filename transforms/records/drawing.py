@@ -78,7 +78,7 @@ def _rows_of_sequences(text: TokenizedText, vocabulary: Vocabulary, plan: Exampl
 
     def lay_out(order: npt.NDArray[np.int64], width: int) -> RowBlocks:
         of_width = dataclasses.replace(masking, max_seq_length=width)
-        return sequence_blocks(text, made.sequences, rows, order, of_width, objective, masker)
+        return sequence_blocks(text, made.sequences, rows, order, vocabulary, of_width, objective, masker)
 
     counts = {"unused_tokens": made.unused, "examples": len(rows.ends)}
     counts["example_tokens"] = int(_text_pieces(made.sequences)[rows.members].sum())

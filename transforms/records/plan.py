@@ -3,12 +3,13 @@
 import dataclasses
 from typing import get_args
 
-from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.objective_options import ObjectiveOptions, asks_for_words
 from transforms.masking.options import MaskingOptions
 from transforms.masking.packing import bin_widths
 from transforms.records.columns import Column, ColumnRules, columns_of
 from transforms.records.options import FormatOptions
 from transforms.shards.text_shards import ShardKind
+from transforms.tokenization.vocabulary import Vocabulary
 
 _BERT_SHARES = (0.8, 0.1, 0.1)
 
@@ -65,14 +66,17 @@ class ExamplesPlan:
         length = self.masking.max_seq_length
         return [length] if self.objective.bins is None else bin_widths(length, self.objective.bins).tolist()
 
-    def columns(self, vocabulary_size: int, width: int) -> tuple[Column, ...]:
-        """The columns of rows of this width; ids are below `vocabulary_size`."""
+    def columns(self, vocabulary: Vocabulary, width: int) -> tuple[Column, ...]:
+        """The columns of rows of this width, whose ids are those of `vocabulary`."""
         rules = ColumnRules(
             masking=self.masking,
             objective=self.objective,
-            vocabulary_size=vocabulary_size,
+            vocabulary_size=vocabulary.size,
             names=self.format.feature_names,
             special_tokens_mask=self.format.special_tokens_mask,
             padded=self.is_padded,
+            continuation_mask=not vocabulary.marks_words
+            and self.objective.dynamic_masking
+            and asks_for_words(self.masking, self.objective),
         )
         return columns_of(rules, width)

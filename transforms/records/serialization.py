@@ -35,6 +35,7 @@ class Serializer:
             scratch=np.empty(width, np.int32),
             cls_id=vocabulary.cls_id,
             sep_id=vocabulary.sep_id,
+            pad_id=vocabulary.pad_id,
             width=width,
             predictions=predictions,
         )

@@ -100,6 +100,11 @@ def check_texts(texts: Sequence[files.FileInfo]) -> None:
                 )
 
 
+def kind_of_text(path: str) -> ShardKind:
+    """Whether a text file is training text or held out, by its name."""
+    return "eval" if files.base_name(path).startswith("eval") else "train"
+
+
 def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
     """Describes a text file on disk as a text shard; it is read for its checksum.
 
@@ -109,7 +114,7 @@ def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
     """
     place, path = numbered
     name = files.base_name(path)
-    kind: ShardKind = "eval" if name.startswith("eval") else "train"
+    kind = kind_of_text(path)
     in_name = _NUMBERED.search(name)
     if in_name:
         number = int(in_name["number"])

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from transforms.errors import UnusableInputError
 from transforms.options import check_choices, option
+from transforms.tokenization.special_tokens import ROLES
 
 VocabularyKind = Literal["wordpiece", "bpe"]
 
@@ -15,6 +16,10 @@ _SPECIAL_TOKENS: Mapping[VocabularyKind, tuple[str, ...]] = {
     "wordpiece": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
     "bpe": ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
 }
+# The files of the report on a vocabulary: its figures, and a table of them.
+REPORT, REPORT_TABLE = "report.json", "report.md"
+# The alphabet of byte-level BPE.
+BYTES = 256
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,6 +55,62 @@ class VocabularyOptions:
                 raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
         if self.reserved_tokens < 0:
             raise UnusableInputError(f"--reserved_tokens must be 0 or more, not {self.reserved_tokens}.")
+        self._check_kind()
+        self._check_special_tokens()
+        self._check_size()
+
+    def _check_kind(self) -> None:
+        """Checks that no option of the other kind is given."""
+        if self.kind == "wordpiece":
+            if self.add_prefix_space:
+                raise UnusableInputError("--add_prefix_space goes with --kind bpe; leave it out.")
+            return
+        if self.limit_alphabet is not None:
+            raise UnusableInputError(
+                "--limit_alphabet goes with --kind wordpiece: the alphabet of bpe is the 256 bytes; leave it out."
+            )
+        if self.do_lower_case:
+            raise UnusableInputError(
+                "--do_lower_case goes with --kind wordpiece: bpe takes text as it is; leave it out."
+            )
+
+    def _check_special_tokens(self) -> None:
+        """Checks that examples can be made with the special tokens."""
+        for token in self._special_tokens:
+            if not token or any(character.isspace() for character in token):
+                raise UnusableInputError(f"--special_tokens: {token!r} is empty or has white space; rename it.")
+            if self.first_tokens.count(token) > 1:
+                by = "" if self._special_tokens.count(token) > 1 else " with the --reserved_tokens"
+                raise UnusableInputError(f"--special_tokens: {token} comes twice{by}; leave one out.")
+        wordpiece = self.kind == "wordpiece"
+        for role, names in ROLES.items():
+            known = names[:1] if wordpiece else names  # vocab.txt cannot say what its special tokens are for
+            if not set(known) & set(self._special_tokens):
+                raise UnusableInputError(
+                    f"--special_tokens lacks the {role} ({' or '.join(known)}), which training needs; add it."
+                )
+        if wordpiece and self._special_tokens[0] != "[PAD]":
+            raise UnusableInputError("--special_tokens: with wordpiece, rows are padded with id 0; put [PAD] first.")
+
+    def _check_size(self) -> None:
+        """Checks that the vocabulary has room for what it has in any case."""
+        size = _SIZES[self.kind] if self.size is None else self.size
+        first, alphabet = len(self.first_tokens), BYTES if self.kind == "bpe" else 1
+        if size < first + alphabet:
+            others = f"{BYTES} bytes" if self.kind == "bpe" else "a character"
+            raise UnusableInputError(
+                f"--size {size} leaves no room for {first} special and reserved tokens and {others}; give "
+                f"{first + alphabet} or more."
+            )
+
+    @property
+    def first_tokens(self) -> tuple[str, ...]:
+        """The special tokens, and the reserved ones behind them: ids from 0."""
+        return (*self._special_tokens, *(f"[unused{number}]" for number in range(self.reserved_tokens)))
+
+    @property
+    def _special_tokens(self) -> tuple[str, ...]:
+        return _SPECIAL_TOKENS[self.kind] if self.special_tokens is None else self.special_tokens
 
     @property
     def decided(self) -> "VocabularyOptions":
@@ -57,6 +118,6 @@ class VocabularyOptions:
         return dataclasses.replace(
             self,
             size=_SIZES[self.kind] if self.size is None else self.size,
-            special_tokens=_SPECIAL_TOKENS[self.kind] if self.special_tokens is None else self.special_tokens,
+            special_tokens=self._special_tokens,
             do_lower_case=self.kind == "wordpiece" if self.do_lower_case is None else self.do_lower_case,
         )

@@ -52,7 +52,7 @@ class RowMaskRules(NamedTuple):
 
     unit: PIECE, WHOLE_WORD, WORD, NGRAM or SPAN.
     to_predict: int64[S + 1], how many positions of a row of so many pieces are masked, if its words allow it.
-    kinds: uint8[ids], STARTS, CONTINUES or SPECIAL.
+    kinds: uint8[ids], STARTS, CONTINUES or SPECIAL; STARTS where only MaskedRows.continues tells the first two apart.
     mask_id: the id of [MASK].
     piece_ids: int32[pieces], what a random piece is drawn from.
     masked_below, kept_below: a number from 0 to 2**53 is drawn. Below the first, [MASK] is written; from there to the
@@ -79,6 +79,7 @@ class MaskedRows(NamedTuple):
     positions: int32[rows, P], written.
     labels: int32[rows, P], written.
     masked: int32[rows], written.
+    continues: uint8[rows, S], 1 where a piece goes on the word before it, else 0; [0, 0] where the kinds tell.
     """
 
     input_ids: np.ndarray
@@ -86,6 +87,7 @@ class MaskedRows(NamedTuple):
     positions: np.ndarray
     labels: np.ndarray
     masked: np.ndarray
+    continues: np.ndarray = np.zeros((0, 0), np.uint8)
 
 
 class Scratch(NamedTuple):
@@ -119,6 +121,7 @@ class _Masker(NamedTuple):
 
     unit: int
     kinds: int
+    has_continues: bool
     mask_id: int
     piece_ids: int
     pieces: int
@@ -137,6 +140,7 @@ def draw_row_masks(rules, seed, epochs, samples, rows, scratch):
     masker = _Masker(
         np.int64(rules.unit),
         address(rules.kinds),
+        rows.continues.shape[1] > 0,
         np.int64(rules.mask_id),
         address(rules.piece_ids),
         np.int64(len(rules.piece_ids)),
@@ -154,11 +158,12 @@ def draw_row_masks(rules, seed, epochs, samples, rows, scratch):
     most = rows.positions.shape[1]
     row_bytes = 4 * rows.input_ids.shape[1]
     ids, positions, labels = address(rows.input_ids), address(rows.positions), address(rows.labels)
+    continues = address(rows.continues)
     for row in range(len(masked)):
         length = np.int64(lengths[row])
         state = key_of(seed, epochs[row], samples[row])
         count = min(to_predict[length], most)
-        words, tries = _find_words(masker, ids, length)
+        words, tries = _find_words(masker, ids, continues, length)
         if masker.unit >= NGRAM:
             state = _choose_runs(state, masker, words, tries, count)
         else:
@@ -169,12 +174,13 @@ def draw_row_masks(rules, seed, epochs, samples, rows, scratch):
             put_i32(labels, i, 0)
         masked[row] = count
         ids += row_bytes
+        continues += rows.continues.shape[1]
         positions += 4 * most
         labels += 4 * most
 
 
 @kernel
-def _find_words(masker, ids, length):
+def _find_words(masker, ids, continues, length):
     """Fills `words` and `tries`; returns how many of each there are."""
     used_bits = SPECIAL if masker.unit == PIECE else SPECIAL | CONTINUES
     last = np.int64(-1)
@@ -183,7 +189,10 @@ def _find_words(masker, ids, length):
     inside = np.int64(0)  # whether the piece before can be gone on
     # Branch-free: which kinds of pieces follow each other cannot be foreseen.
     for i in range(length):
-        kind = load_u8(masker.kinds, get_i32(ids, i)) & used_bits
+        kind = load_u8(masker.kinds, get_i32(ids, i))
+        if masker.has_continues:
+            kind |= load_u8(continues, i) & CONTINUES
+        kind &= used_bits
         maskable = np.int64(kind < SPECIAL)
         starts = maskable & ~(kind & inside)
         word = (i << _END_BITS | i) if starts else word

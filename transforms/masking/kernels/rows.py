@@ -52,7 +52,7 @@ class RowArrays(NamedTuple):
     The arrays are used again for block after block: what no line below speaks of, such as sequence_starts behind the
     last sequence, is left over from earlier blocks.
 
-    input_ids: int32[rows, S], pieces as the model reads them, masked where masks are stored; 0 behind the last.
+    input_ids: int32[rows, S], pieces as the model reads them, masked where masks are stored; padding behind the last.
     lengths: int32[rows], how many pieces a row has, special ones included.
     segment_ids: uint8[rows, S], 0 behind the last piece; [rows, 0] for objectives without segments.
     positions: int32[rows, P], the masked positions, ascending, then 0; [rows, 0] where the reader draws the masks.
@@ -61,6 +61,8 @@ class RowArrays(NamedTuple):
     sequence_starts: int32[rows, M + 1], where the sequences of a row start, then where the last one ends.
     members: int32[rows], how many sequences a row has.
     next_sentence_labels: uint8[rows, M], a label for each sequence; [rows, 0] for objectives without labels.
+    continues: uint8[rows, S], 1 where a piece goes on a word, else 0, as at special pieces and behind the last piece;
+      [rows, 0] where this is not asked for, or the pieces tell it by themselves.
     """
 
     input_ids: np.ndarray
@@ -72,14 +74,16 @@ class RowArrays(NamedTuple):
     sequence_starts: np.ndarray
     members: np.ndarray
     next_sentence_labels: np.ndarray
+    continues: np.ndarray
 
 
 class SpecialIds(NamedTuple):
-    """The ids of the special pieces."""
+    """The ids of the special pieces, and of padding."""
 
     cls_id: int
     sep_id: int
     mask_id: int
+    pad_id: int
 
 
 class _Places(NamedTuple):
@@ -94,11 +98,13 @@ class _Places(NamedTuple):
     sequence_starts: int
     members: int
     next_sentence_labels: int
+    continues: int
     pieces: int
     segments: int
     predictions: int
     starts: int
     next_labels: int
+    continuations: int
 
 
 class _InstancePlaces(NamedTuple):
@@ -117,6 +123,7 @@ class _SequencePlaces(NamedTuple):
     """Where the text's pieces and the arrays of Sequences and Rows lie."""
 
     ids: int
+    continues: int
     span_starts: int
     span_sizes: int
     span_segments: int
@@ -139,11 +146,13 @@ def _places_of(rows):
         address(rows.sequence_starts),
         address(rows.members),
         address(rows.next_sentence_labels),
+        address(rows.continues),
         np.int64(rows.input_ids.shape[1]),
         np.int64(rows.segment_ids.shape[1]),
         np.int64(rows.positions.shape[1]),
         np.int64(rows.sequence_starts.shape[1]),
         np.int64(rows.next_sentence_labels.shape[1]),
+        np.int64(rows.continues.shape[1]),
     )
 
 
@@ -168,11 +177,17 @@ def _fill(target, start, end, value):
 
 
 @kernel
-def _pad_pieces(places, k, length):
-    """Sets what is behind the last piece of row k to 0."""
-    _fill(places.input_ids, 4 * (places.pieces * k + length), 4 * places.pieces * (k + 1), 0)
+def _pad_pieces(places, k, length, pad_id):
+    """Sets what is behind the last piece of row k: to padding, and to 0."""
+    if pad_id == 0:
+        _fill(places.input_ids, 4 * (places.pieces * k + length), 4 * places.pieces * (k + 1), 0)
+    else:
+        for j in range(places.pieces * k + length, places.pieces * (k + 1)):
+            put_i32(places.input_ids, j, pad_id)
     if places.segments:
         _fill(places.segment_ids, places.segments * k + length, places.segments * (k + 1), 0)
+    if places.continuations:
+        _fill(places.continues, places.continuations * k + length, places.continuations * (k + 1), 0)
 
 
 # ---- from instances
@@ -249,7 +264,7 @@ def _gather_instance(source, n, special_ids, places, k):
     put_i32(places.sequence_starts, places.starts * k, 0)
     put_i32(places.sequence_starts, places.starts * k + 1, length)
     store_u8(places.next_sentence_labels, places.next_labels * k, load_u8(source.is_random, n))
-    _pad_pieces(places, k, length)
+    _pad_pieces(places, k, length, special_ids.pad_id)
     _fill(places.positions, 4 * (places.predictions * k + masked), 4 * places.predictions * (k + 1), 0)
     _fill(places.labels, 4 * (places.predictions * k + masked), 4 * places.predictions * (k + 1), 0)
 
@@ -321,6 +336,13 @@ def _prefetch_row_pieces(source, row):
 
 
 @kernel
+def _copy_continuations(source, start, size, places, target):
+    """Writes which pieces of a span go on a word; a special piece does not."""
+    for j in range(size):
+        store_u8(places.continues, target + j, load_u8(source.continues, start + j) if start >= 0 else 0)
+
+
+@kernel
 def _gather_sequence(source, sequence, places, k, at):
     """Appends a sequence to row k, which has `at` pieces; returns how many it has then."""
     row = places.pieces * k
@@ -333,12 +355,14 @@ def _gather_sequence(source, sequence, places, k, at):
             _copy_pieces(places.input_ids, row + at, source.ids, start, size)
         if places.segments:
             _fill(places.segment_ids, row + at, row + at + size, load_u8(source.span_segments, span))
+        if places.continuations:
+            _copy_continuations(source, start, size, places, row + at)
         at += size
     return at
 
 
 @kernel
-def _gather_row(source, row, places, k):
+def _gather_row(source, row, pad_id, places, k):
     """Makes row k of the block of a row of Rows."""
     first = _before(source.row_ends, row)
     members = get_i64(source.row_ends, row) - first
@@ -353,19 +377,21 @@ def _gather_row(source, row, places, k):
     put_i32(places.lengths, k, at)
     put_i32(places.members, k, members)
     put_i32(places.masked, k, 0)
-    _pad_pieces(places, k, at)
+    _pad_pieces(places, k, at, pad_id)
 
 
 @kernel
-def gather_sequences(ids, sequences, row_set, selection, rows):
+def gather_sequences(ids, continues, sequences, row_set, selection, pad_id, rows):
     """Makes rows of sequences, without masks: positions and labels are left as they are.
 
-    ids: int32, the pieces of the whole text. sequences: Sequences. row_set: Rows.
-    selection: int64, the rows of `row_set`, in this order.
+    ids: int32, the pieces of the whole text. continues: uint8, for each of them 1 where it goes on a word; it may be
+    empty where `rows` does not ask for it. sequences: Sequences. row_set: Rows.
+    selection: int64, the rows of `row_set`, in this order. pad_id: the id of padding.
     rows: RowArrays with room for all rows, and wide enough for each in pieces and in sequences.
     """
     source = _SequencePlaces(
         address(ids),
+        address(continues),
         address(sequences.starts),
         address(sequences.sizes),
         address(sequences.segments),
@@ -382,7 +408,7 @@ def gather_sequences(ids, sequences, row_set, selection, rows):
             _prefetch_spans(source, selection[k + _PREFETCH_TABLE])
         if k + _PREFETCH_PIECES < len(selection):
             _prefetch_row_pieces(source, selection[k + _PREFETCH_PIECES])
-        _gather_row(source, selection[k], places, np.int64(k))
+        _gather_row(source, selection[k], np.int64(pad_id), places, np.int64(k))
 
 
 def warm_up() -> None:
@@ -397,8 +423,9 @@ def warm_up() -> None:
         sequence_starts=np.zeros((1, 2), np.int32),
         members=np.zeros(1, np.int32),
         next_sentence_labels=np.zeros((1, 1), np.uint8),
+        continues=np.zeros((1, 0), np.uint8),
     )
-    ids, one = np.zeros(2, np.int32), np.zeros(1, np.int64)
+    ids, one, none = np.zeros(2, np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint8)
     instances = InstanceArrays(
         spans=np.array([[0, 1]]),
         lengths=np.ones((1, 2), np.int32),
@@ -407,7 +434,7 @@ def warm_up() -> None:
         masks=np.zeros(1, np.uint16),
         redrawn=np.zeros(1, np.int32),
     )
-    gather_instances(ids, instances, one, SpecialIds(cls_id=0, sep_id=0, mask_id=0), rows)
+    gather_instances(ids, instances, one, SpecialIds(cls_id=0, sep_id=0, mask_id=0, pad_id=0), rows)
     sequences = Sequences(
         starts=one,
         sizes=np.ones(1, np.int32),
@@ -416,4 +443,5 @@ def warm_up() -> None:
         lengths=np.ones(1, np.int32),
         labels=np.zeros(1, np.uint8),
     )
-    gather_sequences(ids, sequences, Rows(members=one, ends=one + 1, epochs=one, samples=one), one, rows)
+    row_set = Rows(members=one, ends=one + 1, epochs=one, samples=one)
+    gather_sequences(ids, none, sequences, row_set, one, 0, rows)

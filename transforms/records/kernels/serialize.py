@@ -35,7 +35,14 @@ _FRAME_LENGTH = 8  # bytes of a record's length, in front of their checksum
 
 # What a column may be, by the feature of records/columns.py. The values of the first have all the same size: they are
 # 0 or 1, or floats. The others are numbers of variable length.
-OF_ONE_SIZE = ("input_mask", "segment_ids", "special_tokens_mask", "next_sentence_labels", "masked_lm_weights")
+OF_ONE_SIZE = (
+    "input_mask",
+    "segment_ids",
+    "special_tokens_mask",
+    "next_sentence_labels",
+    "masked_lm_weights",
+    "continuation_mask",
+)
 FEATURES = (
     *OF_ONE_SIZE,
     "input_ids",
@@ -46,7 +53,8 @@ FEATURES = (
     "sequence_ids",
 )
 _INPUT_MASK, _SEGMENT_IDS, _SPECIAL_TOKENS_MASK, _NEXT_SENTENCE_LABELS, _MASKED_LM_WEIGHTS = range(5)
-_INPUT_IDS, _MASKED_LM_IDS, _MASKED_LM_POSITIONS, _CU_SEQLENS, _POSITION_IDS, _SEQUENCE_IDS = range(5, 11)
+_CONTINUATION_MASK = 5
+_INPUT_IDS, _MASKED_LM_IDS, _MASKED_LM_POSITIONS, _CU_SEQLENS, _POSITION_IDS, _SEQUENCE_IDS = range(6, 12)
 _NUMBERS = _INPUT_IDS
 _WEIGHT = 0x3F800000  # 1.0
 
@@ -75,7 +83,7 @@ class Layout(NamedTuple):
     heads: uint8[columns, HEAD], against whose end is what stands in front of the values: all of it where IS_FIXED, else
       the part with the name.
     scratch: int32[width], the values of a column that no array of rows holds.
-    cls_id, sep_id: what special_tokens_mask shows.
+    cls_id, sep_id: what special_tokens_mask shows. pad_id: what stands behind the last piece of a row.
     width: how many values the columns of pieces have in each record. predictions: those of masked positions.
     """
 
@@ -85,6 +93,7 @@ class Layout(NamedTuple):
     scratch: np.ndarray
     cls_id: int
     sep_id: int
+    pad_id: int
     width: int
     predictions: int
 
@@ -101,6 +110,7 @@ class _Memory(NamedTuple):
     scratch: int
     cls_id: int
     sep_id: int
+    pad_id: int
     width: int
     predictions: int
     buffer: int
@@ -110,6 +120,7 @@ class _Memory(NamedTuple):
     labels: int
     sequence_starts: int
     next_sentence_labels: int
+    continues: int
     row_width: int
     row_starts: int
     row_labels: int
@@ -134,6 +145,7 @@ def _memory(layout, rows, buffer):
         address(layout.scratch),
         np.int64(layout.cls_id),
         np.int64(layout.sep_id),
+        np.int64(layout.pad_id),
         np.int64(layout.width),
         np.int64(layout.predictions),
         address(buffer),
@@ -143,6 +155,7 @@ def _memory(layout, rows, buffer):
         address(rows.labels),
         address(rows.sequence_starts),
         address(rows.next_sentence_labels),
+        address(rows.continues),
         np.int64(rows.input_ids.shape[1]),
         np.int64(rows.sequence_starts.shape[1]),
         np.int64(rows.next_sentence_labels.shape[1]),
@@ -270,6 +283,8 @@ def _put_column_of_bytes(memory, at, row, feature):
     if feature == _NEXT_SENTENCE_LABELS:
         start = row.number * memory.row_labels
         return _put_copied(memory.buffer, at, memory.next_sentence_labels, start, row.members)
+    if feature == _CONTINUATION_MASK:
+        return _put_copied(memory.buffer, at, memory.continues, row.number * memory.row_width, memory.width)
     if feature == _SPECIAL_TOKENS_MASK:
         return _put_special_tokens_mask(memory, at, row)
     return _put_weights(memory, at, row)
@@ -302,7 +317,10 @@ def _put_column_of_numbers(memory, at, row, feature):
         start = row.number * memory.row_starts
         count = row.members + 1
         all_values = count
-    elif feature != _INPUT_IDS:
+    elif feature == _INPUT_IDS:
+        if memory.pad_id != 0:
+            count = memory.width  # the rows are padded with it
+    else:
         _lay_out_sequences(memory, row, feature)
         source = memory.scratch
         start = np.int64(0)
@@ -365,6 +383,7 @@ def warm_up() -> None:
         scratch=np.empty(width, np.int32),
         cls_id=0,
         sep_id=0,
+        pad_id=0,
         width=width,
         predictions=predictions,
     )
@@ -379,5 +398,6 @@ def warm_up() -> None:
         sequence_starts=np.zeros((1, 2), np.int32),
         members=np.ones(1, np.int32),
         next_sentence_labels=np.zeros((1, 1), np.uint8),
+        continues=np.zeros((1, 0), np.uint8),
     )
     serialize_rows(layout, rows, 0, 1, np.empty(4 * HEAD, np.uint8), np.empty(1, np.int64))

@@ -26,8 +26,7 @@ from transforms.kernels.ascii import (
 )
 from transforms.kernels.memory import address, load_u8, load_u64, trailing_zeros
 from transforms.tokenization.pre_token_classes import LETTER, LINE_END, WHITE, load
-
-PADDING = 32
+from transforms.tokenization.text_blocks import PADDING
 
 # Bytes of contractions.
 _E = ord("e")
@@ -123,10 +122,10 @@ def _white_end(classes, text, i):
 def _contraction_end(text, i):
     """Where the contraction whose apostrophe is at text[i] ends; i if there is none."""
     first = load_u8(text, i + 1)
-    if first in (_S, _T, _M, LOWER_D):
+    if first == _S or first == _T or first == _M or first == LOWER_D:
         return i + 2
     second = load_u8(text, i + 2)
-    if (first in (_R, _V) and second == _E) or (first == _L and second == _L):
+    if ((first == _R or first == _V) and second == _E) or (first == _L and second == _L):
         return i + 3
     return i
 
@@ -161,6 +160,19 @@ def pre_token_end(classes, text, i):
     if found == WHITE:
         return _white_end(classes, text, i)
     return _class_end(classes, text, i + (decoded & 7), found)
+
+
+@kernel
+def is_blank_line(classes, text, i):
+    """Whether the line from text[i] on has nothing but white space; and if so, where its newline is."""
+    while True:
+        decoded = decode(text, i)
+        if decoded < 0:
+            return False, i
+        found = load_u8(classes, decoded >> 3)
+        if found != WHITE:
+            return found == LINE_END, i
+        i += decoded & 7
 
 
 @kernel

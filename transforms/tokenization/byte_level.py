@@ -1,0 +1,236 @@
+"""Text files to pieces by byte-level BPE, as RoBERTa's and GPT-2's tokenizers split them (kernels/byte_level.py)."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.tokenization import pre_token_classes
+from transforms.tokenization.kernels import byte_level as kernels
+from transforms.tokenization.library_tokenizer import LibraryTokenizer
+from transforms.tokenization.line_parts import LineParts
+from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8, read_blocks
+from transforms.tokenization.tokenized_text import TokenizedText
+
+_BYTES = 256
+_FIRST_ROOM = 1 << 12  # bytes of a pre-token that there is memory for at first
+
+
+def byte_characters() -> tuple[str, ...]:
+    """GPT-2's character for each byte: itself where it is printable, else the next one from U+0100 on.
+
+    Source: bytes_to_unicode in src/encoder.py of openai/gpt-2.
+    """
+    printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(_BYTES, 2 * _BYTES))
+    return tuple(chr(byte if byte in printable else next(others)) for byte in range(_BYTES))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BytePairs:
+    """What a tokenizer.json of plain byte-level BPE says.
+
+    Attributes:
+      byte_ids: int32[256], the piece of each byte.
+      merges: int64[merges, 3], the ids of the left and the right part and of what they become, in the order of ranks.
+      added_tokens: tokens that are looked for in the text before it is split.
+      prefix_space: whether a line is read as if a space stood before it.
+    """
+
+    byte_ids: npt.NDArray[np.int32]
+    merges: npt.NDArray[np.int64]
+    added_tokens: tuple[bytes, ...]
+    prefix_space: bool
+
+
+def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
+    """What a tokenizer is made of, or None where it is not plain byte-level BPE.
+
+    Plain is a BPE model with a piece for each byte and without dropout, affixes and the like, over a ByteLevel that
+    splits words, with nothing that changes the text before.
+
+    Args:
+      saved: the JSON that `tokenizers.Tokenizer.to_str` gives, in which merges are ordered and pairs of strings.
+    """
+    model, splitter = saved["model"], saved["pre_tokenizer"]
+    ids = model.get("vocab")
+    plain = (
+        model.get("type") == "BPE"
+        and not any(model.get(name) for name in _EXTRAS)
+        and saved["normalizer"] is None
+        and splitter is not None
+        and splitter["type"] == "ByteLevel"
+        and splitter["use_regex"]
+        and all(character in ids for character in byte_characters())
+        and len(set(ids.values())) == len(ids)
+    )
+    if not plain:
+        return None
+    merges = np.array([(ids[a], ids[b], ids[a + b]) for a, b in model["merges"]], np.int64).reshape(-1, 3)
+    return BytePairs(
+        byte_ids=np.array([ids[character] for character in byte_characters()], np.int32),
+        merges=merges,
+        # A line has neither newlines nor carriage returns.
+        added_tokens=tuple(
+            token["content"].encode() for token in saved["added_tokens"] if not {"\n", "\r"} & set(token["content"])
+        ),
+        prefix_space=splitter["add_prefix_space"],
+    )
+
+
+# What changes how words are split; all are off in plain byte-level BPE.
+_EXTRAS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
+
+
+class ByteLevelTokenizer:
+    """Splits text as `Tokenizer.encode(line, add_special_tokens=False)` of `tokenizers` does, line by line.
+
+    Lines with an added token are left to the library. One tokenizer serves one thread at a time: its word cache is
+    written to.
+    """
+
+    def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
+        """Makes the tables. `library` is for lines with added tokens."""
+        self._library = library
+        table = _pair_table(np.insert(pairs.merges, 2, np.arange(len(pairs.merges)), axis=1))
+        byte_pairs = np.empty(_BYTES * _BYTES, np.uint64)
+        kernels.put_byte_pairs(table, pairs.byte_ids, byte_pairs)
+        self._arrays = kernels.BytePairArrays(
+            classes=pre_token_classes.load(),
+            pairs=table,
+            byte_ids=pairs.byte_ids,
+            byte_pairs=byte_pairs,
+            words=np.zeros(kernels.CACHED_WORD << kernels.WORD_BITS, np.uint64),
+            links=np.empty(2 * _FIRST_ROOM, np.int32),
+            heap=np.empty(2 * _FIRST_ROOM, np.uint64),
+            prefix_space=pairs.prefix_space,
+        )
+        self._first_nodes, self._trie = _trie_of(pairs.added_tokens)
+        self._has_added = bool(pairs.added_tokens)
+
+    def tokenize_files(self, paths: Sequence[str]) -> TokenizedText:
+        """Tokenizes text files that are read as one: one segment a line, blank lines between documents.
+
+        A line is blank if it has white space only. No document ends where a file ends. Every carriage return is
+        dropped, and only a newline ends a line. Memory: the pieces, and for a file's longest line some 10 bytes a byte,
+        for its longest word 24 bytes a byte.
+
+        Raises:
+          UnusableInputError: a file is missing or not UTF-8.
+        """
+        return self._tokenize(block for path in paths for block in read_blocks(path))
+
+    def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
+        """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
+        text = text.replace(b"\r", b"")
+        return self._tokenize([TextBlock(name, 0, text)] if text else [])
+
+    def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
+        parts = LineParts()
+        memory = _BlockMemory()
+        for block in blocks:
+            size = memory.load(block.content)
+            self._tokenize_block(block, memory, size, parts)
+            parts.bytes += len(block.content)
+        return parts.joined()
+
+    def _tokenize_block(self, block: TextBlock, memory: "_BlockMemory", size: int, parts: LineParts) -> None:
+        """Tokenizes the lines of a block; memory.text[_FRONT:size] has them."""
+        start = _FRONT
+        while start < size:
+            found = -1
+            if self._has_added:
+                found = kernels.find_added_token(memory.text, start, size, self._first_nodes, self._trie)
+            if found < 0:
+                self._tokenize_lines(block, memory, start, size, parts)
+                return
+            line = block.content.rfind(b"\n", 0, found - _FRONT) + 1
+            end = block.content.find(b"\n", found - _FRONT)
+            end = len(block.content) if end < 0 else end
+            self._tokenize_lines(block, memory, start, line + _FRONT, parts)
+            self._library.add_line(parts, block, line, bytes(block.content[line:end]))
+            start = end + 1 + _FRONT
+
+    def _tokenize_lines(self, block: TextBlock, memory: "_BlockMemory", start: int, end: int, parts: LineParts) -> None:
+        """Tokenizes the lines of memory.text[start:end], which have no added token."""
+        while start < end:
+            state = np.zeros(kernels.STATE, np.int64)
+            state[kernels.OPEN_SEGMENTS] = parts.open_segments
+            kernels.tokenize_lines(memory.text, start, end, self._arrays, memory.lines(state))
+            if state[kernels.BAD_BYTE] >= 0:
+                raise not_utf8(block, int(state[kernels.BAD_BYTE]) - _FRONT)
+            tokens, segments = int(state[kernels.IDS]), int(state[kernels.SEGMENTS])
+            parts.add(
+                memory.ids[:tokens].copy(),
+                memory.continues[:tokens].copy(),
+                memory.segment_ends[:segments],
+                memory.document_ends[: state[kernels.DOCUMENTS]],
+            )
+            parts.open_segments = int(state[kernels.OPEN_SEGMENTS])
+            parts.words += int(state[kernels.WORDS])
+            room = int(state[kernels.NEEDED])
+            if not room:
+                return
+            self._arrays = self._arrays._replace(links=np.empty(2 * room, np.int32), heap=np.empty(2 * room, np.uint64))
+            start = int(state[kernels.READ])
+
+
+# A newline stands before the text of a block, because the first line may have to begin with a space.
+_FRONT = 1
+
+
+class _BlockMemory:
+    """Arrays that hold a block and what it becomes; they are used for one block after the other, and grow."""
+
+    def __init__(self) -> None:
+        self._padded = PaddedText()
+        self._bytes = self._lines = -1
+
+    def load(self, content: bytes | bytearray) -> int:
+        """Takes in the text of a block; returns its size, those of the newlines before and behind it included."""
+        size = self._padded.load(b"\n" * _FRONT + content)
+        self.text = self._padded.text
+        if size > self._bytes:
+            self._bytes = max(size, BLOCK_BYTES)
+            self.ids = np.empty(self._bytes + kernels.SPARE_IDS, np.int32)
+            self.continues = np.empty(self._bytes + kernels.SPARE_IDS, np.uint8)
+        # A block that is larger than most is one long line with few others before it, or was given as a whole.
+        lines = size if size <= BLOCK_BYTES else content.count(b"\n") + 1
+        if lines > self._lines:
+            self._lines = max(lines, BLOCK_BYTES)
+            self.segment_ends = np.empty(self._lines + 1, np.int64)
+            self.document_ends = np.empty(self._lines + 1, np.int64)
+        return size
+
+    def lines(self, state: npt.NDArray[np.int64]) -> kernels.TokenizedLines:
+        """What the kernel writes to."""
+        return kernels.TokenizedLines(self.ids, self.continues, self.segment_ends, self.document_ends, state)
+
+
+def _pair_table(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """The hash table `pairs` of kernels/byte_level.py: int64[n, 4], left, right, value and result."""
+    pairs = np.zeros(2 << (2 * len(rows) + 1).bit_length(), np.uint64)
+    left, right, values, results = np.ascontiguousarray(rows.T)
+    kernels.put_pairs(pairs, left, right, values, results)
+    return pairs
+
+
+def _trie_of(tokens: Iterable[bytes]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
+    """The trie of added tokens: the node behind each first byte (-1: a token is that byte), and a table of the rest."""
+    nodes: dict[tuple[int, int], int] = {}
+    ends: set[int] = set()
+    for token in tokens:
+        node = 0
+        for byte in token:
+            node = nodes.setdefault((node, byte), len(nodes) + 1)
+        ends.add(node)
+    first_nodes = np.zeros(_BYTES, np.int32)
+    rows = []
+    for (node, byte), result in nodes.items():
+        if node == 0:
+            first_nodes[byte] = -1 if result in ends else result
+        else:
+            rows.append((node, byte, result in ends, result))
+    return first_nodes, _pair_table(np.array(rows, np.int64).reshape(-1, 4))

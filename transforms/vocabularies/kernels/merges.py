@@ -1,0 +1,537 @@
+"""Byte-pair merges over counted words, in the order of `tokenizers` (models/bpe/trainer.rs).
+
+The most frequent pair of neighbouring symbols becomes a piece, again and again; of equally frequent pairs the one with
+the smaller left id, then the one with the smaller right id (Gage 1994; Sennrich, Haddow and Birch 2016). Four arrays
+hold the state, all counts are 64-bit integers:
+
+symbols: int32[bytes of the words]. A symbol stands where its first byte stands in the text, as the id of its piece; the
+places of its other bytes hold whatever they held. The piece's length says where the next symbol begins.
+
+pairs: int64[slots, 2], a hash table from a pair (PAIR: left id << 32 | right id, or _FREE) to its count (COUNT). As in
+`tokenizers`, the count of a pair stays as it is when the pair is merged. It matters where a later merge gives an old
+piece again, and the pair with it.
+
+queue: int64[entries, 4], a heap of what may be merged: the count of the pair when the entry was made, the pair, and its
+words: where their numbers begin in `places`, and how many they are. A pair has an entry for each merge that made new
+places of it. An entry's count is brought up to date when the entry comes to the top.
+
+places: int32, the words of all entries, one list behind the other. Nothing is taken out of it: it has room for all
+places that can ever be, and the system gives memory for what is written.
+"""
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from transforms.kernels import kernel, lean_kernel
+
+# Columns of `pairs`.
+PAIR = 0
+COUNT = 1
+_FREE = -1
+
+# Columns of `queue`; the first two decide the order.
+_TOP_COUNT = 0
+_TOP_PAIR = 1
+_START = 2
+_WORDS = 3
+
+# Columns of `Changes.rows`.
+_MORE = 0  # occurrences of the row's piece beside the whole
+_FEWER = 1  # occurrences that it had beside the part of the merge that stood there
+_NEW_WORDS = 2  # words in which it is new beside the whole; then where the next of them goes in `places`
+_LAST_WORD = 3  # the last of them, plus 1
+_NOT_QUEUED = -1
+
+# Places in `Changes.numbers`.
+_TOUCHED = 0
+_PLACES = 1
+
+_HALF = 32
+_LOW = (1 << _HALF) - 1
+_FIRST_SLOTS = 1 << 12
+_HASH = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio: Knuth's multiplicative hashing
+
+
+@kernel
+def _grown(array, size):
+    """A copy of an array with more room, that of `size` elements at the least."""
+    grown = np.empty(max(size, len(array) + (len(array) >> 1)), array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+@kernel
+def _slot(pairs, pair):
+    """Where `pair` is in the table, or the free slot where it belongs."""
+    mask = len(pairs) - 1
+    hashed = np.uint64(pair) * _HASH
+    slot = np.int64(hashed >> np.uint64(_HALF)) & mask
+    while pairs[slot, PAIR] != pair and pairs[slot, PAIR] != _FREE:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel
+def _with_room(pairs, used, more):
+    """The table with room for `more` pairs, without those that occur nowhere, and how many pairs it has."""
+    if 3 * (used + more) <= 2 * len(pairs):
+        return pairs, used
+    kept = np.int64(0)
+    for slot in range(len(pairs)):
+        if pairs[slot, PAIR] != _FREE and pairs[slot, COUNT] != 0:
+            kept += 1
+    slots = np.int64(_FIRST_SLOTS)
+    while slots < 2 * (kept + more):
+        slots *= 2
+    grown = np.empty((slots, 2), np.int64)
+    grown[:, PAIR] = _FREE
+    for slot in range(len(pairs)):
+        if pairs[slot, PAIR] != _FREE and pairs[slot, COUNT] != 0:
+            place = _slot(grown, pairs[slot, PAIR])
+            grown[place, PAIR] = pairs[slot, PAIR]
+            grown[place, COUNT] = pairs[slot, COUNT]
+    return grown, kept
+
+
+@kernel
+def _before(queue, one, other):
+    """Whether an entry of the queue is merged before another."""
+    if queue[one, _TOP_COUNT] != queue[other, _TOP_COUNT]:
+        return queue[one, _TOP_COUNT] > queue[other, _TOP_COUNT]
+    return queue[one, _TOP_PAIR] < queue[other, _TOP_PAIR]
+
+
+@kernel
+def _swap(queue, one, other):
+    for column in range(4):
+        held = queue[one, column]
+        queue[one, column] = queue[other, column]
+        queue[other, column] = held
+
+
+@kernel
+def _rise(queue, at):
+    """Moves an entry up to where it belongs."""
+    while at and _before(queue, at, (at - 1) >> 1):
+        _swap(queue, at, (at - 1) >> 1)
+        at = (at - 1) >> 1
+
+
+@kernel
+def _sink(queue, entries, at):
+    """Moves an entry down to where it belongs."""
+    while True:
+        first = at
+        for below in range(2 * at + 1, min(2 * at + 3, entries)):
+            if _before(queue, below, first):
+                first = below
+        if first == at:
+            return
+        _swap(queue, at, first)
+        at = first
+
+
+@kernel
+def _pushed(queue, entries, count, pair, start, words):
+    """The queue with one entry more, which is a copy if it had no room."""
+    if entries == len(queue):
+        grown = np.empty((entries + (entries >> 1) + 8, 4), np.int64)
+        grown[:entries] = queue
+        queue = grown
+    queue[entries, _TOP_COUNT] = count
+    queue[entries, _TOP_PAIR] = pair
+    queue[entries, _START] = start
+    queue[entries, _WORDS] = words
+    _rise(queue, entries)
+    return queue
+
+
+@kernel
+def _start_of(ends, number):
+    """Where the word or the piece with a number begins."""
+    return ends[number - 1] if number else np.int64(0)
+
+
+@kernel
+def _first_pairs(words):
+    """The pairs of all words: the table, its COUNT being a row of the other result, and how many there are.
+
+    Also int64[pairs, 3]: the occurrences of each pair, the words that have it, and the last of them plus 1.
+    """
+    pairs = np.empty((_FIRST_SLOTS, 2), np.int64)
+    pairs[:, PAIR] = _FREE
+    found = np.zeros((_FIRST_SLOTS, 3), np.int64)
+    used = np.int64(0)
+    symbols = words.symbols
+    for word in range(len(words.ends)):
+        at = _start_of(words.ends, word)
+        end = words.ends[word]
+        after = end
+        if words.weights[word] and at < end:
+            after = at + words.lengths[symbols[at]]
+        while after < end:
+            pair = np.int64(symbols[at]) << _HALF | np.int64(symbols[after])
+            slot = _slot(pairs, pair)
+            if pairs[slot, PAIR] == _FREE:
+                if 3 * (used + 1) > 2 * len(pairs):
+                    pairs, used = _with_room(pairs, used, used)
+                    grown = np.zeros((len(pairs), 3), np.int64)
+                    grown[: len(found)] = found
+                    found = grown
+                    slot = _slot(pairs, pair)
+                used += 1
+                pairs[slot, PAIR] = pair
+                pairs[slot, COUNT] = used
+            row = pairs[slot, COUNT] - 1
+            found[row, 0] += words.weights[word]
+            if found[row, 2] != word + 1:
+                found[row, 1] += 1
+                found[row, 2] = word + 1
+            at = after
+            after = at + words.lengths[symbols[at]]
+    return pairs, found, used
+
+
+@kernel
+def _first_places(words, pairs, found, places):
+    """Writes the words of all pairs to `places`; `found`'s second column says where those of each go, then end."""
+    found[:, 2] = 0
+    symbols = words.symbols
+    for word in range(len(words.ends)):
+        at = _start_of(words.ends, word)
+        end = words.ends[word]
+        after = end
+        if words.weights[word] and at < end:
+            after = at + words.lengths[symbols[at]]
+        while after < end:
+            pair = np.int64(symbols[at]) << _HALF | np.int64(symbols[after])
+            row = pairs[_slot(pairs, pair), COUNT] - 1
+            if found[row, 2] != word + 1:
+                found[row, 2] = word + 1
+                places[found[row, 1]] = word
+                found[row, 1] += 1
+            at = after
+            after = at + words.lengths[symbols[at]]
+
+
+@kernel
+def _start(words, places, least):
+    """The table and the queue of the words as they are, and how many pairs and places there are."""
+    pairs, found, used = _first_pairs(words)
+    filled = np.int64(0)
+    for row in range(used):
+        found[row, 1], filled = filled, filled + found[row, 1]
+    _first_places(words, pairs, found, places)
+    queue = np.empty((used + 8, 4), np.int64)
+    entries = np.int64(0)
+    for slot in range(len(pairs)):
+        if pairs[slot, PAIR] != _FREE:
+            row = pairs[slot, COUNT] - 1
+            start = found[row - 1, 1] if row else np.int64(0)
+            pairs[slot, COUNT] = found[row, 0]
+            if found[row, 0] >= least:
+                queue = _pushed(queue, entries, found[row, 0], pairs[slot, PAIR], start, found[row, 1] - start)
+                entries += 1
+    return pairs, used, queue, entries, filled
+
+
+@kernel
+def _same_piece(spelling, ends, inside, one, other):
+    """Whether two pieces have the same bytes, and both begin a word or both go on one."""
+    start = _start_of(ends, one)
+    shift = _start_of(ends, other) - start
+    if ends[other] - ends[one] != shift or inside[one] != inside[other]:
+        return False
+    for byte in range(start, ends[one]):
+        if spelling[byte] != spelling[byte + shift]:
+            return False
+    return True
+
+
+@kernel
+def _known_piece(spelling, ends, inside, known, piece):
+    """The piece in the hash table `known` that is spelt as `piece` is; `piece` itself, which is put in, if none is."""
+    hashed = np.uint64(inside[piece])
+    for byte in range(_start_of(ends, piece), ends[piece]):
+        hashed = (hashed ^ np.uint64(spelling[byte])) * _HASH
+    mask = len(known) - 1
+    slot = np.int64(hashed >> np.uint64(_HALF)) & mask
+    while known[slot] >= 0:
+        if _same_piece(spelling, ends, inside, np.int64(known[slot]), piece):
+            return np.int64(known[slot])
+        slot = (slot + 1) & mask
+    known[slot] = piece
+    return piece
+
+
+@kernel
+def _spell(spelling, ends, inside, merge, piece):
+    """Writes what a merge gives as the bytes of `piece`; the spelling is a copy if it had no room."""
+    at = _start_of(ends, piece)
+    if at + ends[merge[0]] + ends[merge[1]] > len(spelling):
+        spelling = _grown(spelling, at + ends[merge[0]] + ends[merge[1]])
+    for part in merge[:2]:
+        for byte in range(_start_of(ends, part), ends[part]):
+            spelling[at] = spelling[byte]
+            at += 1
+    ends[piece] = at
+    inside[piece] = inside[merge[0]]
+    return spelling
+
+
+class Words(NamedTuple):
+    """The words as they are, see `merge_words`, with the length of each piece in bytes."""
+
+    symbols: Any
+    ends: Any
+    weights: Any
+    lengths: Any
+
+
+class Changes(NamedTuple):
+    """What a merge changes.
+
+    merge: int64[3], the ids of the two parts and of the whole.
+    rows: int64[2 * pieces, 4], two rows for each piece: the changes to the pairs that it is the left of, then to those
+      that it is the right of. All zero before and after a merge.
+    touched: int64[2 * pieces], the rows that are not.
+    places: int32[places, 2], a row of `rows` and a word in which its pair is new.
+    numbers: int64[2], how many rows are touched and how many places there are.
+    """
+
+    merge: Any
+    rows: Any
+    touched: Any
+    places: Any
+    numbers: Any
+
+
+@lean_kernel
+def _note(changes, row, column, weight):
+    """Adds to a column of a row."""
+    rows = changes.rows
+    if not rows[row, _MORE] and not rows[row, _FEWER]:
+        changes.touched[changes.numbers[_TOUCHED]] = row
+        changes.numbers[_TOUCHED] += 1
+    rows[row, column] += weight
+
+
+@lean_kernel
+def _note_place(changes, row, word):
+    """Records that the pair of a row is new in a word, once for each word."""
+    rows = changes.rows
+    if rows[row, _LAST_WORD] != word + 1:
+        rows[row, _LAST_WORD] = word + 1
+        rows[row, _NEW_WORDS] += 1
+        place = changes.numbers[_PLACES]
+        changes.places[place, 0] = row
+        changes.places[place, 1] = word
+        changes.numbers[_PLACES] += 1
+
+
+@lean_kernel
+def _merge_in_word(words, word, changes):
+    """Merges a pair wherever it is in one word, from left to right, and notes what changes."""
+    symbols = words.symbols
+    left = changes.merge[0]
+    right = changes.merge[1]
+    whole = changes.merge[2]
+    end = words.ends[word]
+    weight = words.weights[word]
+    at = _start_of(words.ends, word)
+    before = np.int64(-1)
+    while at < end:
+        symbol = np.int64(symbols[at])
+        after = at + words.lengths[symbol]
+        if symbol == left and after < end and symbols[after] == right:
+            symbols[at] = whole
+            after += words.lengths[right]
+            if before >= 0:
+                _note(changes, 2 * before, _FEWER, weight)
+                _note(changes, 2 * before, _MORE, weight)
+                _note_place(changes, 2 * before, word)
+            if after < end:
+                behind = np.int64(symbols[after])
+                _note(changes, 2 * behind + 1, _FEWER, weight)
+                # The whole beside itself is one pair, at whichever side of it the merge was.
+                row = 2 * behind + (behind != whole)
+                _note(changes, row, _MORE, weight)
+                _note_place(changes, row, word)
+            symbol = whole
+        before = symbol
+        at = after
+
+
+@lean_kernel
+def _merge_everywhere(words, places, start, end, changes):
+    """Merges a pair in the words that an entry of the queue names."""
+    changes.numbers[:] = 0
+    for place in range(start, end):
+        _merge_in_word(words, np.int64(places[place]), changes)
+
+
+@lean_kernel
+def _most_new_places(words, places, start, end):
+    """How many places a merge in the words of an entry makes at the most."""
+    most = np.int64(0)
+    for place in range(start, end):
+        word = np.int64(places[place])
+        most += words.ends[word] - _start_of(words.ends, word)
+    return most
+
+
+@lean_kernel
+def _pair_of(row, left, right):
+    """The pair of a row of `rows`: its piece, at the left of `right` or at the right of `left`."""
+    return left << _HALF | row >> 1 if row & 1 else row >> 1 << _HALF | right
+
+
+@lean_kernel
+def _change_counts(pairs, used, changes):
+    """Brings the counts of the pairs up to date after a merge; returns how many pairs the table has."""
+    merge = changes.merge
+    for row in changes.touched[: changes.numbers[_TOUCHED]]:
+        if changes.rows[row, _FEWER]:
+            pairs[_slot(pairs, _pair_of(row, merge[1], merge[0])), COUNT] -= changes.rows[row, _FEWER]
+        if changes.rows[row, _MORE]:
+            pair = _pair_of(row, merge[2], merge[2])
+            slot = _slot(pairs, pair)
+            if pairs[slot, PAIR] == _FREE:
+                pairs[slot, PAIR] = pair
+                pairs[slot, COUNT] = 0
+                used += 1
+            pairs[slot, COUNT] += changes.rows[row, _MORE]
+    return used
+
+
+@kernel
+def _queue_new(pairs, queue, entries, least, changes, places, filled):
+    """Queues the pairs that a merge made, if they occur often enough, with their words."""
+    rows = changes.rows
+    whole = changes.merge[2]
+    for row in changes.touched[: changes.numbers[_TOUCHED]]:
+        count = np.int64(0)
+        if rows[row, _MORE]:
+            pair = _pair_of(row, whole, whole)
+            count = pairs[_slot(pairs, pair), COUNT]
+        if count >= least:
+            queue = _pushed(queue, entries, count, pair, filled, rows[row, _NEW_WORDS])
+            entries += 1
+            filled += rows[row, _NEW_WORDS]
+            rows[row, _NEW_WORDS] = filled - rows[row, _NEW_WORDS]
+        else:
+            rows[row, _NEW_WORDS] = _NOT_QUEUED
+    for row, word in changes.places[: changes.numbers[_PLACES]]:
+        if rows[row, _NEW_WORDS] != _NOT_QUEUED:
+            places[rows[row, _NEW_WORDS]] = word
+            rows[row, _NEW_WORDS] += 1
+    for row in changes.touched[: changes.numbers[_TOUCHED]]:
+        rows[row] = 0
+    return queue, entries, filled
+
+
+@kernel
+def _changes(size):
+    """No changes, for up to `size` pieces."""
+    return Changes(
+        np.zeros(3, np.int64),
+        np.zeros((2 * size, 4), np.int64),
+        np.empty(2 * size, np.int64),
+        np.empty((1 << 10, 2), np.int32),
+        np.zeros(2, np.int64),
+    )
+
+
+@kernel
+def _with_places(changes, most):
+    """The changes with room for `most` places."""
+    if most <= len(changes.places):
+        return changes
+    places = np.empty((most + (most >> 1), 2), np.int32)
+    return Changes(changes.merge, changes.rows, changes.touched, places, changes.numbers)
+
+
+@kernel
+def _pieces(spelling, ends, inside, size):
+    """Copies of the pieces' arrays with room for `size`, and the hash table of those that there are."""
+    all_ends = np.empty(size, np.int64)
+    all_ends[: len(ends)] = ends
+    all_inside = np.empty(size, np.uint8)
+    all_inside[: len(ends)] = inside
+    slots = np.int64(1)
+    while slots < 2 * size:
+        slots *= 2
+    known = np.full(slots, -1, np.int32)
+    for piece in range(len(ends)):
+        _known_piece(spelling, all_ends, all_inside, known, piece)
+    lengths = np.empty(size, np.int32)
+    for piece in range(len(ends)):
+        lengths[piece] = ends[piece] - _start_of(ends, piece)
+    return _grown(spelling, 16 * size), all_ends, all_inside, known, lengths
+
+
+@kernel
+def merge_words(symbols, ends, weights, spelling, spelling_ends, inside, size, least):
+    """Merges pairs until there are `size` pieces or no pair occurs often enough.
+
+    Args:
+      symbols: int32[bytes], the words as pieces, one word behind the other, see the module's head; it is written to.
+      ends: int64[words], where each word ends in `symbols`.
+      weights: int64[words], how often each occurs; those of 0 are left out.
+      spelling: uint8[bytes], the bytes of the pieces that there are, one piece behind the other.
+      spelling_ends: int64[pieces], where each ends in `spelling`.
+      inside: uint8[pieces], 1 for a piece that goes on a word ("##").
+      size: how many pieces there may be.
+      least: how often a pair must occur.
+
+    Returns int32[merges, 3], the two parts and the whole of each merge, and the last three arguments before `size` for
+    all pieces. A pair may be merged more than once, and two pairs may give the same piece.
+    """
+    pieces = np.int64(len(inside))
+    spelling, spelling_ends, inside, known, lengths = _pieces(spelling, spelling_ends, inside, size)
+    words = Words(symbols, ends, weights, lengths)
+    places = np.empty(3 * len(symbols) + 1, np.int32)
+    pairs, used, queue, entries, filled = _start(words, places, least)
+    changes = _changes(size)
+    merge = changes.merge
+    merges = np.empty((size + 8, 3), np.int32)
+    done = np.int64(0)
+    while pieces < size and entries:
+        count = pairs[_slot(pairs, queue[0, _TOP_PAIR]), COUNT]
+        if count != queue[0, _TOP_COUNT]:
+            queue[0, _TOP_COUNT] = count
+            _sink(queue, entries, 0)
+            continue
+        if count < least:
+            break
+        merge[0] = queue[0, _TOP_PAIR] >> _HALF
+        merge[1] = queue[0, _TOP_PAIR] & _LOW
+        start = queue[0, _START]
+        end = start + queue[0, _WORDS]
+        entries -= 1
+        _swap(queue, 0, entries)
+        _sink(queue, entries, 0)
+
+        spelling = _spell(spelling, spelling_ends, inside, merge, pieces)
+        merge[2] = _known_piece(spelling, spelling_ends, inside, known, pieces)
+        lengths[merge[2]] = lengths[merge[0]] + lengths[merge[1]]
+        pieces += merge[2] == pieces
+        if done == len(merges):
+            merges = np.concatenate((merges, np.empty_like(merges)))
+        merges[done] = merge
+        done += 1
+
+        changes = _with_places(changes, _most_new_places(words, places, start, end))
+        _merge_everywhere(words, places, start, end, changes)
+        pairs, used = _with_room(pairs, used, changes.numbers[_TOUCHED])
+        used = _change_counts(pairs, used, changes)
+        queue, entries, filled = _queue_new(pairs, queue, entries, least, changes, places, filled)
+    return merges[:done].copy(), spelling[: spelling_ends[pieces - 1]], spelling_ends[:pieces], inside[:pieces]
+
+
+def warm_up() -> None:
+    """Compiles the entry kernel of this module."""
+    one = np.ones(1, np.int64)
+    merge_words(np.zeros(2, np.int32), 2 * one, one, np.zeros(1, np.uint8), one, np.zeros(1, np.uint8), 2, 1)

@@ -1,0 +1,222 @@
+"""Merged counts → a vocabulary's files → the report on them: one piece of work each."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from transforms.errors import UnusableInputError
+from transforms.shards.text_shards import TextShard
+from transforms.storage import completions, files, progress
+from transforms.storage.completions import PieceFiles
+from transforms.vocabularies import report
+from transforms.vocabularies.learning import learn_vocabulary
+from transforms.vocabularies.merging import MergedWords, read_words
+from transforms.vocabularies.options import REPORT, REPORT_TABLE, VocabularyKind, VocabularyOptions
+from transforms.vocabularies.vocabulary_files import VOCABULARY_FILES, model_files, vocabulary_files
+
+KIND, REPORT_KIND = "vocabulary", "vocabulary_report"
+
+# The kernels that tokenize text for a report.
+_TOKENIZERS: Mapping[VocabularyKind, str] = {
+    "wordpiece": "tokenization.kernels.wordpiece",
+    "bpe": "tokenization.kernels.byte_level",
+}
+
+# The name below the output, the size in bytes and the sha256 of a file.
+Listed = tuple[str, int, str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularySetup:
+    """What decides a vocabulary, its text aside.
+
+    Attributes:
+      options: nothing left open.
+      transform_fn: whether TensorFlow's files are made, too.
+    """
+
+    options: VocabularyOptions
+    transform_fn: bool = False
+
+
+def kernels_of(options: VocabularyOptions, compare: Sequence[str]) -> list[str]:
+    """The modules of kernels that a report runs: those of the vocabulary's tokenizer, and of others' beside it."""
+    tokenizers = [
+        _TOKENIZERS[options.kind],
+        *(_TOKENIZERS["bpe" if path.endswith(".json") else "wordpiece"] for path in compare),
+    ]
+    return ["vocabularies.kernels.word_counts", *dict.fromkeys(tokenizers)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MadeVocabulary:
+    """The description of a vocabulary: its files, what was counted, and the key of its completion record."""
+
+    files: tuple[Listed, ...]
+    counts: Mapping[str, int]
+    key: str
+
+
+def make_vocabulary(merged: Sequence[MergedWords], setup: VocabularySetup, output: str) -> MadeVocabulary:
+    """Learns a vocabulary from the merged counts and writes its files to the directory `output`.
+
+    Files of an earlier run are kept where they were made from the same counts with the same options and still have the
+    content that they were written with.
+
+    Args:
+      merged: the descriptions of all merged counts, in any order.
+      setup: what decides the vocabulary.
+      output: the directory of the vocabulary.
+
+    Raises:
+      UnusableInputError: the text has no words, or no such vocabulary can be learnt from them.
+    """
+    progress.announce(output, KIND, pieces=1, size=0)
+    key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], sorted(part.key for part in merged), setup)
+    record = completions.once(output, KIND, key, lambda: _make(merged, setup, output), _files_of, name="vocabulary")
+    return MadeVocabulary(files=_files_of(record).written, counts=record["counts"], key=key)
+
+
+def _files_of(record: Mapping[str, Any]) -> PieceFiles:
+    return PieceFiles(written=tuple((name, size, sha256) for name, size, sha256 in record["files"]))
+
+
+def _make(merged: Sequence[MergedWords], setup: VocabularySetup, output: str) -> dict[str, Any]:
+    """Writes the files; returns the completion record.
+
+    files: name, size and sha256 of each. counts: of words and pieces.
+    """
+    options = setup.options
+    counted = read_words(merged, output)
+    words = counted.words
+    if not len(words):
+        raise UnusableInputError("There is no word in the text; check that the input is text, a sentence a line.")
+    learned = learn_vocabulary(words, options)
+    return {
+        "files": _written(vocabulary_files(learned, options), output),
+        "counts": {
+            "pieces": len(learned.pieces),
+            "special": learned.special,
+            "alphabet": learned.alphabet,
+            "merges": len(learned.merges),
+            "distinct_words": len(words),
+            "words": int(words.counts.sum()),
+            "rarest_words": counted.threshold,
+            "left_out_distinct_words": counted.left_out_words,
+            "left_out_words": counted.left_out_occurrences,
+        },
+    }
+
+
+def _written(contents: Mapping[str, bytes], directory: str) -> list[Listed]:
+    """Writes files into a directory."""
+    listed = []
+    for name, content in contents.items():
+        files.write_bytes(files.join(directory, name), content)
+        listed.append((name, len(content), hashlib.sha256(content).hexdigest()))
+    return listed
+
+
+def write_model_directory(options: VocabularyOptions, output: str, model_dir: str) -> list[Listed]:
+    """Writes all that transformers reads of a tokenizer into the directory of a model; returns its files.
+
+    Args:
+      options: what decided the vocabulary.
+      output: its directory.
+      model_dir: the directory to write to.
+    """
+    vocabulary = {name: files.read_bytes(files.join(output, name)) for name in VOCABULARY_FILES[options.kind]}
+    files.make_directory(model_dir)
+    return _written(model_files(vocabulary, options), model_dir)
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class MakeVocabulary(beam.PTransform):
+    """Learns a vocabulary and writes its files.
+
+    Input: one list of MergedWords. Output: MadeVocabulary, the description of the files.
+    """
+
+    setup: VocabularySetup
+    output: str
+
+    def expand(self, merged: beam.PCollection) -> beam.PCollection:
+        return merged | "LearnAndWrite" >> beam.Map(make_vocabulary, self.setup, self.output)  # MadeVocabulary
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MadeReport:
+    """The description of a report.
+
+    Attributes:
+      files: report.json and report.md.
+      measured: the path of each text that it is about, and of each vocabulary beside ours, with its sha256.
+      key: of the completion record.
+    """
+
+    files: tuple[Listed, ...]
+    measured: Mapping[str, str]
+    key: str
+
+
+def measured_texts(texts: Sequence[TextShard]) -> list[TextShard]:
+    """The text that a vocabulary is measured on: what is held out; where nothing is, the first shard of all."""
+    with_text = sorted((text for text in texts if text.size), key=lambda text: (text.number, text.path))
+    return [text for text in with_text if text.kind == "eval"] or with_text[:1]
+
+
+def report_vocabulary(
+    elements: Sequence[MadeVocabulary | TextShard], setup: VocabularySetup, compare: Sequence[str], output: str
+) -> MadeReport:
+    """Measures a vocabulary, and others beside it, on held-out text; writes report.json and report.md.
+
+    Args:
+      elements: the vocabulary and all text shards, in any order.
+      setup: what decided the vocabulary.
+      compare: the files of the others, vocab.txt or tokenizer.json.
+      output: the directory of the vocabulary.
+
+    Raises:
+      UnusableInputError: one of the others cannot be read.
+    """
+    (made,) = (element for element in elements if isinstance(element, MadeVocabulary))
+    texts = measured_texts([element for element in elements if isinstance(element, TextShard)])
+    others = {path: files.sha256_of(path) for path in compare}
+    measured = {text.path: text.sha256 for text in texts} | others
+    version = completions.FORMAT_VERSIONS[REPORT_KIND]
+    key = completions.fingerprint(REPORT_KIND, version, made.key, [text.sha256 for text in texts], list(others.items()))
+
+    def write() -> dict[str, Any]:
+        found = report.measure(
+            files.join(output, VOCABULARY_FILES[setup.options.kind][0]),
+            setup.options,
+            compare,
+            [text.path for text in texts],
+            kind=texts[0].kind,
+        )
+        contents = {
+            REPORT: completions.canonical_json(found, indent=1).encode(),
+            REPORT_TABLE: report.as_table(found).encode(),
+        }
+        return {"files": _written(contents, output)}
+
+    record = completions.once(output, REPORT_KIND, key, write, _files_of, name=REPORT)
+    return MadeReport(files=_files_of(record).written, measured=measured, key=key)
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class ReportVocabulary(beam.PTransform):
+    """Measures a vocabulary on held-out text.
+
+    Input: one list of MadeVocabulary and TextShard. Output: MadeReport, the description of the report's files.
+    """
+
+    setup: VocabularySetup
+    compare: tuple[str, ...]
+    output: str
+
+    def expand(self, together: beam.PCollection) -> beam.PCollection:
+        return together | "Measure" >> beam.Map(report_vocabulary, self.setup, self.compare, self.output)  # MadeReport

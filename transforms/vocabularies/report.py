@@ -1,0 +1,261 @@
+"""How well a vocabulary suits a text, and how well others do: the figures of report.json and report.md.
+
+A word is one of BERT's basic tokenizer, whatever the vocabulary, so that vocabularies of different kinds compare. Words
+are counted as they stand in the text; each vocabulary's tokenizer lower-cases them or not.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.storage import files
+from transforms.tokenization import unicode_tables
+from transforms.tokenization.kernels import wordpiece as wordpiece_kernels
+from transforms.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
+from transforms.tokenization.tokenized_text import TextTokenizer
+from transforms.tokenization.tokenizers import load_tokenizer
+from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
+from transforms.tokenization.wordpiece import Tokenizer
+from transforms.vocabularies.counting import UNICODE
+from transforms.vocabularies.kernels import word_counts as kernels
+from transforms.vocabularies.options import VocabularyOptions
+from transforms.vocabularies.word_counts import WordCounts
+from transforms.vocabularies.word_tables import WordTable
+
+# Every vocabulary is measured on the same text, up to so much of it: enough for all the digits that are shown.
+MOST_BYTES = 8 << 20
+OURS = "this vocabulary"
+
+_WORDS_AT_ONCE = 1 << 16
+_DIGITS = 6
+_COLUMNS = {
+    "pieces": ("pieces", "{:,}"),
+    "pieces_per_word": ("pieces a word", "{:.4f}"),
+    "bytes_per_token": ("bytes a token", "{:.3f}"),
+    "whole_words": ("whole words", "{:.3%}"),
+    "unknown_words": ("words with [UNK]", "{:.3%}"),
+    "coverage": ("coverage", "{:.3%}"),
+}
+_LEGEND = """\
+A word is one of BERT's basic tokenizer, for every vocabulary. Pieces a word and bytes a token are those of the running
+text. Whole words: the share of all words that are one piece. Words with [UNK]: the share that has no pieces in the
+vocabulary. Coverage: the share of the words' characters that is in words without [UNK].
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Text:
+    """The text that vocabularies are measured on.
+
+    Attributes:
+      blocks: whole lines.
+      is_all: whether there is no more of it.
+      bytes: without the ends of lines.
+      lines: how many.
+      words: distinct words, with their counts; those of more than 100 characters are left out.
+      all_words: how many words there are, long ones too.
+    """
+
+    blocks: Sequence[TextBlock]
+    is_all: bool
+    bytes: int
+    lines: int
+    words: WordCounts
+    all_words: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Candidate:
+    """A vocabulary that is measured.
+
+    Attributes:
+      name: what the report calls it.
+      vocabulary, tokenizer: its pieces, and what splits text into them.
+      do_lower_case: whether a vocab.txt is used with lower-cased text; None for a tokenizer.json, which says it itself.
+    """
+
+    name: str
+    vocabulary: Vocabulary
+    tokenizer: TextTokenizer
+    do_lower_case: bool | None
+
+
+def measure(
+    path: str, options: VocabularyOptions, compare: Sequence[str], texts: Sequence[str], *, kind: str
+) -> dict[str, Any]:
+    """Measures a vocabulary, and others beside it, on the first MOST_BYTES of some text.
+
+    Memory: this text, its distinct words, and one tokenizer at a time.
+
+    Args:
+      path: the vocabulary: vocab.txt or, with bpe, tokenizer.json.
+      options: the options that it was learnt with.
+      compare: the files of the others. A vocab.txt whose pieces have no capital letter is used with lower-cased text,
+        as BERT's own are.
+      texts: paths of text shards.
+      kind: of the shards: "eval" for held-out text, "train" for text that the vocabulary was learnt from.
+
+    Returns:
+      text: kind and files as given; bytes, lines and words that were measured; `all`, whether that is the whole text.
+      vocabularies: for each its name, pieces, do_lower_case and tokens; pieces_per_word and bytes_per_token of the
+      running text; the share of words that are one piece (whole_words) and of those that have [UNK] (unknown_words),
+      when a space and nothing else stands before them; and the share of their characters that is in words without
+      [UNK] (coverage).
+
+    Raises:
+      UnusableInputError: a file is missing, or is no vocabulary; or a text is not UTF-8.
+    """
+    text = _read(texts)
+    return {
+        "text": {
+            "kind": kind,
+            "files": len(texts),
+            "bytes": text.bytes,
+            "lines": text.lines,
+            "words": text.all_words,
+            "all": text.is_all,
+        },
+        "vocabularies": [
+            _figures(_load(OURS, path, options.decided.do_lower_case), text),
+            *(_figures(_load(other, other, None), text) for other in compare),
+        ],
+    }
+
+
+def as_table(report: Mapping[str, Any]) -> str:
+    """What `measure` gave, as a Markdown page."""
+    text = report["text"]
+    source = "held-out text" if text["kind"] == "eval" else "training text"
+    measured = (
+        f"Measured on {text['words']:,} words of {source} ({text['lines']:,} lines, {text['bytes']:,} bytes"
+        f"{'' if text['all'] else ', the first part of it'})."
+    )
+    if text["kind"] != "eval":
+        measured += (
+            " No text is held out, so the figures are better than those of unseen text would be; extract holds "
+            "articles out with --eval_fraction or --num_eval_articles."
+        )
+    names = [one["name"] if one["name"] == OURS else f"`{one['name']}`" for one in report["vocabularies"]]
+    rows = [["vocabulary", *(title for title, _ in _COLUMNS.values())], ["---", *["---:"] * len(_COLUMNS)]]
+    for name, one in zip(names, report["vocabularies"], strict=True):
+        rows.append([name, *(form.format(one[column]) for column, (_, form) in _COLUMNS.items())])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"# How well the vocabulary suits the text\n\n{measured}\n\n{table}\n\n{_LEGEND}"
+
+
+def _read(texts: Sequence[str]) -> _Text:
+    """Reads the first MOST_BYTES of text, up to the end of a block, and counts its words."""
+    blocks: list[TextBlock] = []
+    left, is_all = MOST_BYTES, True
+    for block in (block for text in texts for block in read_blocks(text)):
+        if left <= 0:
+            is_all = False
+            break
+        blocks.append(block)
+        left -= len(block.content)
+    newlines = sum(block.content.count(b"\n") for block in blocks)
+    words, all_words = _count_words(blocks)
+    return _Text(
+        blocks=blocks,
+        is_all=is_all,
+        bytes=sum(len(block.content) for block in blocks) - newlines,
+        lines=newlines + sum(not block.content.endswith(b"\n") for block in blocks),
+        words=words,
+        all_words=all_words,
+    )
+
+
+def _count_words(blocks: Sequence[TextBlock]) -> tuple[WordCounts, int]:
+    """The words of text as BERT's basic tokenizer splits it without lower-casing; and how many there are in all."""
+    points = unicode_tables.load(UNICODE, False)
+    scratch = np.empty(wordpiece_kernels.SCRATCH, np.uint8)
+    arrays = kernels.CodePointArrays(points.pages, points.blocks, points.pool, scratch, False)
+    padded, table = PaddedText(), WordTable()
+    state = table.state
+    for block in blocks:
+        size, at = padded.load(block.content), 0
+        while at < size:
+            kernels.count_words(padded.text, size, at, arrays, table.arrays, state)
+            if state[kernels.BAD_BYTE] >= 0:
+                raise not_utf8(block, int(state[kernels.BAD_BYTE]))
+            at = int(state[kernels.AT])
+            if at < size:
+                table.grow()
+    ends = table.arrays.ends[1 : len(table) + 1]
+    text = table.arrays.text[: table.arrays.ends[len(table)]]
+    return WordCounts(text, ends, table.counts), int(state[kernels.READ])
+
+
+def _load(name: str, path: str, do_lower_case: bool | None) -> _Candidate:
+    """A vocabulary that is to be measured.
+
+    Raises:
+      UnusableInputError: there is none.
+    """
+    if path.endswith(".json"):
+        loaded = load_tokenizer(path, files.read_bytes(path))
+        return _Candidate(name=name, vocabulary=loaded.vocabulary, tokenizer=loaded.tokenizer(), do_lower_case=None)
+    vocabulary = load_vocabulary(path)
+    lower = vocabulary.capital_share == 0 if do_lower_case is None else do_lower_case
+    tokenizer = Tokenizer(vocabulary, do_lower_case=lower, unicode=UNICODE)
+    return _Candidate(name=name, vocabulary=vocabulary, tokenizer=tokenizer, do_lower_case=lower)
+
+
+def _figures(candidate: _Candidate, text: _Text) -> dict[str, Any]:
+    """What the report says of a vocabulary."""
+    tokenizer = candidate.tokenizer
+    tokens = sum(len(tokenizer.tokenize_bytes(bytes(block.content), block.path).ids) for block in text.blocks)
+    words = whole = unknown = characters = covered = 0
+    for some, counts in _batches(text.words):
+        pieces, is_unknown = _pieces_of(tokenizer, some, candidate.vocabulary.unknown_id)
+        lengths = np.array([len(word.decode()) for word in some], np.int64)
+        words += int(counts.sum())
+        whole += int(counts[(pieces == 1) & ~is_unknown].sum())
+        unknown += int(counts[is_unknown].sum())
+        characters += int((counts * lengths).sum())
+        covered += int((counts * lengths)[~is_unknown].sum())
+    return {
+        "name": candidate.name,
+        "pieces": len(candidate.vocabulary.pieces),
+        "do_lower_case": candidate.do_lower_case,
+        "tokens": tokens,
+        "pieces_per_word": _ratio(tokens, text.all_words),
+        "bytes_per_token": _ratio(text.bytes, tokens),
+        "whole_words": _ratio(whole, words),
+        "unknown_words": _ratio(unknown, words),
+        "coverage": _ratio(covered, characters),
+    }
+
+
+def _ratio(part: int, whole: int) -> float:
+    return round(part / max(1, whole), _DIGITS)
+
+
+def _batches(words: WordCounts) -> Iterator[tuple[list[bytes], npt.NDArray[np.int64]]]:
+    """Words with their counts, some thousands at a time."""
+    for first in range(0, len(words), _WORDS_AT_ONCE):
+        ends = words.ends[first : first + _WORDS_AT_ONCE].tolist()
+        starts = [int(words.ends[first - 1]) if first else 0, *ends[:-1]]
+        some = [words.text[start:end].tobytes() for start, end in zip(starts, ends, strict=True)]
+        yield some, words.counts[first : first + _WORDS_AT_ONCE]
+
+
+def _pieces_of(
+    tokenizer: TextTokenizer, words: Sequence[bytes], unknown_id: int | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """How many pieces each of one or more words has, int64[words], and whether [UNK] is among them, bool[words]."""
+    tokenized = tokenizer.tokenize_bytes(b"".join(b" " + word + b"\n" for word in words), "words")
+    ends = tokenized.segment_ends
+    if len(ends) == len(words):
+        starts = np.concatenate([[0], ends[:-1]])
+        unknown = np.concatenate([[0], np.cumsum(tokenized.ids == (-1 if unknown_id is None else unknown_id))])
+        return ends - starts, unknown[ends] > unknown[starts]
+    if len(words) == 1:
+        return np.zeros(1, np.int64), np.zeros(1, np.bool_)
+    # A line without pieces is no segment: the words that have none are found by halves.
+    middle = len(words) // 2
+    first, second = (_pieces_of(tokenizer, part, unknown_id) for part in (words[:middle], words[middle:]))
+    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
