@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.grouping import GroupAll
-from transforms.storage import completions, files
+from transforms.storage import completions, files, progress
 from transforms.tokenization.text_blocks import PADDING
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
@@ -133,6 +133,14 @@ def plan_merges(shards: Sequence[CountedShard]) -> list[MergePlan]:
         )
         plans += [MergePlan(first=first, end=end, part=part, parts=parts, runs=of_runs) for part in range(parts)]
         first = end
+    return plans
+
+
+def announce_merges(shards: Sequence[CountedShard], output: str) -> list[MergePlan]:
+    """Plans the work of merging, and announces it for the progress."""
+    plans = plan_merges(shards)
+    size = sum(run.end - run.start for plan in plans for run in plan.runs)
+    progress.announce(output, KIND, pieces=len(plans), size=size)
     return plans
 
 
@@ -268,7 +276,7 @@ class MergeCounts(beam.PTransform):
         return (
             shards
             | "All" >> GroupAll()
-            | "Plan" >> beam.FlatMap(plan_merges)  # MergePlan
+            | "Plan" >> beam.FlatMap(announce_merges, self.output)  # MergePlan
             | "Spread" >> beam.Reshuffle()
             | "MergeRuns" >> beam.Map(merge_runs, self.output)  # MergedWords
         )
