@@ -129,7 +129,9 @@ def _starts(points: Any, rows: Any, kinds: Any) -> Any:
     short = apostrophe & _is_any(second, "stmd")
     long = apostrophe & ((_is_any(second, "rv") & (third == ord("e"))) | ((second == ord("l")) & (third == ord("l"))))
     inside = strings.previous(short | long, False)
-    past = strings.previous(strings.previous(short, False) | strings.previous(strings.previous(long, False), False), False)
+    past = strings.previous(
+        strings.previous(short, False) | strings.previous(strings.previous(long, False), False), False
+    )
 
     white = (before != classes.WHITE) | ((behind != classes.WHITE) & (behind != classes.LINE_END))
     other = (before != kinds) & ~joined & ~inside

@@ -51,7 +51,9 @@ def distinct_words(points: Any, starts: Any) -> tuple[Any, Any, Any]:
 
 def key(first: Any, second: Any) -> Any:
     """A number for two, as `find` looks them up."""
-    return tf.bitwise.left_shift(tf.cast(first, tf.int64), tf.constant(_KEY_SHIFT, tf.int64)) | tf.cast(second, tf.int64)
+    return tf.bitwise.left_shift(tf.cast(first, tf.int64), tf.constant(_KEY_SHIFT, tf.int64)) | tf.cast(
+        second, tf.int64
+    )
 
 
 def find(keys: Any, wanted: Any) -> tuple[Any, Any]:

@@ -87,7 +87,9 @@ def _read_rows(first: int, folder: str) -> Iterator[Any]:
     )
     rows = np.arange(last - first + 1)
     columns = [words, pa.array(np.array(counts[first:last]))]
-    yield pa.RecordBatch.from_arrays([pa.LargeListArray.from_arrays(rows, column) for column in columns], schema=_SCHEMA)
+    yield pa.RecordBatch.from_arrays(
+        [pa.LargeListArray.from_arrays(rows, column) for column in columns], schema=_SCHEMA
+    )
 
 
 def _check(path: str, counts: Any) -> None:
