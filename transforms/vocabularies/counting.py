@@ -130,7 +130,7 @@ def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, 
 
     runs: name below `output`, size, checksum and the buckets' starts of each. counts: as in CountedShard.
     """
-    counter = _Counter(rules)
+    counter = WordCounter(rules)
     runs: list[tuple[str, int, str, list[int]]] = []
     for table in counter.full_tables(path):
         name = completions.work_name(KIND, f"{key}.{len(runs)}.words")
@@ -146,10 +146,11 @@ def write_table(table: WordTable, path: str) -> tuple[int, str, list[int]]:
     return file.size, file.sha256, starts.tolist()
 
 
-class _Counter:
-    """Counts the words of a text file."""
+class WordCounter:
+    """Counts the words of text files, in bounded memory."""
 
     def __init__(self, rules: WordRules) -> None:
+        """Makes an empty counter; `rules` decide what a word is."""
         self._table = WordTable(_MOST_WORDS, _MOST_BYTES)
         self._text = PaddedText(_LEAD)
         self._bytes = 0
@@ -175,7 +176,9 @@ class _Counter:
         }
 
     def full_tables(self, path: str) -> Iterator[WordTable]:
-        """Yields the table each time that it is full, and at the end; then it is used for the words that follow.
+        """Counts the words of a file; yields the table each time that it is full, and at the end if it has any words.
+
+        The table is emptied afterwards, and used for the words that follow.
 
         Raises:
           UnusableInputError: the text is missing or not UTF-8.
@@ -194,6 +197,7 @@ class _Counter:
                     table.clear()
         if len(table):
             yield table
+            table.clear()
 
     def _count(self, at: int, end: int) -> int:
         """Counts words of the text [at, end); returns where the table was full, or the end."""

@@ -20,7 +20,7 @@ from transforms.tokenization.text_blocks import PADDING
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.word_counts import WordCounts
-from transforms.vocabularies.word_tables import WordTable, ordered
+from transforms.vocabularies.word_tables import WordTable, sorted_words
 
 KIND = "merged_counts"
 
@@ -238,11 +238,7 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, wor
     for piece in merged:
         content = files.read_bytes(files.join(output, piece.name))
         kernels.take_records(_padded(content), len(content), threshold, read, state)
-    order, _ = ordered(read.text, read.ends, words)
-    text = np.empty(int(read.ends[words]) + PADDING, np.uint8)
-    ends = np.empty(words, np.int64)
-    kernels.gather(read.text, read.ends, order, text, ends)
-    return WordCounts(text[:-PADDING], ends, read.counts[order])
+    return sorted_words(read.text, read.ends, read.counts)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
