@@ -32,6 +32,8 @@ from transforms.vocabularies.options import VocabularyOptions
 
 # A shard grows about 18-fold at dupe 10: count it as that much work.
 _WORK_A_BYTE = 10
+# Counting words is so quick, 110 MB a second, that it takes much text to make up for the start of a second process.
+_BYTES_OF_COUNTING = 16
 # Matrix units take multiples of this at full speed.
 _SIZE_MULTIPLE = 64
 
@@ -334,7 +336,7 @@ def check_compat_of_texts(patterns: Sequence[str], compat: Compat) -> None:
 
 
 def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
-    """Checks the text shards that a vocabulary is made from, where they are there already, and what is written beside it.
+    """Checks the text shards of a vocabulary, where they are there already, and what is wanted beside it.
 
     Raises:
       UnusableInputError: a vocabulary cannot be made with these options or of these texts.
@@ -348,6 +350,8 @@ def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
             f"{options.input[0]}: there is no text to learn a vocabulary from; name text shards that are neither empty "
             "nor held out (eval.txt)."
         )
+    for path in options.compare:
+        _check_compared(path)
     _check_model_directory(options)
     if options.transform_fn:
         check_transform_installed()
@@ -362,13 +366,24 @@ def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
     return Checked(
         options=options,
         workload=Workload(
-            input_bytes=size,
+            input_bytes=size // _BYTES_OF_COUNTING,
             pieces=len(texts) if is_first else None,
             paths=(*read, *options.compare, *model_dir, options.output),
         ),
         unclaimed=options.ADDITIONS,
         announcement=first_line("vocabulary", files=len(texts), size=size, output=options.output),
     )
+
+
+def _check_compared(path: str) -> None:
+    """Raises UnusableInputError if a file is no vocabulary that a report can measure."""
+    from transforms.tokenization.tokenizers import load_tokenizer
+    from transforms.tokenization.vocabulary import load_vocabulary
+
+    if path.endswith(".json"):
+        load_tokenizer(path, files.read_bytes(path))
+    else:
+        load_vocabulary(path)
 
 
 def _check_model_directory(options: VocabularyStageOptions) -> None:
