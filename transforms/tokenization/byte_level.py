@@ -94,10 +94,14 @@ class ByteLevelTokenizer:
     def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
         """Makes the tables. `library` is for lines with added tokens."""
         self._library = library
+        table = _pair_table(np.insert(pairs.merges, 2, np.arange(len(pairs.merges)), axis=1))
+        byte_pairs = np.empty(_BYTES * _BYTES, np.uint64)
+        kernels.put_byte_pairs(table, pairs.byte_ids, byte_pairs)
         self._arrays = kernels.BytePairArrays(
             classes=pre_token_classes.load(),
-            pairs=_merge_table(pairs.merges),
+            pairs=table,
             byte_ids=pairs.byte_ids,
+            byte_pairs=byte_pairs,
             words=np.zeros(kernels.CACHED_WORD << kernels.WORD_BITS, np.uint64),
             links=np.empty(2 * _FIRST_ROOM, np.int32),
             heap=np.empty(2 * _FIRST_ROOM, np.uint64),
@@ -211,10 +215,6 @@ def _pair_table(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
     left, right, values, results = np.ascontiguousarray(rows.T)
     kernels.put_pairs(pairs, left, right, values, results)
     return pairs
-
-
-def _merge_table(merges: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    return _pair_table(np.insert(merges, 2, np.arange(len(merges)), axis=1))
 
 
 def _trie_of(tokens: Iterable[bytes]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]:

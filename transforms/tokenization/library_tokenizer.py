@@ -5,12 +5,18 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import tokenizers
 
+from transforms.errors import UnusableInputError
 from transforms.tokenization import pre_token_classes
 from transforms.tokenization.line_parts import LineParts
 from transforms.tokenization.text_blocks import TextBlock, not_utf8, read_blocks
 from transforms.tokenization.tokenized_text import TokenizedText
 
 _WHITE = "".join(map(chr, np.flatnonzero(pre_token_classes.load() == pre_token_classes.WHITE).tolist()))
+
+
+def is_library_error(error: BaseException) -> bool:
+    """Whether the library gave up: it raises Exception, or panics, and a panic is no Exception."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 class LibraryTokenizer:
@@ -28,7 +34,7 @@ class LibraryTokenizer:
         dropped, and only a newline ends a line.
 
         Raises:
-          UnusableInputError: a file is missing or not UTF-8.
+          UnusableInputError: a file is missing or not UTF-8, or the library cannot split a line.
         """
         return self._tokenize(block for path in paths for block in read_blocks(path))
 
@@ -52,7 +58,7 @@ class LibraryTokenizer:
         """Adds the pieces of the line that starts at `start` in a block.
 
         Raises:
-          UnusableInputError: it is not UTF-8.
+          UnusableInputError: it is not UTF-8, or the library cannot split it.
         """
         try:
             text = line.decode()
@@ -61,5 +67,14 @@ class LibraryTokenizer:
         if not text.strip(_WHITE):
             parts.end_document()
             return
-        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        try:
+            encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        except BaseException as error:
+            if not is_library_error(error):
+                raise
+            number = block.lines_before + block.content.count(b"\n", 0, start) + 1
+            raise UnusableInputError(
+                f"{block.path}, line {number}: the library tokenizers cannot split this line ({error}); change the "
+                "tokenizer, or leave the line out."
+            ) from None
         parts.add_line(encoding.ids, encoding.word_ids, self._unknown_id)

@@ -6,7 +6,7 @@ import tokenizers
 
 from transforms.errors import UnusableInputError
 from transforms.tokenization.byte_level import ByteLevelTokenizer, plain_byte_pairs
-from transforms.tokenization.library_tokenizer import LibraryTokenizer
+from transforms.tokenization.library_tokenizer import LibraryTokenizer, is_library_error
 from transforms.tokenization.tokenized_text import LoadedTokenizer
 from transforms.tokenization.tokenizer_vocabulary import tokenizer_vocabulary
 
@@ -51,8 +51,8 @@ def _parsed(path: str, content: bytes) -> tokenizers.Tokenizer:
         ) from None
     try:
         return tokenizers.Tokenizer.from_str(text)
-    except BaseException as error:  # on some files the library panics, which is no Exception
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+    except BaseException as error:
+        if not is_library_error(error):
             raise
         raise UnusableInputError(
             f"{path}: the library tokenizers {tokenizers.__version__} cannot read this as a tokenizer.json ({error}); "

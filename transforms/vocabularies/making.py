@@ -14,11 +14,10 @@ from transforms.storage.completions import PieceFiles
 from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words
-from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
+from transforms.vocabularies.options import REPORT, REPORT_TABLE, VocabularyKind, VocabularyOptions
 from transforms.vocabularies.vocabulary_files import VOCABULARY_FILES, model_files, vocabulary_files
 
 KIND, REPORT_KIND = "vocabulary", "vocabulary_report"
-REPORT, REPORT_TABLE = "report.json", "report.md"
 
 # The kernels that tokenize text for a report.
 _TOKENIZERS: Mapping[VocabularyKind, str] = {
@@ -99,15 +98,15 @@ def _make(merged: Sequence[MergedWords], setup: VocabularySetup, output: str) ->
     return {
         "files": _written(vocabulary_files(learned, options), output),
         "counts": {
-            "words": len(words),
-            "occurrences": int(words.counts.sum()),
-            "rarest_word": counted.threshold,
-            "left_out_words": counted.left_out_words,
-            "left_out_occurrences": counted.left_out_occurrences,
             "pieces": len(learned.pieces),
             "special": learned.special,
             "alphabet": learned.alphabet,
             "merges": len(learned.merges),
+            "distinct_words": len(words),
+            "words": int(words.counts.sum()),
+            "rarest_words": counted.threshold,
+            "left_out_distinct_words": counted.left_out_words,
+            "left_out_words": counted.left_out_occurrences,
         },
     }
 

@@ -11,6 +11,7 @@ Arrays
               and result the id of what they become. With added tokens it is a trie: left is a node, right a byte,
               result the next node, value 1 if a token ends there.
   byte_ids    int32[256]: the piece of each byte.
+  byte_pairs  uint64[65536]: what `pairs` has for the pieces of two bytes, at first << 8 | second; _NO_PAIR for none.
   words       uint64[CACHED_WORD << WORD_BITS]: a direct-mapped cache of pre-tokens of up to 24 bytes that have up to
               eight pieces. An entry is the pre-token (three words, zero-padded), eight ids of 32 bits, their number.
   links       int32[2 * m], heap: uint64[2 * m]: memory for long pre-tokens, of up to m bytes.
@@ -46,7 +47,7 @@ from transforms.tokenization.kernels.pre_tokens import is_blank_line, pre_token_
 from transforms.tokenization.pre_token_classes import load
 from transforms.tokenization.text_blocks import PADDING
 
-WORD_BITS = 15
+WORD_BITS = 16
 CACHED_WORD = 8  # 64-bit words of an entry of `words`: one line of the processor's cache
 MAX_ID = 1 << 31  # ids are smaller, and so are ranks
 SPARE_IDS = 8  # room that `ids` and `continues` have beyond the text's size: a word's pieces are written together
@@ -87,6 +88,7 @@ class BytePairArrays(NamedTuple):
     classes: np.ndarray
     pairs: np.ndarray
     byte_ids: np.ndarray
+    byte_pairs: np.ndarray
     words: np.ndarray
     links: np.ndarray
     heap: np.ndarray
@@ -116,6 +118,7 @@ class _Words(NamedTuple):
     pairs: int
     pair_mask: int
     byte_ids: int
+    byte_pairs: int
     cache: int
     links: int
     heap: int
@@ -157,16 +160,25 @@ def _pair_of(pairs, mask, left, right):
 
 
 @kernel
+def put_byte_pairs(pairs_array, byte_ids, byte_pairs):
+    """Fills `byte_pairs` from `pairs` and `byte_ids`."""
+    pairs = address(pairs_array)
+    mask = np.int64(len(pairs_array) // 2 - 1)
+    for left in range(256):
+        for right in range(256):
+            byte_pairs[left << 8 | right] = _pair_of(pairs, mask, byte_ids[left], byte_ids[right])
+
+
+@kernel
 def _merge_short(words, text, size, n):
     """Writes the pieces of text[:size], which is SHORT at most, to ids[n:]; returns where they end.
 
     heap[k] is what becomes of the pieces k and k + 1 of those that are left.
     """
     for k in range(size):
-        put_i32(words.ids, n + k, get_i32(words.byte_ids, load_u8(text, k)))
-    for k in range(size - 1):
-        found = _pair_of(words.pairs, words.pair_mask, get_i32(words.ids, n + k), get_i32(words.ids, n + k + 1))
-        put_u64(words.heap, k, found)
+        byte = load_u8(text, k)
+        put_i32(words.ids, n + k, get_i32(words.byte_ids, byte))
+        put_u64(words.heap, k, get_u64(words.byte_pairs, byte << 8 | load_u8(text, k + 1)))
     while size > 1:
         best = np.int64(0)
         lowest = get_u64(words.heap, 0)
@@ -245,7 +257,7 @@ def _merge_long(words, text, size, n):
         put_i32(words.links, 2 * k + 1, k + 1)
     count = np.int64(0)
     for k in range(size - 1):
-        found = _pair_of(words.pairs, words.pair_mask, get_i32(words.ids, n + k), get_i32(words.ids, n + k + 1))
+        found = get_u64(words.byte_pairs, load_u8(text, k) << 8 | load_u8(text, k + 1))
         if found != _NO_PAIR:
             put_u64(words.heap, count, found >> _HALF << _HALF | np.uint64(k))
             count += 1
@@ -351,6 +363,7 @@ def tokenize_lines(text_array, start, size, arrays, lines):
         address(arrays.pairs),
         np.int64(len(arrays.pairs) // 2 - 1),
         address(arrays.byte_ids),
+        address(arrays.byte_pairs),
         address(arrays.words),
         address(arrays.links),
         address(arrays.heap),
@@ -430,12 +443,16 @@ def warm_up() -> None:
     pairs = np.zeros(4, np.uint64)
     numbers = np.zeros(1, np.int64)
     put_pairs(pairs, numbers, numbers, numbers, numbers)
+    byte_ids = np.zeros(256, np.int32)
+    byte_pairs = np.empty(1 << 16, np.uint64)
+    put_byte_pairs(pairs, byte_ids, byte_pairs)
     text = np.full(2 + PADDING, NEWLINE, np.uint8)
     text[0] = 97
     arrays = BytePairArrays(
         classes=load(),
         pairs=pairs,
-        byte_ids=np.zeros(256, np.int32),
+        byte_ids=byte_ids,
+        byte_pairs=byte_pairs,
         words=np.zeros(CACHED_WORD << WORD_BITS, np.uint64),
         links=np.empty(2 * SHORT, np.int32),
         heap=np.empty(2 * SHORT, np.uint64),
@@ -445,4 +462,4 @@ def warm_up() -> None:
     ids = np.empty(2 + SPARE_IDS, np.int32)
     lines = TokenizedLines(ids, np.empty(2 + SPARE_IDS, np.uint8), ends, ends, np.zeros(STATE, np.int64))
     tokenize_lines(text, 0, 2, arrays, lines)
-    find_added_token(text, 0, 2, np.zeros(256, np.int32), pairs)
+    find_added_token(text, 0, 2, byte_ids, pairs)
