@@ -46,7 +46,7 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
         options = self.setup.options
         return (
             *counting.kernels_of(options),
-            *learning.kernels_of(options),
+            *learning.KERNELS,
             *making.kernels_of(options, self.options.compare),
         )
 
