@@ -30,6 +30,7 @@ from transforms.masking.options import MaskingOptions
 from transforms.records.examples import ExampleCounts, write_example_files
 from transforms.records.options import Format, FormatOptions
 from transforms.records.plan import ExamplesPlan
+from transforms.records.tokenizing import wordpiece
 from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
 
 PEER_CODE = Path(__file__).parent / "peer_code.py"
@@ -109,7 +110,8 @@ class Bench:
         )
         plan = ExamplesPlan(masking=masking, objective=case.objective, format=FormatOptions(format=case.format))
         began = time.process_time()
-        _, counts = write_example_files([self._shard], [str(self._scratch / "rows")], self._vocabulary, plan)
+        loaded = wordpiece(self._vocabulary, plan.masking)
+        _, counts = write_example_files([self._shard], [str(self._scratch / "rows")], loaded, plan)
         seconds = time.process_time() - began
         for path in self._scratch.iterdir():
             path.unlink()

@@ -9,6 +9,7 @@ from pipelines import checks
 from pipelines.build_options import BuildOptions
 from pipelines.stage_options import ExamplesOptions
 from pipelines.stages import MIX, STAGES, StageEntry
+from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 
 
@@ -48,6 +49,9 @@ def _check_two_graphs(second: Sequence[tuple[StageEntry, Any]], beam_arguments: 
     for entry, options in second:
         if isinstance(options, ExamplesOptions):
             checks.examples_to_come(options)
+        elif isinstance(options, TrainOptions):
+            # The model's vocabulary size comes from the file.
+            entry.check(dataclasses.replace(options, vocab_file=None, tokenizer_file=None), is_first=False)
         else:
             entry.check(options, is_first=False)
 

@@ -32,6 +32,8 @@ from transforms.vocabularies.options import VocabularyOptions
 
 # A shard grows about 18-fold at dupe 10: count it as that much work.
 _WORK_A_BYTE = 10
+# Counting words is so quick, 110 MB a second, that it takes much text to make up for the start of a second process.
+_BYTES_OF_COUNTING = 16
 # Matrix units take multiples of this at full speed.
 _SIZE_MULTIPLE = 64
 
@@ -334,7 +336,7 @@ def check_compat_of_texts(patterns: Sequence[str], compat: Compat) -> None:
 
 
 def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
-    """Checks the text shards that a vocabulary is made from, where they are there already, and what is written beside it.
+    """Checks the text shards of a vocabulary, where they are there already, and what is wanted beside it.
 
     Raises:
       UnusableInputError: a vocabulary cannot be made with these options or of these texts.
@@ -348,6 +350,8 @@ def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
             f"{options.input[0]}: there is no text to learn a vocabulary from; name text shards that are neither empty "
             "nor held out (eval.txt)."
         )
+    for path in options.compare:
+        _check_compared(path)
     _check_model_directory(options)
     if options.transform_fn:
         check_transform_installed()
@@ -362,13 +366,24 @@ def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
     return Checked(
         options=options,
         workload=Workload(
-            input_bytes=size,
+            input_bytes=size // _BYTES_OF_COUNTING,
             pieces=len(texts) if is_first else None,
             paths=(*read, *options.compare, *model_dir, options.output),
         ),
         unclaimed=options.ADDITIONS,
         announcement=first_line("vocabulary", files=len(texts), size=size, output=options.output),
     )
+
+
+def _check_compared(path: str) -> None:
+    """Raises UnusableInputError if a file is no vocabulary that a report can measure."""
+    from transforms.tokenization.tokenizers import load_tokenizer
+    from transforms.tokenization.vocabulary import load_vocabulary
+
+    if path.endswith(".json"):
+        load_tokenizer(path, files.read_bytes(path))
+    else:
+        load_vocabulary(path)
 
 
 def _check_model_directory(options: VocabularyStageOptions) -> None:
@@ -419,15 +434,16 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
     from transforms.records.plan import ExamplesPlan
+    from transforms.records.tokenizing import load_tokenization
     from transforms.shards.text_files import beside_texts, check_texts, find_texts
-    from transforms.tokenization.vocabulary import load_vocabulary
 
     texts = find_texts(options.input) if is_first else []
     check_texts(texts)
     skipped = beside_texts(options.input) if is_first else []
     masking = decided_masking(options.masking, options.compat)
-    vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
-    contents = {"vocab_file_sha256": vocabulary.sha256}
+    name, path = options.tokenizer
+    vocabulary = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file").vocabulary
+    contents = {f"{name}_sha256": vocabulary.sha256}
     plan = ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
     _check_output("examples", options, contents, plan.folders)
     data_warnings.warn(
@@ -442,7 +458,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
         workload=Workload(
             input_bytes=_WORK_A_BYTE * size,
             pieces=len(texts) if is_first else None,
-            paths=(*read, options.vocab_file, options.output),
+            paths=(*read, path, options.output),
         ),
         contents=contents,
         announcement=first_line("examples", files=len(texts), size=size, output=options.output),

@@ -41,10 +41,26 @@ def check_together(options: "ExamplesOptions") -> None:
 
 
 def _problems(options: "ExamplesOptions") -> Iterator[str]:
+    yield from _problems_of_the_vocabulary(options)
     yield from _problems_of_the_reference(options)
     yield from _problems_of_masks(options)
     yield from _problems_of_rows(options)
     yield from _problems_of_formats(options)
+
+
+def _problems_of_the_vocabulary(options: "ExamplesOptions") -> Iterator[str]:
+    if options.vocab_file is None and options.tokenizer_file is None:
+        yield (
+            "--vocab_file is missing: name a WordPiece vocabulary, one piece a line; or give --tokenizer_file, the "
+            "tokenizer.json of another tokenizer."
+        )
+    if options.vocab_file is not None and options.tokenizer_file is not None:
+        yield "--vocab_file does not go with --tokenizer_file, because text is tokenized by one of them; leave one out."
+    if options.tokenizer_file is not None and not options.masking.do_lower_case:
+        yield (
+            "--do_lower_case belongs to --vocab_file, and a tokenizer.json says itself whether text is lower-cased; "
+            "leave it out."
+        )
 
 
 def _problems_of_the_reference(options: "ExamplesOptions") -> Iterator[str]:
@@ -52,6 +68,8 @@ def _problems_of_the_reference(options: "ExamplesOptions") -> Iterator[str]:
     if options.compat == "none":
         return
     why = f"does not go with --compat {options.compat}, which reproduces the reference's records; leave one of them out"
+    if options.tokenizer_file is not None:
+        yield f"--tokenizer_file {why}."
     if options.objective.objective != "nsp":
         yield f"--objective {options.objective.objective} {why}."
     if options.objective.mask_unit not in (None, "piece", "whole_word"):

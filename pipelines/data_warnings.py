@@ -42,8 +42,11 @@ def warn(command: str, warnings: Sequence[str]) -> None:
 
 
 def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> list[str]:
-    """What a vocabulary says, before anything is done, that its user should be warned of, a sentence each."""
-    if not do_lower_case or vocabulary.capital_share < _MANY_CAPITALS:
+    """What a vocabulary says, before anything is done, that its user should be warned of, a sentence each.
+
+    do_lower_case: as the option says; it has no effect on the vocabulary of a tokenizer.json.
+    """
+    if not (do_lower_case and vocabulary.marks_words) or vocabulary.capital_share < _MANY_CAPITALS:
         return []
     return [
         f"{percent(vocabulary.capital_share)} of the pieces of {vocabulary.path} have capital letters, which are never "
@@ -65,7 +68,32 @@ def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
                 do_lower_case=parameters["do_lower_case"],
             ),
         ]
+    if manifest["stage"] == "vocabulary":
+        return [*_small_vocabulary(manifest), *_rare_words_left_out(manifest)]
     return []
+
+
+def _small_vocabulary(manifest: Mapping[str, Any]) -> list[str]:
+    """Whether the text had too few pairs for the size that was asked for."""
+    pieces, parameters = manifest["counts"]["vocabulary"]["pieces"], manifest["parameters"]
+    size = manifest["decided"].get("size", parameters["size"])
+    if pieces >= size:
+        return []
+    return [
+        f"the vocabulary has {pieces:,} pieces and not {size:,}, because no other pair occurs "
+        f"{parameters['min_frequency']:,} times in this text; take more text, or a smaller --size."
+    ]
+
+
+def _rare_words_left_out(manifest: Mapping[str, Any]) -> list[str]:
+    """Whether the text had more distinct words than a vocabulary is learnt from."""
+    counts = manifest["counts"]["vocabulary"]
+    if not counts["left_out_distinct_words"]:
+        return []
+    return [
+        f"the vocabulary was learnt from the {counts['distinct_words']:,} distinct words that occur "
+        f"{counts['rarest_words']:,} times or more; {counts['left_out_distinct_words']:,} rarer ones were left out."
+    ]
 
 
 def _few_predictions(parameters: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from transforms.kernels import compiler
 from transforms.records.estimating import SampleExamples, examples_of, format_of
 from transforms.records.examples import kernels_of
 from transforms.records.plan import ExamplesPlan
-from transforms.tokenization.vocabulary import load_vocabulary
+from transforms.records.tokenizing import load_tokenization
 
 _DUPE_FACTORS = (1, 5, 10, 20)
 # Measured on enwik8's text (docs/estimate.md): a worker of Beam's, and what it takes for each byte of a shard's text,
@@ -48,14 +48,16 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
         objective=examples.objective,
         format=examples.format,
     )
-    vocabulary = load_vocabulary(examples.vocab_file, plan.masking.duplicate_pieces)
-    compiler.prepare(("inputs", "sentences", "extraction.kernels.wikitext", *kernels_of(plan), "records.kernels.mds"))
+    name, path = examples.tokenizer
+    loaded = load_tokenization(path, plan.masking, is_tokenizer=name == "tokenizer_file")
+    of_text = ("inputs", "sentences", "extraction.kernels.wikitext")
+    compiler.prepare((*of_text, *kernels_of(plan, loaded.kernels), "records.kernels.mds"))
     text = estimate_text(build, options.sample_share)
     made = [
         _Made(examples=found, scale=group.size / found.text_bytes, documents=group.documents)
         for group in text.groups
         if group.size
-        for found in [examples_of(group.sample, vocabulary, plan, packed=examples.packed)]
+        for found in [examples_of(group.sample, loaded, plan, packed=examples.packed)]
     ]
     own = format_of(plan, packed=examples.packed)
     work = _Work(text=text, made=made, format=own, cores=options.cores or len(os.sched_getaffinity(0)))

@@ -44,9 +44,11 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def setup(self) -> ExamplesSetup:
         """What decides a shard's examples, the vocabulary's checksum included."""
+        name, path = self.options.tokenizer
         return ExamplesSetup(
-            vocab_file=self.options.vocab_file,
-            vocab_sha256=self.contents["vocab_file_sha256"],
+            vocab_file=path,
+            vocab_sha256=self.contents[f"{name}_sha256"],
+            is_tokenizer=name == "tokenizer_file",
             masking=decided_masking(self.options.masking, self.options.compat),
             objective=self.options.objective,
             format=self.options.format,
@@ -57,7 +59,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
-        return kernels_of(self.setup.plan)
+        return kernels_of(self.setup.plan, self.setup.loaded().kernels)
 
     @property
     def decided(self) -> dict[str, Any]:

@@ -40,9 +40,8 @@ def of(stages: Mapping[str, Any]) -> str:
         arguments["next_sentence_prediction"] = "False"
     if "eval" in stages:
         arguments["eval_file"] = files.join(stages["eval"].output, EVAL_NAME)
-    return _command_line(
-        "train", arguments | {"vocab_file": made.vocab_file, "preset": "base", "output_dir": "DIRECTORY"}
-    )
+    name, path = made.tokenizer
+    return _command_line("train", arguments | {name: path, "preset": "base", "output_dir": "DIRECTORY"})
 
 
 def _examples_with(vocabulary: VocabularyStageOptions) -> dict[str, str]:

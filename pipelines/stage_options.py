@@ -131,7 +131,12 @@ class ExamplesOptions:
 
     input: tuple[str, ...] = option(help="text shards: paths, globs, comma lists; or the directory that extract made")
     output: str = option(help="directory of the example shards")
-    vocab_file: str = option(help="WordPiece vocabulary, one piece a line")
+    vocab_file: str | None = option(
+        None, help="WordPiece vocabulary, one piece a line; of it and tokenizer_file give one"
+    )
+    tokenizer_file: str | None = option(
+        None, help="any other tokenizer: the tokenizer.json of Hugging Face's tokenizers, with a mask token"
+    )
     preset: str | None = option(None, help=f"values of a recipe, where none are given: {', '.join(presets.names())}")
     masking: MaskingOptions = nested(MaskingOptions)
     objective: ObjectiveOptions = nested(ObjectiveOptions)
@@ -166,6 +171,13 @@ class ExamplesOptions:
 
     def __post_init__(self) -> None:
         check_together(self)
+
+    @property
+    def tokenizer(self) -> tuple[str, str]:
+        """The option that names what text is tokenized with, and the file's path."""
+        if self.tokenizer_file is not None:
+            return "tokenizer_file", self.tokenizer_file
+        return "vocab_file", self.vocab_file or ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -258,6 +258,7 @@ STAGES: tuple[StageEntry, ...] = (
             "input_file": _examples_files,
             "eval_file": lambda build: (files.join(build.stages["eval"].output, EVAL_NAME),),
             "vocab_file": lambda build: build.stages["examples"].vocab_file,
+            "tokenizer_file": lambda build: build.stages["examples"].tokenizer_file,
         },
         suggested=_training_of,
         missing=lambda build: why_not_trained(build.stages["examples"]),

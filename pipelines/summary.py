@@ -1,5 +1,6 @@
 """What a command prints when it is done: what went in, what came out, and what the user should know about it."""
 
+import json
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from pipelines import data_warnings, outcome_summary
 from transforms.extraction import unknown_templates
 from transforms.storage import files
+from transforms.vocabularies.options import REPORT, REPORT_TABLE
 
 _COLUMNS = 80
 _MOST_CHOICES = 10  # of how sentences are split: a corpus of many languages has as many; the manifest has all
@@ -14,6 +16,11 @@ _MOST_CHOICES = 10  # of how sentences are split: a corpus of many languages has
 _SENTENCES = "sentences"  # the label of how they were split
 _SOURCE = "source"  # the label of what became of one, in a mix
 _MEGABYTE = 1 << 20
+
+# What is shown of a vocabulary's counts; the first are shown where they are 0, too.
+_OF_VOCABULARY = ("shards", "pieces", "alphabet", "merges", "distinct_words", "words", "bytes")
+_OF_VOCABULARY_IF_ANY = ("long_words", "left_out_distinct_words", "left_out_words")
+_MOST_MEASURED = 10  # vocabularies of a report; report.md has all
 
 # The order in which a summary shows the counts of a manifest.
 _STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
@@ -37,12 +44,15 @@ def report(output: str, manifest: Mapping[str, Any]) -> None:
     width = max(8, *map(len, manifest["counts"]), *(len(_SENTENCES) for _ in choices))
     # A step that is not in the list comes last.
     for step in sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS)):
-        print(_in_columns(f"  {step:<{width}} ", _described(step, manifest["counts"][step])))
+        described = _vocabulary_described if manifest["stage"] == "vocabulary" else _described
+        print(_in_columns(f"  {step:<{width}} ", described(step, manifest["counts"][step])))
     for source, mixed in manifest.get("decided", {}).get("sources", {}).items():
         print(_in_columns(f"  {_SOURCE:<{width}} ", _source_described(source, mixed)))
     for choice in choices:
         print(_in_columns(f"  {_SENTENCES:<{width}} ", _sentences_described(choice, manifest["parameters"])))
     for line in _template_lines(output, manifest):
+        print(line)
+    for line in _report_lines(output, manifest, width):
         print(line)
     if manifest["stage"] == "eval":
         print(_picked_text(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"]), end="")
@@ -79,6 +89,22 @@ def _template_lines(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {path} lists templates without a rule, by their calls in the text:"
     for row in rows[: unknown_templates.MOST_PRINTED]:
         yield f"    {int(row['calls']):>7,} {row['template']} ({int(row['kept']):,} kept their argument)"
+
+
+def _report_lines(output: str, manifest: Mapping[str, Any], width: int) -> Iterator[str]:
+    """What the report of a vocabulary found for it and for each one beside it."""
+    if manifest["stage"] != "vocabulary":
+        return
+    report = json.loads(files.read_bytes(files.join(output, REPORT)))
+    label = "held out" if report["text"]["kind"] == "eval" else "measured"
+    for measured in report["vocabularies"][:_MOST_MEASURED]:
+        phrases = [
+            f"{measured['name']}: {measured['pieces_per_word']:.4g} pieces a word",
+            f"{measured['bytes_per_token']:.3g} bytes a token",
+            f"unknown words {data_warnings.percent(measured['unknown_words'])}",
+        ]
+        yield _in_columns(f"  {label:<{width}} ", phrases)
+    yield f"  {files.join(output, REPORT_TABLE)} has more, and how it was measured."
 
 
 def _values(parameters: Mapping[str, Any], name: str) -> list[Any]:
@@ -144,6 +170,13 @@ def _described(step: str, counts: Mapping[str, int]) -> list[str]:
     if "unused_tokens" in counts:
         phrases += shares(counts)
     return phrases
+
+
+def _vocabulary_described(step: str, counts: Mapping[str, int]) -> list[str]:
+    """The counts of a step of a vocabulary as phrases."""
+    names = [name for name in _OF_VOCABULARY if name in counts]
+    names += [name for name in _OF_VOCABULARY_IF_ANY if counts.get(name)]
+    return [f"{counts[name]:,} {name.replace('_', ' ')}" for name in names]
 
 
 def shares(counts: Mapping[str, int]) -> list[str]:

@@ -135,15 +135,17 @@ class Tokenizer:
     unicode: Unicode
 
     def tokenize(self, text: str) -> list[str]:
+        return [piece for word in self.words(text) for piece in self._pieces(word)]
+
+    def words(self, text: str) -> list[str]:
         text = self._space_ideographs(self._clean(strip(text)))
-        pieces: list[str] = []
+        words: list[str] = []
         for token in split(text):
             if self.do_lower_case:
                 token = self.unicode.nfd(self.unicode.lower(token))
                 token = "".join(c for c in token if self.unicode.category(c) != "Mn")
-            for word in self._split_punctuation(token):
-                pieces += self._pieces(word)
-        return pieces
+            words += self._split_punctuation(token)
+        return words
 
     def ids(self, text: str) -> list[int]:
         return [self.vocab[piece] for piece in self.tokenize(text)]

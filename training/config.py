@@ -26,6 +26,7 @@ _SIZES = (
     "intermediate_size",
     "max_position_embeddings",
     "type_vocab_size",
+    "position_offset",
 )
 
 # The name of a google-research model's configuration, beside its checkpoint.
@@ -173,12 +174,11 @@ def from_json(text: str | bytes, *, where: str) -> ModelConfig:
         activation = values.get("hidden_act", "gelu")
         known["hidden_act"] = _FROM_HUGGING_FACE.get(str(activation), activation)
         if values.get("model_type") == "roberta":
-            positions, padding = (
-                values.get("max_position_embeddings", 514),
-                values.get("pad_token_id", _ROBERTA_PADDING),
-            )
-            if isinstance(positions, int) and isinstance(padding, int):
-                known["position_offset"] = padding + 1
+            positions, padding = values.get("max_position_embeddings", 514), values.get("pad_token_id")
+            if not isinstance(padding, int) or padding < 0:
+                padding = _ROBERTA_PADDING
+            known["position_offset"] = padding + 1
+            if isinstance(positions, int):
                 known["max_position_embeddings"] = positions - padding - 1
     embedding_size = values.get("embedding_size")
     if embedding_size not in (None, known.get("hidden_size", _DEFAULTS["hidden_size"])):

@@ -52,7 +52,7 @@ class Parameter:
             pattern = f"^({'|'.join(map(str, kind.choices))})$"
         elif kind.is_list and kind.type is int:
             pattern = _WHOLE_NUMBERS
-        elif self.option.name in ("output", "input", "from", "vocab_file"):
+        elif self.option.name in ("output", "input", "from", "vocab_file", "tokenizer_file"):
             pattern = _GS
         text = self.option.help if self.section is None or self.option.is_required else self.option.full_help
         label = f"{self.section or 'build'}: {self.option.name.replace('_', ' ')}"

@@ -201,7 +201,7 @@ def test_the_metadata_has_every_parameter(template: ModuleType) -> None:
         for name in options_of(entry.options):
             assert (f"{entry.name}_{name}" in names) != (name in entry.decided)
     # The text of a build is extracted, or it is there.
-    assert {p["name"] for p in committed["parameters"] if not p["isOptional"]} == {"output", "examples_vocab_file"}
+    assert {p["name"] for p in committed["parameters"] if not p["isOptional"]} == {"output"}
 
 
 @pytest.mark.parametrize(

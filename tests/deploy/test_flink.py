@@ -146,6 +146,28 @@ def test_a_mix_of_sources_in_packed_rows_on_the_cluster(cluster: flink.Cluster, 
     assert mixed_build(tmp_path / "cluster", *cluster.flags(), "--parallelism=2") == here
 
 
+def vocabulary_build(directory: Path, *flags: str) -> dict[str, str]:
+    """Builds a vocabulary and the examples that take it. Returns the sha256 of each file."""
+    directory.mkdir()
+    config = directory / "build.yaml"
+    config.write_text(
+        f"output: {directory / 'out'}\n"
+        f"extract: {{input: {commands.DUMP}, num_eval_articles: 7, shard_size_mb: 0.2}}\n"
+        "vocabulary: {kind: bpe, size: 2048}\n"
+        "examples: {dupe_factor: 1}\n"
+    )
+    done = commands.maskmill("build", config, *flags)
+    assert done.returncode == 0, done.stderr
+    assert commands.leftovers(directory / "out") == []
+    return commands.digests(directory / "out", manifests=False)
+
+
+def test_a_vocabulary_and_its_examples_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
+    here = vocabulary_build(tmp_path / "here", *commands.IN_MEMORY)
+    assert {"vocabulary/tokenizer.json", "vocabulary/report.json", "examples/eval.txt.tfrecord"} <= set(here)
+    assert vocabulary_build(tmp_path / "cluster", *cluster.flags(), "--parallelism=4") == here
+
+
 @contextlib.contextmanager
 def running(cluster: flink.Cluster, texts: Path, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Runs `examples` on the cluster and gives the process when some shards are finished and others are not."""

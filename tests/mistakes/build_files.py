@@ -90,7 +90,7 @@ VALUES = [
     row("empty-output", changed("build", "''"), r"line 1: output is empty"),
     row("output-a-number", changed("build", "2024"), r"line 1: output must be text, not 2024 \(int\); quote it"),
     row("no-input", changed("  input: dump.xml\n", ""), r"extract\.input is missing"),
-    row("no-vocabulary", changed("vocab.txt", ""), r"line 6: examples\.vocab_file is missing"),
+    row("no-vocabulary", changed("vocab.txt", ""), r"b\.yaml: examples: --vocab_file is missing"),
     row(
         "section-a-list",
         changed("examples:\n", "examples:\n  - x\nx:\n").replace("x:\n", "train:\n"),

@@ -26,7 +26,7 @@ MISSING = [
     row("extract-nothing", "extract", r"--input \(.*\) and --output \(.*\) are missing"),
     row("extract-no-output", "extract --input dump.xml", r"--output is missing: directory of the text shards"),
     row("extract-no-input", "extract --output out", r"--input is missing"),
-    row("examples-nothing", "examples", r"--input \(.*\), --output \(.*\) and --vocab_file \(.*\) are missing"),
+    row("examples-nothing", "examples", r"--input \(.*\) and --output \(.*\) are missing"),
     row("examples-no-vocabulary", "examples --input part-00000-of-00001 --output out", "--vocab_file is missing"),
     row("create-nothing", "create-pretraining-data", r"--input_file .*, --output_file .* and --vocab_file .* missing"),
     row("pick-nothing", "pick-eval", r"--input_tfrecord \(.*\) and --output_tfrecord \(.*\) are missing"),

@@ -8,6 +8,7 @@ from commands import VOCAB
 from transforms.masking.options import MaskingOptions
 from transforms.records.estimating import examples_of
 from transforms.records.plan import ExamplesPlan
+from transforms.records.tokenizing import wordpiece
 from transforms.tokenization.vocabulary import load_vocabulary
 
 
@@ -22,11 +23,11 @@ def documents(count: int) -> list[bytes]:
 
 
 def test_examples_follow_the_documents_as_well_as_the_text() -> None:
-    vocabulary = load_vocabulary(str(VOCAB), "first")
     plan = ExamplesPlan(masking=MaskingOptions(dupe_factor=5))
+    loaded = wordpiece(load_vocabulary(str(VOCAB), "first"), plan.masking)
     made = documents(200)
     joined = [a[:-1] + b for a, b in zip(made[::2], made[1::2], strict=True)]
-    apart, together = (examples_of(one, vocabulary, plan, packed=False) for one in (made, joined))
+    apart, together = (examples_of(one, loaded, plan, packed=False) for one in (made, joined))
     assert (apart.documents, together.documents) == (200, 100)
     assert apart.tokens == together.tokens
     assert apart.examples > 1.1 * together.examples
@@ -34,5 +35,5 @@ def test_examples_follow_the_documents_as_well_as_the_text() -> None:
         other = together if found is apart else apart
         assert found.examples + more * found.of_document[0] == pytest.approx(other.examples, rel=0.04)
         assert found.pieces + more * found.of_document[1] == pytest.approx(other.pieces, rel=0.04)
-    alone = examples_of(made[:1], vocabulary, plan, packed=False)
+    alone = examples_of(made[:1], loaded, plan, packed=False)
     assert alone.of_document == (0, 0)

@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import oracle_pretraining as oracle
-import pyarrow.parquet
 import pytest
+from example_rows import Row, rows_of
 from gold_examples import VOCABULARY, unpacked
-from mds_reader import read_mds
 
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
-from transforms.records.example_proto import parse_example
 from transforms.records.examples import ExampleCounts, ExampleFile, write_example_files, write_examples
-from transforms.records.mds import mds_index, mds_shard_entry
 from transforms.records.options import FormatOptions
 from transforms.records.plan import ExamplesPlan
-from transforms.records.tfrecord import read_records
+from transforms.records.tokenizing import wordpiece
 from transforms.tokenization.vocabulary import load_vocabulary
 
 MASKING = MaskingOptions(max_seq_length=64, max_predictions_per_seq=10, dupe_factor=2, short_seq_prob=0.3)
@@ -39,7 +36,6 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "blocks-dropped": {"objective": "blocks", "block_remainder": "drop", "block_batch": 1},
     "sop": {"objective": "sop", "mask_unit": "ngram"},
 }
-Row = dict[str, list[Any]]
 
 
 def plan_of(name: str, **changes: Any) -> ExamplesPlan:
@@ -59,28 +55,9 @@ def write(plan: ExamplesPlan, directory: Path, **how: bool) -> tuple[list[Exampl
     (directory / "text").write_text("\n".join(lines) + "\n\nOne.\n\nTwo words.\n")
     bins = plan.objective.bins
     prefixes = [f"{directory}/out" if bins is None else f"{directory}/out.bin-{n}" for n in range(bins or 1)]
-    return write_example_files([f"{directory}/text"], prefixes, load_vocabulary(VOCABULARY), plan, **how)
-
-
-def read_tfrecord(path: str) -> list[Row]:
-    rows = []
-    for record in read_records(path):
-        features = parse_example(record).items()
-        rows.append({name: list(getattr(f, str(f.WhichOneof("kind"))).value) for name, f in features})
-    return rows
-
-
-def rows_of(file: ExampleFile, plan: ExamplesPlan) -> list[Row]:
-    """The rows of a file of any format."""
-    if plan.format.format == "tfrecord":
-        return read_tfrecord(file.path)
-    if plan.format.format == "parquet":
-        rows: list[Row] = pyarrow.parquet.read_table(file.path).to_pylist()
-        return rows
-    columns = plan.columns(load_vocabulary(VOCABULARY), file.width)
-    entry = mds_shard_entry(columns, Path(file.path).name, file.size, file.sha256, file.examples)
-    Path(file.path).with_name("index.json").write_bytes(mds_index([entry]))
-    return [{name: array.tolist() for name, array in row.items()} for row in read_mds(Path(file.path).parent)]
+    return write_example_files(
+        [f"{directory}/text"], prefixes, wordpiece(load_vocabulary(VOCABULARY), plan.masking), plan, **how
+    )
 
 
 @functools.cache
@@ -148,7 +125,8 @@ def test_counts_are_those_of_the_rows(name: str, made: Path) -> None:
 def test_a_single_document_has_no_random_pair_under_strict_labels(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("A fox.\nAnother fox.\nIt runs.\n" * 30)
     plan = plan_of("nsp-strict")
-    _, counts = write_example_files([f"{tmp_path}/text"], [f"{tmp_path}/out"], load_vocabulary(VOCABULARY), plan)
+    loaded = wordpiece(load_vocabulary(VOCABULARY), plan.masking)
+    _, counts = write_example_files([f"{tmp_path}/text"], [f"{tmp_path}/out"], loaded, plan)
     assert (counts.documents, counts.single_document_shards, counts.random_next) == (1, 1, 0)
 
 
@@ -219,8 +197,8 @@ def test_bins_deal_the_same_rows_by_length(name: str, form: str, made: Path, tmp
 def test_a_text_without_rows_has_no_file(form: str, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("Too short for a block.\n")
     plan = plan_of("blocks-dropped", format=form)
-    vocabulary = load_vocabulary(VOCABULARY)
-    written, counts = write_example_files([f"{tmp_path}/text"], [f"{tmp_path}/out"], vocabulary, plan)
+    loaded = wordpiece(load_vocabulary(VOCABULARY), plan.masking)
+    written, counts = write_example_files([f"{tmp_path}/text"], [f"{tmp_path}/out"], loaded, plan)
     assert (written, counts.examples) == ([], 0)
     assert counts.unused_tokens == counts.dropped_tokens == counts.tokens > 0
     assert [path.name for path in tmp_path.iterdir()] == ["text"]

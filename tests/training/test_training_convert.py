@@ -1,5 +1,6 @@
 """Checkpoints of other programs: what is written is read back the same. (In test_torch.py Hugging Face reads them.)"""
 
+import dataclasses
 import json
 import sys
 import zipfile
@@ -155,6 +156,22 @@ def test_a_roberta_classifier_has_hugging_faces_head(tmp_path):
     }
     assert not [n for n in tensors if "pooler" in n]
     assert_equal(hugging_face.from_hugging_face(tensors, model), values)
+
+
+def test_robertas_positions_begin_behind_the_tokenizers_padding(tmp_path):
+    model = small_config(model_type="roberta", hidden_act="gelu_erf", type_vocab_size=1, layer_norm_eps=1e-5)
+    values = values_of(model)
+    tokenizer = {"model": {"type": "BPE", "vocab": {"[PAD]": 0, "[CLS]": 3, "[SEP]": 4, "[MASK]": 5}, "merges": []}}
+    files = {"tokenizer.json": json.dumps(tokenizer).encode()}
+    hugging_face.write_directory(str(tmp_path / "model"), values, model, tokenizer=files)
+    written = json.loads((tmp_path / "model/config.json").read_text())
+    assert [written[f"{name}_token_id"] for name in ("pad", "bos", "eos")] == [0, 3, 4]
+    assert written["max_position_embeddings"] == 65
+    tensors = safetensors.numpy.load_file(tmp_path / "model/model.safetensors")
+    assert tensors["roberta.embeddings.position_embeddings.weight"].shape == (65, 16)
+    again = convert.find_config(str(tmp_path / "model"))
+    assert again == dataclasses.replace(model, position_offset=1)
+    assert_equal(convert.read(str(tmp_path / "model"), again), values)
 
 
 def test_an_export_without_a_vocabulary_is_refused(tmp_path):

@@ -5,10 +5,14 @@ import json
 import numpy as np
 import pytest
 from tokenizers import Tokenizer as TheirTokenizer
+from tokenizers.pre_tokenizers import ByteLevel
 from training_helpers import BACKEND, DATA, small_config
 
 from training import tokenizer_files
+from training.options import ConvertOptions
 from transforms.errors import UnusableInputError
+from transforms.tokenization import tokenizer_json
+from transforms.tokenization.special_tokens import roles_of
 from transforms.tokenization.vocabulary import load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
 
@@ -57,8 +61,9 @@ def test_what_fills_examples_up_is_the_first_piece(tmp_path):
     assert json.loads(made["special_tokens_map.json"])["pad_token"] == "[UNK]"
 
 
-def of_conversion(directory, vocabulary=None, do_lower_case=None, run=None):
-    return tokenizer_files.of_conversion(vocabulary, do_lower_case, beside=str(directory), run=run or {}, model=MODEL)
+def of_conversion(directory, *, run=None, model=MODEL, **given):
+    options = ConvertOptions(input=str(directory), output="out", format="huggingface", **given)
+    return tokenizer_files.of_conversion(options, beside=str(directory), run=run or {}, model=model)
 
 
 def test_the_vocabulary_comes_from_the_option_or_from_beside_the_input(tmp_path):
@@ -70,12 +75,12 @@ def test_the_vocabulary_comes_from_the_option_or_from_beside_the_input(tmp_path)
         json.loads(of_conversion(tmp_path, do_lower_case=False)["tokenizer_config.json"])
     )
     given = write_vocabulary(tmp_path / "other.txt", "given")
-    assert "given" in of_conversion(tmp_path, given)["vocab.txt"].decode()
+    assert "given" in of_conversion(tmp_path, vocab_file=given)["vocab.txt"].decode()
     # A tokenizer of Hugging Face's is taken as it is.
     (tmp_path / "vocab.json").write_bytes(b"{}")
     (tmp_path / "merges.txt").write_bytes(b"a b")
     assert set(of_conversion(tmp_path)) == {"vocab.txt", "vocab.json", "merges.txt"}
-    assert "given" in of_conversion(tmp_path, given)["vocab.txt"].decode()
+    assert "given" in of_conversion(tmp_path, vocab_file=given)["vocab.txt"].decode()
 
 
 def test_a_vocabulary_larger_than_the_models_is_refused():
@@ -91,3 +96,86 @@ def test_a_run_keeps_its_vocabulary(tmp_path):
     write_vocabulary(tmp_path / "words.txt", "b")
     with pytest.raises(UnusableInputError, match="this run was begun with another vocabulary"):
         tokenizer_files.keep_vocabulary(path, str(tmp_path / "run"))
+
+
+def byte_level_tokenizer(pad="<pad>"):
+    """The content of RoBERTa's tokenizer.json for a vocabulary of bytes; the padding is a token of its own."""
+    special = ["<s>", pad, "</s>", "<unk>", "<mask>", "<doc>"]
+    pieces = [*special, *sorted(ByteLevel.alphabet())]
+    ids = {piece: number for number, piece in enumerate(pieces)}
+    return tokenizer_json.byte_level_bpe(ids, [], special, roles_of(special), add_prefix_space=False)
+
+
+def test_a_tokenizer_file_gets_what_transformers_wants_beside_it(tmp_path):
+    content = tokenizer_json.to_bytes(byte_level_tokenizer())
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    (tmp_path / "merges.txt").write_bytes(b"#version: 0.2\n")
+    (tmp_path / "report.json").write_bytes(b"{}")
+    made = of_conversion(tmp_path, tokenizer_file=str(tmp_path / "tokenizer.json"))
+    assert set(made) == {"tokenizer.json", "merges.txt", "tokenizer_config.json", "special_tokens_map.json"}
+    assert made["tokenizer.json"] == content
+    config = json.loads(made["tokenizer_config.json"])
+    assert (config["tokenizer_class"], config["model_max_length"]) == ("RobertaTokenizer", 64)
+    assert (config["mask_token"], config["bos_token"], config["eos_token"]) == ("<mask>", "<s>", "</s>")
+    assert config["additional_special_tokens"] == ["<doc>"]
+    # So does the tokenizer beside the input; and what is there already is kept.
+    assert of_conversion(tmp_path) == made
+    (tmp_path / "tokenizer_config.json").write_bytes(b'{"pad_token": "<unk>"}')
+    kept = of_conversion(tmp_path)
+    assert kept == {name: made[name] for name in ("tokenizer.json", "merges.txt")} | {
+        "tokenizer_config.json": b'{"pad_token": "<unk>"}'
+    }
+    assert tokenizer_files.special_ids(kept)["pad_token"] == 3
+
+
+def test_other_tokenizers_are_opened_as_they_are(tmp_path):
+    unigram = {
+        "model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["<s>", 0.0], ["</s>", 0.0], ["a", -1.0]]},
+        "added_tokens": [{"id": 4, "content": "<mask>", "special": True}],
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(unigram))
+    made = of_conversion(tmp_path)
+    config = json.loads(made["tokenizer_config.json"])
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
+    assert (config["cls_token"], config["mask_token"]) == ("<s>", "<mask>")
+    assert tokenizer_files.special_ids(made) == {"unk_token": 0, "cls_token": 1, "sep_token": 2, "mask_token": 4}
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"model": {}}', b"\xff"], ids=["cut", "list", "empty", "bytes"])
+def test_what_is_no_tokenizer_is_refused(tmp_path, content):
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    with pytest.raises(UnusableInputError, match=r"this is no tokenizer\.json"):
+        of_conversion(tmp_path, tokenizer_file=str(tmp_path / "tokenizer.json"))
+
+
+def test_a_tokenizer_larger_than_the_models_vocabulary_is_refused(tmp_path):
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer_json.to_bytes(byte_level_tokenizer()))
+    with pytest.raises(UnusableInputError, match="this vocabulary has 262 tokens, but the model only 200"):
+        of_conversion(tmp_path, model=small_config(vocab_size=200))
+
+
+def test_a_run_keeps_its_tokenizer(tmp_path):
+    path, run = tmp_path / "made/tokenizer.json", tmp_path / "run"
+    path.parent.mkdir()
+    path.write_bytes(tokenizer_json.to_bytes(byte_level_tokenizer()))
+    (path.parent / "special_tokens_map.json").write_bytes(b'{"pad_token": "<pad>"}')
+    for _ in range(2):
+        tokenizer_files.keep_tokenizer(str(path), str(run))
+    assert {file.name: file.read_bytes() for file in run.iterdir()} == {
+        file.name: file.read_bytes() for file in path.parent.iterdir()
+    }
+    path.write_bytes(b"{}")
+    with pytest.raises(UnusableInputError, match="this run was begun with another vocabulary"):
+        tokenizer_files.keep_tokenizer(str(path), str(run))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vocab_file": "a", "tokenizer_file": "b"}, "--vocab_file and --tokenizer_file both name the vocabulary"),
+        ({"tokenizer_file": "b", "do_lower_case": True}, "--do_lower_case goes with --vocab_file"),
+    ],
+)
+def test_options_that_do_not_go_together(options, message):
+    with pytest.raises(UnusableInputError, match=message):
+        ConvertOptions(input="a", output="b", format="huggingface", **options)

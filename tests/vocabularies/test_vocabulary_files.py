@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from learned_vocabularies import TEXT, learn
 from tokenizers import Tokenizer as TheirTokenizer
@@ -10,6 +11,7 @@ from tokenizers.models import BPE
 from transforms.errors import UnusableInputError
 from transforms.tokenization.vocabulary import load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
+from transforms.vocabularies.learned import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.vocabulary_files import MODEL_FILES, VOCABULARY_FILES, model_files, vocabulary_files
 
@@ -42,6 +44,20 @@ def test_tokenizer_json_gives_the_ids_of_vocab_txt(tmp_path, options):
     for line in (*TEXT, *UNSEEN, "a" * 200, "a" * 201):
         ids = ours.tokenize_bytes(line.encode()).ids.tolist()
         assert theirs.encode(line, add_special_tokens=False).ids == ids, line
+
+
+def test_where_tokenizers_normalises_in_another_way(tmp_path):
+    pieces = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ο", "##ς", "##σ", "a", "##b", "##\ue000")
+    learned = LearnedVocabulary(
+        kind="wordpiece", pieces=pieces, special=5, alphabet=6, merges=np.zeros((0, 2), np.int32)
+    )
+    files = vocabulary_files(learned, VocabularyOptions())
+    (tmp_path / "vocab.txt").write_bytes(files["vocab.txt"])
+    ours = Tokenizer(load_vocabulary(str(tmp_path / "vocab.txt")), unicode="15.1.0")
+    theirs = TheirTokenizer.from_str(files["tokenizer.json"].decode())
+    for text, own, other in (("ΟΣ", "ο ##ς", "ο ##σ"), ("a\ue000b", "a ##\ue000 ##b", "a ##b")):
+        assert " ".join(pieces[number] for number in ours.tokenize_bytes(text.encode()).ids) == own
+        assert " ".join(theirs.encode(text, add_special_tokens=False).tokens) == other
 
 
 def test_gpt2s_files_are_those_of_tokenizers(tmp_path):

@@ -58,7 +58,7 @@ def close_examples(
         inputs=inputs,
         shards=[_shard_entry(s, setup, output) for s in ordered],
         counts=counts,
-        data={"format": setup.format.format, "schema": _schema(setup)},
+        data={"format": setup.format.format, "schema": _schema(setup)} | _tokenizer_entries(setup),
     )
     if setup.format.format == "parquet":
         _write_dataset_card(ordered, output)
@@ -71,6 +71,14 @@ def close_examples(
         patterns=(*OUTPUT_PATTERNS, *in_folders),
         records={example_shards.KIND: [s.key for s in ordered]},
     )
+
+
+def _tokenizer_entries(setup: ExamplesSetup) -> dict[str, Any]:
+    """What a reader of the data must know of a tokenizer; of a vocab.txt everybody knows it."""
+    if not setup.is_tokenizer:
+        return {}
+    vocabulary = setup.vocabulary()
+    return {"special_ids": vocabulary.special_ids, "vocabulary_size": vocabulary.size}
 
 
 def _schema(setup: ExamplesSetup) -> list[dict[str, Any]]:

@@ -16,9 +16,8 @@ from transforms.records.examples import ExampleCounts, write_example_files
 from transforms.records.options import Format
 from transforms.records.plan import ExamplesPlan
 from transforms.storage import files
-from transforms.tokenization.tokenized_text import TokenizedText
+from transforms.tokenization.tokenized_text import LoadedTokenizer, TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
 
 PACKED = "tfrecord.gz"
 FORMATS = ("tfrecord", PACKED, "parquet", "mds")
@@ -69,13 +68,13 @@ class _Written:
 
 
 def examples_of(
-    documents: Sequence[bytes], vocabulary: Vocabulary, plan: ExamplesPlan, *, packed: bool
+    documents: Sequence[bytes], loaded: LoadedTokenizer, plan: ExamplesPlan, *, packed: bool
 ) -> SampleExamples:
     """Makes the examples of documents, into temporary files.
 
     Args:
       documents: the sentences of each, as in a text shard.
-      vocabulary: WordPiece vocabulary.
+      loaded: the vocabulary and its tokenizer.
       plan: how examples are made, and what they become.
       packed: whether TFRecords are gzipped.
 
@@ -91,12 +90,12 @@ def examples_of(
     few = _thinned(chosen, _COMPARED_BYTES)
     for name in FORMATS:
         passes = _passes(few, _COMPARED_BYTES, plan)
-        compared[name] = _write(few, vocabulary, _changed(plan, name=name, passes=passes), name)
+        compared[name] = _write(few, loaded, _changed(plan, name=name, passes=passes), name)
     # What is loaded once has been loaded now, so that the time is that of the work.
     passes = _passes(chosen, _WRITTEN_BYTES, plan)
-    made = _write(chosen, vocabulary, _changed(plan, name=own, passes=passes), own)
-    tokenizer = Tokenizer(vocabulary, do_lower_case=plan.masking.do_lower_case, unicode=plan.masking.unicode)
-    text = tokenizer.tokenize_bytes(b"".join(chosen))
+    made = _write(chosen, loaded, _changed(plan, name=own, passes=passes), own)
+    vocabulary = loaded.vocabulary
+    text = loaded.tokenizer().tokenize_bytes(b"".join(chosen))
     drawn = _draw(text, vocabulary, plan)
     examples = float(drawn[:, 0].mean())
     an_example = made.size / max(1, made.counts.examples)
@@ -170,7 +169,7 @@ def _thinned(documents: Sequence[bytes], most: int) -> list[bytes]:
     return list(documents[step // 2 :: step] or documents)
 
 
-def _write(documents: Sequence[bytes], vocabulary: Vocabulary, plan: ExamplesPlan, name: str) -> _Written:
+def _write(documents: Sequence[bytes], loaded: LoadedTokenizer, plan: ExamplesPlan, name: str) -> _Written:
     """Writes the examples of documents in a format, and deletes them."""
     with tempfile.TemporaryDirectory() as folder:
         text = os.path.join(folder, "text")
@@ -178,7 +177,7 @@ def _write(documents: Sequence[bytes], vocabulary: Vocabulary, plan: ExamplesPla
         prefixes = [os.path.join(folder, f"part-{number}") for number in range(len(plan.widths))]
         packed = name == PACKED
         started = time.process_time()
-        written, counts = write_example_files([text], prefixes, vocabulary, plan, indexes=not packed, packed=packed)
+        written, counts = write_example_files([text], prefixes, loaded, plan, indexes=not packed, packed=packed)
         seconds = time.process_time() - started
     size = sum(file.size + (file.index.size if file.index is not None else 0) for file in written)
     return _Written(counts=counts, size=size, seconds=seconds)

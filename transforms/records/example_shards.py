@@ -22,9 +22,11 @@ from transforms.records.examples import ExampleFile, write_example_files
 from transforms.records.options import FormatOptions
 from transforms.records.plan import ExamplesPlan
 from transforms.records.tfrecord import WrittenFile
+from transforms.records.tokenizing import load_tokenization
 from transforms.shards.text_shards import ShardKind, TextShard
 from transforms.storage import completions, files
-from transforms.tokenization.vocabulary import DuplicatePieces, Vocabulary, load_vocabulary
+from transforms.tokenization.tokenized_text import LoadedTokenizer
+from transforms.tokenization.vocabulary import Vocabulary
 
 KIND = "examples"
 
@@ -39,6 +41,7 @@ class ExamplesSetup:
 
     Attributes:
       vocab_file, vocab_sha256: the vocabulary and its checksum, in hexadecimal.
+      is_tokenizer: whether the vocabulary is a tokenizer.json, and no vocab.txt.
       masking, objective: how examples are made.
       format: what files they become.
       one_seed: whether all shards have the seed of `masking`, as in the reference; else each has its own, `shard_seed`.
@@ -52,6 +55,7 @@ class ExamplesSetup:
     format: FormatOptions = FormatOptions()
     one_seed: bool
     packed: bool
+    is_tokenizer: bool = False
 
     @property
     def plan(self) -> ExamplesPlan:
@@ -70,9 +74,13 @@ class ExamplesSetup:
         """The folders below the output that have files, beside the output itself."""
         return self.plan_of("train", 0).folders
 
+    def loaded(self) -> LoadedTokenizer:
+        """The vocabulary and its tokenizer, loaded once in a process."""
+        return _loaded(self.vocab_file, self.vocab_sha256, self.masking, self.is_tokenizer)
+
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary, loaded once in a process."""
-        return _vocabulary(self.vocab_file, self.vocab_sha256, self.masking.duplicate_pieces)
+        """The vocabulary."""
+        return self.loaded().vocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,8 +115,8 @@ def shard_seed(seed: int, kind: ShardKind, number: int) -> int:
 
 
 @functools.lru_cache(maxsize=2)  # a worker makes many shards with one vocabulary
-def _vocabulary(path: str, sha256: str, duplicate_pieces: DuplicatePieces) -> Vocabulary:
-    return load_vocabulary(path, duplicate_pieces)
+def _loaded(path: str, sha256: str, masking: MaskingOptions, is_tokenizer: bool) -> LoadedTokenizer:
+    return load_tokenization(path, masking, is_tokenizer=is_tokenizer)
 
 
 def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> ExampleShard:
@@ -149,7 +157,9 @@ def _tfrecord_suffix(setup: ExamplesSetup) -> str:
 
 def _key(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, name: str) -> str:
     """The key of a shard's completion record."""
-    source = (shard.sha256, setup.vocab_sha256)
+    source: tuple[Any, ...] = (shard.sha256, setup.vocab_sha256)
+    if setup.is_tokenizer:
+        source += (setup.vocabulary().special_ids,)  # files beside the tokenizer.json may name them
     version = completions.FORMAT_VERSIONS["examples"]
     if _is_reference(plan):
         # The key of versions that knew nothing else: what they made need not be made again.
@@ -172,7 +182,7 @@ def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: s
     written, counts = write_example_files(
         [shard.path],
         prefixes,
-        setup.vocabulary(),
+        setup.loaded(),
         plan,
         indexes=plan.format.format == "tfrecord" and not setup.packed,
         packed=setup.packed,

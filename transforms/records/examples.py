@@ -16,20 +16,23 @@ from transforms.records.drawing import DrawnRows, RowBlocks, draw_rows, rows_of_
 from transforms.records.plan import ExamplesPlan
 from transforms.records.serialization import Serializer
 from transforms.records.tfrecord import WrittenFile, write_tfrecord
-from transforms.tokenization.tokenized_text import TokenizedText
+from transforms.records.tokenizing import WORDPIECE_KERNELS, wordpiece
+from transforms.tokenization.tokenized_text import LoadedTokenizer, TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
 
 # The kernels of every plan, as transforms.kernels.compiler.prepare names them; of sequences; of MDS.
-_KERNELS = ("kernels", "tokenization", *(f"masking.kernels.{n}" for n in ("instances", "usage", "rows")))
+_KERNELS = ("kernels", *(f"masking.kernels.{n}" for n in ("instances", "usage", "rows")))
 _KERNELS += ("records.kernels.frames", "records.kernels.serialize")
 _OF_SEQUENCES = tuple(f"masking.kernels.{name}" for name in ("sequences", "packing", "row_masks"))
 _OF_MDS = ("records.kernels.mds",)
 
 
-def kernels_of(plan: ExamplesPlan) -> tuple[str, ...]:
-    """Whose kernels `write_examples` runs for a plan: each command compiles, or loads, only what it needs."""
-    names = _KERNELS if plan.is_exact else _KERNELS + _OF_SEQUENCES
+def kernels_of(plan: ExamplesPlan, of_tokenizer: tuple[str, ...] = WORDPIECE_KERNELS) -> tuple[str, ...]:
+    """Whose kernels `write_example_files` runs for a plan: each command compiles, or loads, only what it needs.
+
+    of_tokenizer: LoadedTokenizer.kernels.
+    """
+    names = of_tokenizer + (_KERNELS if plan.is_exact else _KERNELS + _OF_SEQUENCES)
     return names + _OF_MDS if plan.format.format == "mds" else names
 
 
@@ -47,7 +50,7 @@ class ExampleCounts:
       unknown_words: of them, those that became [UNK].
       examples: records written.
       example_tokens: pieces of text in all examples, each as often as it is used.
-      special_tokens: [CLS] and [SEP] in all examples.
+      special_tokens: [CLS] and [SEP], whatever they are called, in all examples.
       padding_tokens: places of all examples behind their last piece.
       masked_positions: of all examples; None where the reader draws them.
       random_next: nsp: examples, or sequences in them, whose second part is drawn at random (label 1).
@@ -150,7 +153,7 @@ def write_examples(
         packed=packed,
         checksum=checksum,
     )
-    text = _tokenize(inputs, vocabulary, options)
+    text = _tokenize(inputs, wordpiece(vocabulary, options))
     rows = draw_rows(text, vocabulary, writing.plan)
     written, masked = _deal(outputs, rows, writing)
     return written, _counts(text, rows, len(rows.order) * options.max_seq_length, masked)
@@ -176,7 +179,7 @@ def write_instances(
 def write_example_files(
     inputs: Sequence[str],
     prefixes: Sequence[str],
-    vocabulary: Vocabulary,
+    loaded: LoadedTokenizer,
     plan: ExamplesPlan,
     *,
     indexes: bool = True,
@@ -188,7 +191,7 @@ def write_example_files(
     Args:
       inputs: text files, one sentence a line, blank lines between documents; read as one, in this order.
       prefixes: the path of each bin's files, or of all, to which the format adds its suffix.
-      vocabulary: WordPiece vocabulary.
+      loaded: the vocabulary and its tokenizer.
       plan: how examples are made, and what they become.
       indexes: write DALI's index beside each TFRecord; see `tfrecord.index_tfrecord`.
       packed: gzip TFRecords.
@@ -201,9 +204,9 @@ def write_example_files(
       UnusableInputError: a file is missing or not UTF-8, or there is no sentence in any of them.
       RunFailedError: a file cannot be written.
     """
-    widths = plan.widths
+    widths, vocabulary = plan.widths, loaded.vocabulary
     writing = _Writing(vocabulary=vocabulary, plan=plan, indexes=indexes, packed=packed, checksum=checksum)
-    text = _tokenize(inputs, vocabulary, plan.masking)
+    text = _tokenize(inputs, loaded)
     rows = draw_rows(text, vocabulary, plan)
     orders = [rows.order]
     if plan.objective.bins is not None:
@@ -223,12 +226,9 @@ def write_example_files(
     return written, _counts(text, rows, places if has_padding else None, masked if is_static else None)
 
 
-def _tokenize(inputs: Sequence[str], vocabulary: Vocabulary, options: MaskingOptions) -> TokenizedText:
+def _tokenize(inputs: Sequence[str], loaded: LoadedTokenizer) -> TokenizedText:
     """The pieces of text files with at least one sentence."""
-    if vocabulary.duplicates != options.duplicate_pieces:
-        raise ValueError("the vocabulary was loaded with another rule for duplicate pieces than the options say")
-    tokenizer = Tokenizer(vocabulary, do_lower_case=options.do_lower_case, unicode=options.unicode)
-    text = tokenizer.tokenize_files(inputs)
+    text = loaded.tokenizer().tokenize_files(inputs)
     if not len(text.document_ends):
         raise UnusableInputError(
             f"{', '.join(inputs)}: there is no sentence in this text, so no example can be made; check the input."

@@ -128,12 +128,13 @@ def read_table(output: str, kind: str, key: str) -> npt.NDArray[Any]:
     sealed = _read(path)
     content = None if sealed is None else unsealed_table(kind, key, sealed)
     if content is None:
-        raise _lost_meanwhile(path)
+        raise lost_meanwhile(path)
     table: npt.NDArray[Any] = np.load(io.BytesIO(content))
     return table
 
 
-def _lost_meanwhile(path: str) -> RunFailedError:
+def lost_meanwhile(path: str) -> RunFailedError:
+    """The error for a working file which `once` found, or made, in this run, and which does not fit any more."""
     return RunFailedError(
         f"{path}: this working file was deleted or damaged while the run needed it; run the same command again, it "
         "makes the file again."
@@ -160,7 +161,7 @@ def finished(output: str, kind: str, key: str) -> dict[str, Any]:
     """
     record = load(output, kind, key)
     if record is None:
-        raise _lost_meanwhile(work_path(output, kind, f"{key}.json"))
+        raise lost_meanwhile(work_path(output, kind, f"{key}.json"))
     return record
 
 

@@ -62,6 +62,12 @@ class Vocabulary:
         return int(self.ids.max()) + 1
 
     @property
+    def special_ids(self) -> dict[str, int | None]:
+        """The ids of the special pieces and of padding, by what they are."""
+        names = ("cls_id", "sep_id", "mask_id", "pad_id", "unknown_id")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     def capital_share(self) -> float:
         """The share of the pieces that have a capital letter, 0 to 1; special pieces are not counted."""
         pieces = [piece for piece in self.pieces if not _SPECIAL.fullmatch(piece)]
@@ -93,6 +99,10 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabul
     else:
         ids = {piece: number for number, piece in enumerate(dict.fromkeys(stripped))}
     missing = [piece for piece in SPECIAL_PIECES if piece not in ids]
+    if missing and content.lstrip().startswith(b"{"):
+        raise UnusableInputError(
+            f"{path}: this vocabulary is JSON and no vocab.txt; if it is a tokenizer.json, give it as --tokenizer_file."
+        )
     if missing:
         raise UnusableInputError(
             f"{path}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing from this vocabulary; "

@@ -9,12 +9,13 @@ from transforms.vocabularies import counting, making, merging, vocabulary_files
 from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.making import Listed, MadeReport, MadeVocabulary, VocabularySetup
 from transforms.vocabularies.merging import MergedWords
+from transforms.vocabularies.options import REPORT, REPORT_TABLE
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.
 OUTPUT_PATTERNS = (
     *(name for names in vocabulary_files.VOCABULARY_FILES.values() for name in names),
-    making.REPORT,
-    making.REPORT_TABLE,
+    REPORT,
+    REPORT_TABLE,
 )
 
 

@@ -6,17 +6,18 @@ cache: one that is gone is made again from the text, with the same bytes.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 
 from transforms.shards.text_shards import TextShard
 from transforms.storage import completions, files
 from transforms.tokenization import pre_token_classes, unicode_tables
 from transforms.tokenization.kernels import wordpiece as wordpiece_kernels
-from transforms.tokenization.text_blocks import PaddedText, not_utf8, read_blocks
+from transforms.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.word_tables import WordTable
@@ -130,9 +131,9 @@ def write_runs(path: str, rules: WordRules, key: str, output: str) -> dict[str, 
 
     runs: name below `output`, size, checksum and the buckets' starts of each. counts: as in CountedShard.
     """
-    counter = _Counter(rules)
+    counter = WordCounter(rules)
     runs: list[tuple[str, int, str, list[int]]] = []
-    for table in counter.full_tables(path):
+    for table in counter.full_tables(read_blocks(path)):
         name = completions.work_name(KIND, f"{key}.{len(runs)}.words")
         runs.append((name, *write_table(table, files.join(output, name))))
     return {"runs": runs, "counts": counter.counts}
@@ -146,23 +147,15 @@ def write_table(table: WordTable, path: str) -> tuple[int, str, list[int]]:
     return file.size, file.sha256, starts.tolist()
 
 
-class _Counter:
-    """Counts the words of a text file."""
+class WordCounter:
+    """Counts the words of text in bounded memory."""
 
     def __init__(self, rules: WordRules) -> None:
+        """Makes an empty counter; `rules` decide what a word is."""
         self._table = WordTable(_MOST_WORDS, _MOST_BYTES)
         self._text = PaddedText(_LEAD)
+        self._count = _kernel_of(rules)
         self._bytes = 0
-        self._add_prefix_space = rules.add_prefix_space
-        self._classes = pre_token_classes.load() if rules.kind == "bpe" else None
-        points = unicode_tables.load(UNICODE, rules.do_lower_case)
-        self._points = kernels.CodePointArrays(
-            pages=points.pages,
-            blocks=points.blocks,
-            pool=points.pool,
-            scratch=np.empty(wordpiece_kernels.SCRATCH, np.uint8),
-            do_lower_case=rules.do_lower_case,
-        )
 
     @property
     def counts(self) -> dict[str, int]:
@@ -174,19 +167,22 @@ class _Counter:
             "long_words": int(state[kernels.LONG]),
         }
 
-    def full_tables(self, path: str) -> Iterator[WordTable]:
-        """Yields the table each time that it is full, and at the end; then it is used for the words that follow.
+    def full_tables(self, blocks: Iterable[TextBlock]) -> Iterator[WordTable]:
+        """Counts the words of text; yields the table each time that it is full, and at the end if it has any words.
+
+        The table is emptied afterwards, and used for the words that follow.
 
         Raises:
-          UnusableInputError: the text is missing or not UTF-8.
+          UnusableInputError: the text is not UTF-8.
         """
         table = self._table
-        for block in read_blocks(path):
+        for block in blocks:
             end = self._text.load(block.content)
             self._bytes += len(block.content)
             at = _LEAD
             while at < end:
-                at = self._count(at, end)
+                self._count(self._text.text, end, at, table)
+                at = int(table.state[kernels.AT])
                 if table.state[kernels.BAD_BYTE] >= 0:
                     raise not_utf8(block, int(table.state[kernels.BAD_BYTE]) - _LEAD)
                 if at < end and not table.grow():
@@ -194,15 +190,25 @@ class _Counter:
                     table.clear()
         if len(table):
             yield table
+            table.clear()
 
-    def _count(self, at: int, end: int) -> int:
-        """Counts words of the text [at, end); returns where the table was full, or the end."""
-        table, text = self._table, self._text.text
-        if self._classes is None:
-            kernels.count_words(text, end, at, self._points, table.arrays, table.state)
-        else:
-            kernels.count_pre_tokens(text, end, at, self._classes, self._add_prefix_space, table.arrays, table.state)
-        return int(table.state[kernels.AT])
+
+def _kernel_of(rules: WordRules) -> Callable[[npt.NDArray[np.uint8], int, int, WordTable], None]:
+    """Counts words of text[at:end] into a table, and says in its state how far: called with text, end, at and table."""
+    if rules.kind == "bpe":
+        classes = pre_token_classes.load()
+        return lambda text, end, at, table: kernels.count_pre_tokens(
+            text, end, at, classes, rules.add_prefix_space, table.arrays, table.state
+        )
+    points = unicode_tables.load(UNICODE, rules.do_lower_case)
+    arrays = kernels.CodePointArrays(
+        pages=points.pages,
+        blocks=points.blocks,
+        pool=points.pool,
+        scratch=np.empty(wordpiece_kernels.SCRATCH, np.uint8),
+        do_lower_case=rules.do_lower_case,
+    )
+    return lambda text, end, at, table: kernels.count_words(text, end, at, arrays, table.arrays, table.state)
 
 
 def read_run(shard_path: str, rules: WordRules, key: str, name: str, start: int, end: int, output: str) -> bytes:

@@ -9,16 +9,15 @@ import apache_beam as beam
 
 from transforms.errors import UnusableInputError
 from transforms.shards.text_shards import TextShard
-from transforms.storage import completions, files
+from transforms.storage import completions, files, progress
 from transforms.storage.completions import PieceFiles
 from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words
-from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
+from transforms.vocabularies.options import REPORT, REPORT_TABLE, VocabularyKind, VocabularyOptions
 from transforms.vocabularies.vocabulary_files import VOCABULARY_FILES, model_files, vocabulary_files
 
 KIND, REPORT_KIND = "vocabulary", "vocabulary_report"
-REPORT, REPORT_TABLE = "report.json", "report.md"
 
 # The kernels that tokenize text for a report.
 _TOKENIZERS: Mapping[VocabularyKind, str] = {
@@ -75,6 +74,7 @@ def make_vocabulary(merged: Sequence[MergedWords], setup: VocabularySetup, outpu
     Raises:
       UnusableInputError: the text has no words, or no such vocabulary can be learnt from them.
     """
+    progress.announce(output, KIND, pieces=1, size=0)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], sorted(part.key for part in merged), setup)
     record = completions.once(output, KIND, key, lambda: _make(merged, setup, output), _files_of, name="vocabulary")
     return MadeVocabulary(files=_files_of(record).written, counts=record["counts"], key=key)
@@ -98,15 +98,15 @@ def _make(merged: Sequence[MergedWords], setup: VocabularySetup, output: str) ->
     return {
         "files": _written(vocabulary_files(learned, options), output),
         "counts": {
-            "words": len(words),
-            "occurrences": int(words.counts.sum()),
-            "rarest_word": counted.threshold,
-            "left_out_words": counted.left_out_words,
-            "left_out_occurrences": counted.left_out_occurrences,
             "pieces": len(learned.pieces),
             "special": learned.special,
             "alphabet": learned.alphabet,
             "merges": len(learned.merges),
+            "distinct_words": len(words),
+            "words": int(words.counts.sum()),
+            "rarest_words": counted.threshold,
+            "left_out_distinct_words": counted.left_out_words,
+            "left_out_words": counted.left_out_occurrences,
         },
     }
 

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.grouping import GroupAll
-from transforms.storage import completions, files
+from transforms.storage import completions, files, progress
 from transforms.tokenization.text_blocks import PADDING
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.word_counts import WordCounts
-from transforms.vocabularies.word_tables import WordTable, ordered
+from transforms.vocabularies.word_tables import WordTable, sorted_words
 
 KIND = "merged_counts"
 
@@ -79,13 +79,14 @@ class MergedWords:
 
     Attributes:
       key: of the completion record.
-      name, size: of the file, below the output directory; in bytes.
+      name, size, sha256: of the file, its name below the output directory, its size in bytes.
       counts: how many `distinct_words` there are, and how many `words`.
     """
 
     key: str
     name: str
     size: int
+    sha256: str
     counts: Mapping[str, int]
 
 
@@ -135,6 +136,14 @@ def plan_merges(shards: Sequence[CountedShard]) -> list[MergePlan]:
     return plans
 
 
+def announce_merges(shards: Sequence[CountedShard], output: str) -> list[MergePlan]:
+    """Plans the work of merging, and announces it for the progress."""
+    plans = plan_merges(shards)
+    size = sum(run.end - run.start for plan in plans for run in plan.runs)
+    progress.announce(output, KIND, pieces=len(plans), size=size)
+    return plans
+
+
 def merge_runs(plan: MergePlan, output: str) -> MergedWords:
     """Adds up the counts of a piece's words, unless that is done already.
 
@@ -155,6 +164,7 @@ def merge_runs(plan: MergePlan, output: str) -> MergedWords:
         key=key,
         name=name,
         size=record["size"],
+        sha256=record["sha256"],
         counts={
             "distinct_words": sum(words for _, words in record["histogram"]),
             "words": sum(count * words for count, words in record["histogram"]),
@@ -236,13 +246,21 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, wor
     )
     state = np.zeros(kernels.STATE, np.int64)
     for piece in merged:
-        content = files.read_bytes(files.join(output, piece.name))
+        content = _read_table(piece, output)
         kernels.take_records(_padded(content), len(content), threshold, read, state)
-    order, _ = ordered(read.text, read.ends, words)
-    text = np.empty(int(read.ends[words]) + PADDING, np.uint8)
-    ends = np.empty(words, np.int64)
-    kernels.gather(read.text, read.ends, order, text, ends)
-    return WordCounts(text[:-PADDING], ends, read.counts[order])
+    return sorted_words(read.text, read.ends, read.counts)
+
+
+def _read_table(piece: MergedWords, output: str) -> bytes:
+    """The records of a piece.
+
+    Raises:
+      RunFailedError: its file was deleted or damaged meanwhile.
+    """
+    path = files.join(output, piece.name)
+    if not completions.is_intact(path, piece.size, piece.sha256):
+        raise completions.lost_meanwhile(path)
+    return files.read_bytes(path)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -258,7 +276,7 @@ class MergeCounts(beam.PTransform):
         return (
             shards
             | "All" >> GroupAll()
-            | "Plan" >> beam.FlatMap(plan_merges)  # MergePlan
+            | "Plan" >> beam.FlatMap(announce_merges, self.output)  # MergePlan
             | "Spread" >> beam.Reshuffle()
             | "MergeRuns" >> beam.Map(merge_runs, self.output)  # MergedWords
         )

@@ -30,7 +30,11 @@ def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> 
 
     With wordpiece: vocab.txt, one piece a line, and tokenizer.json. With bpe: tokenizer.json, vocab.json and
     merges.txt. `tokenizers` writes the same tokenizer.json for the same vocabulary, up to the newline at its end.
-    Reserved tokens are pieces like others there, as in BERT's own file: no text becomes one of them.
+    Reserved tokens are pieces like others there, as in BERT's own file: text is not searched for them.
+
+    `tokenizers` gives the ids that our tokenizers give. With wordpiece there are two exceptions: it lower-cases a
+    capital sigma at the end of a word to σ and drops private characters (Unicode's category Co), where Python, and
+    with it BERT's own code and ours, gives ς and keeps them.
 
     Args:
       learned: the vocabulary.

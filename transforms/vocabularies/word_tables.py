@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from transforms.tokenization.text_blocks import PADDING
 from transforms.vocabularies.kernels import word_counts as kernels
+from transforms.vocabularies.word_counts import WordCounts
 
 _FIRST_WORDS = 1 << 15
 _FIRST_BYTES = 1 << 19
@@ -57,6 +58,10 @@ class WordTable:
         self.arrays = kernels.WordTable(slots, _doubled(text, int(ends[words])), ends, counts)
         return True
 
+    def word_counts(self) -> WordCounts:
+        """The words in the order of their bytes."""
+        return sorted_words(self.arrays.text, self.arrays.ends, self.counts)
+
     def clear(self) -> None:
         """Takes all words out; the table keeps its size."""
         self.arrays.slots.fill(0)
@@ -74,7 +79,7 @@ class WordTable:
     def records(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         """The words as records, uint8[bytes], and where each bucket starts and the last ends, int64[BUCKETS + 1]."""
         words = len(self)
-        order, buckets = ordered(self.arrays.text, self.arrays.ends, words)
+        order, buckets = _ordered(self.arrays.text, self.arrays.ends, words)
         order = order[np.argsort(buckets[order], kind="stable")]
         most = int(self.arrays.ends[words]) + words * kernels.MAX_RECORD
         records = np.empty(most + PADDING, np.uint8)
@@ -83,7 +88,22 @@ class WordTable:
         return records[: starts[-1]], starts
 
 
-def ordered(
+def sorted_words(text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> WordCounts:
+    """Puts distinct words in the order of their bytes.
+
+    Args:
+      text, ends: as in a kernels.WordTable.
+      counts: int64[words].
+    """
+    words = len(counts)
+    order, _ = _ordered(text, ends, words)
+    sorted_text = np.empty(int(ends[words]) + PADDING, np.uint8)
+    sorted_ends = np.empty(words, np.int64)
+    kernels.gather(text, ends, order, sorted_text, sorted_ends)
+    return WordCounts(sorted_text[:-PADDING], sorted_ends, counts[order])
+
+
+def _ordered(
     text: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64], words: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """The numbers of distinct words in the order of their bytes, int64[words], and the words' buckets, uint8[words].

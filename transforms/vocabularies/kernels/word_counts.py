@@ -344,39 +344,50 @@ def write_records(table, order, records_array, starts):
       records_array: uint8, with room for MAX_RECORD and PADDING bytes more for each word than it has.
       starts: int64[BUCKETS + 1], where each bucket starts in the records; the last is where they end.
     """
-    text, ends, counts, records = address(table.text), table.ends, table.counts, address(records_array)
+    text, ends, counts, records = (
+        address(table.text),
+        address(table.ends),
+        address(table.counts),
+        address(records_array),
+    )
     at = np.int64(0)
     bucket = np.int64(-1)
     for k in order:
-        start = ends[k]
-        size = ends[k + 1] - start
+        start = get_i64(ends, k)
+        size = get_i64(ends, k + 1) - start
         own = np.int64(_hash(text + start, size) >> _BUCKET_SHIFT)
         while bucket < own:
             bucket += 1
             starts[bucket] = at
         at = _put_varint(records, at, size)
-        at = _put_varint(records, at, counts[k])
+        at = _put_varint(records, at, get_i64(counts, k))
         for j in range(0, size, 8):
             store_u64(records + at, j, load_u64(text + start, j))
         at += size
-    starts[bucket + 1 :] = at
+    for later in range(bucket + 1, BUCKETS + 1):
+        starts[later] = at
 
 
 @kernel
 def take_records(records_array, size, threshold, table, state):
     """Appends the words of records[:size] that occur at least `threshold` times to a WordTable, without its slots."""
-    records, text, ends, counts = address(records_array), address(table.text), table.ends, table.counts
+    records, text, ends, counts = (
+        address(records_array),
+        address(table.text),
+        address(table.ends),
+        address(table.counts),
+    )
     words = state[WORDS]
     at = np.int64(0)
     while at < size:
         word_bytes, at = _varint(records, at)
         count, at = _varint(records, at)
         if count >= threshold:
-            start = ends[words]
+            start = get_i64(ends, words)
             for j in range(0, word_bytes, 8):
                 store_u64(text + start, j, load_u64(records + at, j))
-            ends[words + 1] = start + word_bytes
-            counts[words] = count
+            put_i64(ends, words + 1, start + word_bytes)
+            put_i64(counts, words, count)
             words += 1
         at += word_bytes
     state[WORDS] = words
@@ -433,10 +444,11 @@ def order_ties(text_array, ends_array, keys, order, scratch):
       scratch: int64[words].
     """
     text, ends = address(text_array), address(ends_array)
+    words, merged = address(order), address(scratch)
     first = np.int64(0)
-    while first < len(order):
+    while first < len(keys):
         last = first + 1
-        while last < len(order) and keys[order[last]] == keys[order[first]]:
+        while last < len(keys) and keys[get_i64(words, last)] == keys[get_i64(words, first)]:
             last += 1
         width = np.int64(1)
         while width < last - first:
@@ -444,13 +456,14 @@ def order_ties(text_array, ends_array, keys, order, scratch):
                 middle, right = min(left + width, last), min(left + 2 * width, last)
                 a, b = left, middle
                 for at in range(left, right):
-                    if b == right or (a < middle and not _is_before(text, ends, order[b], order[a])):
-                        scratch[at] = order[a]
+                    if b == right or (a < middle and not _is_before(text, ends, get_i64(words, b), get_i64(words, a))):
+                        put_i64(merged, at, get_i64(words, a))
                         a += 1
                     else:
-                        scratch[at] = order[b]
+                        put_i64(merged, at, get_i64(words, b))
                         b += 1
-            order[first:last] = scratch[first:last]
+            for at in range(first, last):
+                put_i64(words, at, get_i64(merged, at))
             width *= 2
         first = last
 

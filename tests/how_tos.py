@@ -1,0 +1,86 @@
+"""Runs the commands of the how-tos in docs/, and compares what they print with what the pages say.
+
+A block of ```console holds commands after `$ ` (continued after `> `), and what each prints. In what is printed, `…`
+stands for any text of a line, and a line of `…` alone for any lines.
+"""
+
+import dataclasses
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from commands import DUMP, VOCAB
+from conftest import ROOT, SHARED
+
+NEW_LANGUAGE = "vocabularies.md"
+_LATGALIAN = SHARED / "data" / "dumps" / "ltgwiki-pages-articles-multistream.xml.bz2"
+_NEEDS_KERAS = "maskmill train"
+
+
+@dataclasses.dataclass
+class Step:
+    """A command of a page, and the lines that the page says it prints."""
+
+    command: str
+    printed: list[str]
+
+
+def steps(page: str) -> list[Step]:
+    """The commands of a page, in order."""
+    found: list[Step] = []
+    for block in re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append(Step(line[2:], []))
+            elif line.startswith(">") and not found[-1].printed:
+                found[-1].command += "\n" + line[1:].removeprefix(" ")
+            else:
+                found[-1].printed.append(line)
+    return found
+
+
+def pattern(printed: list[str]) -> str:
+    """A regular expression for what a command prints."""
+    lines = [r"(?:.*\n)*" if line == "…" else re.escape(line).replace("…", ".*") + "\n" for line in printed]
+    return "".join(lines)
+
+
+def run_page(name: str, folder: Path, *, compare: bool = True) -> None:
+    """Runs the commands of a page in a folder with vocab.txt and this checkout's tests/.
+
+    Training is left out where Keras is missing. With compare=False the commands must succeed, whatever they print.
+    """
+    shutil.copyfile(VOCAB, folder / "vocab.txt")
+    (folder / "tests").symlink_to(ROOT / "tests")
+    commands = steps((ROOT / "docs" / name).read_text())
+    assert commands
+    functions = "".join(
+        f'{command}() {{ {shlex.quote(sys.executable)} {module} "$@"; }}\n'
+        for command, module in (("maskmill", "-m maskmill"), ("python", ""))
+    )
+    for step in commands:
+        if step.command.startswith(_NEEDS_KERAS) and not importlib.util.find_spec("keras"):
+            continue
+        done = subprocess.run(
+            ["bash", "-c", functions + step.command],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        as_expected = re.fullmatch(pattern(step.printed), done.stdout) if compare else done.returncode == 0
+        assert as_expected, f"$ {step.command}\n{done.stdout}"
+
+
+def run_new_language(folder: Path) -> None:
+    """Runs docs/vocabularies.md on Latgalian's dump; where that is missing, on the sample dump."""
+    found = _LATGALIAN.exists()
+    (folder / "ltgwiki-latest-pages-articles.xml.bz2").symlink_to(_LATGALIAN if found else DUMP)
+    run_page(NEW_LANGUAGE, folder, compare=found)

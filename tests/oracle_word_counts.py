@@ -1,0 +1,55 @@
+"""Word counts in plain Python: WordPiece's words by the reference's basic tokenization, BPE's by `tokenizers`."""
+
+import collections
+import itertools
+from collections.abc import Iterator
+
+import oracle_pretraining as oracle
+from tokenizers.pre_tokenizers import ByteLevel
+
+from transforms.vocabularies.counting import WordRules
+from transforms.vocabularies.word_counts import WordCounts
+
+WORDPIECE = WordRules(kind="wordpiece", do_lower_case=True, add_prefix_space=False)
+CASED = WordRules(kind="wordpiece", do_lower_case=False, add_prefix_space=False)
+BPE = WordRules(kind="bpe", do_lower_case=False, add_prefix_space=False)
+PREFIXED = WordRules(kind="bpe", do_lower_case=False, add_prefix_space=True)
+ALL_RULES = (WORDPIECE, CASED, BPE, PREFIXED)
+
+Counts = dict[bytes, int]
+
+
+def count(content: bytes, rules: WordRules) -> tuple[Counts, int]:
+    """The words of a text with their counts, in the order of their bytes; and how many are left out as too long."""
+    words = list(_bpe_words(content, rules) if rules.kind == "bpe" else _wordpiece_words(content, rules))
+    kept = [word for word in words if len(word) <= (1 << 20) and (rules.kind == "bpe" or len(word.decode()) <= 100)]
+    return dict(sorted(collections.Counter(kept).items())), len(words) - len(kept)
+
+
+def _wordpiece_words(content: bytes, rules: WordRules) -> Iterator[bytes]:
+    plain = oracle.Tokenizer({}, rules.do_lower_case, oracle.unicode("15.1.0"))
+    for line in oracle.lines_of(content):
+        yield from (word.encode() for word in plain.words(line))
+
+
+def _bpe_words(content: bytes, rules: WordRules) -> Iterator[bytes]:
+    split = ByteLevel(add_prefix_space=rules.add_prefix_space).pre_tokenize_str
+    numbers = _byte_characters()
+    for line in oracle.lines_of(content):
+        # The library makes a word of the space that it puts before an empty line; a line without text has no words.
+        if line:
+            yield from (bytes(numbers[char] for char in word) for word, _ in split(line))
+
+
+def _byte_characters() -> dict[str, int]:
+    """The byte that each of GPT-2's characters stands for; source: encoder.py of openai/gpt-2."""
+    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
+
+
+def as_dict(words: WordCounts) -> Counts:
+    """What a table of counts says, in its order."""
+    text = words.text.tobytes()
+    places = itertools.pairwise([0, *words.ends.tolist()])
+    return {text[start:end]: count for (start, end), count in zip(places, words.counts.tolist(), strict=True)}

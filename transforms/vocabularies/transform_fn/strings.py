@@ -1,0 +1,92 @@
+"""Texts as code points and words as strings, in operations of TensorFlow. Tensors of one axis unless said otherwise."""
+
+from typing import Any
+
+import tensorflow as tf
+
+CARRIAGE_RETURN = 13
+KEY_FACTOR = 1 << 32  # two numbers of 32 bits make one of 64
+
+
+def code_points(text: Any) -> tuple[Any, Any]:
+    """The code points of texts, and the text that each belongs to. Carriage returns are dropped, as the pipeline does.
+
+    Args:
+      text: string[texts]. What is not UTF-8 becomes U+FFFD.
+
+    Returns:
+      int32[code points], int64[code points].
+    """
+    points = tf.strings.unicode_decode(text, "UTF-8", errors="replace")
+    wanted = points.flat_values != CARRIAGE_RETURN
+    return tf.boolean_mask(points.flat_values, wanted), tf.boolean_mask(points.value_rowids(), wanted)
+
+
+def previous(values: Any, first: Any) -> Any:
+    """What stands before each value; `first` before the first one."""
+    return tf.concat([tf.fill([tf.minimum(1, tf.size(values))], tf.cast(first, values.dtype)), values[:-1]], 0)
+
+
+def following(values: Any, last: Any) -> Any:
+    """What stands behind each value; `last` behind the last one."""
+    return tf.concat([values[1:], tf.fill([tf.minimum(1, tf.size(values))], tf.cast(last, values.dtype))], 0)
+
+
+def distinct_words(points: Any, starts: Any) -> tuple[Any, Any, Any]:
+    """Cuts code points into words and finds the distinct ones.
+
+    Args:
+      points: int32[code points]. starts: bool[code points], whether a word starts there.
+
+    Returns:
+      The distinct words, string[distinct]; which of them each word is, int64[words]; the place in `points` where each
+      word starts, int64[words + 1], with the number of code points at the end.
+    """
+    splits = tf.concat([tf.where(starts)[:, 0], [tf.size(points, tf.int64)]], 0)
+    words = tf.strings.unicode_encode(tf.RaggedTensor.from_row_splits(points, splits), "UTF-8")
+    distinct, which = tf.unique(words, tf.int64)
+    return distinct, which, splits
+
+
+def key(first: Any, second: Any) -> Any:
+    """One number for two that are not negative, as `find` looks them up. int64[n]."""
+    return tf.cast(first, tf.int64) * KEY_FACTOR + tf.cast(second, tf.int64)
+
+
+def find(keys: Any, wanted: Any) -> tuple[Any, Any]:
+    """The place of each number of `wanted` in the sorted `keys`, and whether it is there. int32[n], bool[n]."""
+    at = tf.minimum(tf.searchsorted(keys, wanted), tf.size(keys) - 1)
+    return at, tf.gather(keys, at) == wanted
+
+
+def grouped(pieces: Any, words: Any, count: Any) -> Any:
+    """The pieces of each of `count` words, in the order in which they come, as a RaggedTensor [count, pieces]."""
+    order = tf.argsort(words, stable=True)
+    return tf.RaggedTensor.from_value_rowids(tf.gather(pieces, order), tf.gather(words, order), nrows=count)
+
+
+def of_texts(pieces: Any, which: Any, rows: Any, texts: Any) -> Any:
+    """The pieces of texts, from those of distinct words.
+
+    Args:
+      pieces: RaggedTensor [distinct words, pieces].
+      which: int64[words], which distinct word each word is. rows: int64[words], the text of each.
+      texts: how many there are.
+
+    Returns:
+      RaggedTensor int64 [texts, pieces].
+    """
+    by_word = tf.gather(pieces, which)
+    of_text = tf.gather(rows, by_word.value_rowids())
+    return tf.RaggedTensor.from_value_rowids(tf.cast(by_word.flat_values, tf.int64), of_text, nrows=texts)
+
+
+def nothing_found() -> tuple[Any, Any]:
+    """For what a loop finds, step by step: arrays of words (int64) and of a piece of each (int32), with none at 0."""
+    words, pieces = (
+        tf.TensorArray(kind, size=1, dynamic_size=True, infer_shape=False, element_shape=[None]).write(
+            0, tf.zeros([0], kind)
+        )
+        for kind in (tf.int64, tf.int32)
+    )
+    return words, pieces
