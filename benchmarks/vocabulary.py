@@ -1,29 +1,27 @@
 """Measures `maskmill vocabulary` beside the programs that vocabularies are usually learnt with.
 
-    python -m benchmarks.vocabulary cost TEXT [--workers 2] [--rounds 3] [--tensorflow PYTHON] [--keep DIR]
-    python -m benchmarks.vocabulary growth TEXT [--copies 1,2,4,8] [--new_words] [--scratch DIR]
+    python -m benchmarks.vocabulary cost TEXT [--workers 2] [--rounds 3] [--tensorflow PYTHON]
+    python -m benchmarks.vocabulary growth TEXT [--copies 1,2,4,8] [--new_words]
     python -m benchmarks.vocabulary speed TEXT TOKENIZER.json [--megabytes 20]
-    python -m benchmarks.vocabulary quality TEXT VOCABULARY...
+    python -m benchmarks.vocabulary languages TEXT... [--size 30528]
 
-TEXT is a folder that `maskmill extract` wrote.
+TEXT is a folder that `maskmill extract` wrote. --scratch DIR, a new folder, keeps what is made.
 
 `cost` learns BERT's size of WordPiece and RoBERTa's of byte-level BPE, with maskmill and with `tokenizers` on the same
-shards, by turns. It prints CPU time, wall time and peak memory of all processes, the median of the rounds, and then
-what `quality` prints. The start-up of a command is what it takes for the first lines of each shard. With --tensorflow,
-a Python that has tensorflow-text, its learner runs once, too. --keep keeps the vocabularies.
+shards, by turns. It prints CPU time, wall time and peak memory of all processes, medians of the rounds, and how the
+vocabularies cut the held-out articles, beside BERT's own vocabulary. The start-up of maskmill is what it takes for the
+first lines of each shard. With --tensorflow, a Python that has tensorflow-text, its learner runs once, too.
 
-`growth` learns from 1, 2, 4 and 8 copies of the text: linear in time, and with flat memory where words are counted.
-With --new_words each copy writes its Latin letters as others do (a becomes b, …), so that the number of distinct words
-grows with the text, and `tokenizers` is measured beside it.
+`growth` learns from several copies of the text. With --new_words each copy exchanges Latin letters (a becomes b, …),
+so that distinct words grow with the text, and `tokenizers` is measured beside it.
 
-`speed` encodes lines with a byte-level BPE, compiled and by `tokenizers` in one thread, and checks that the ids are
-equal.
+`speed` encodes lines with a byte-level BPE, compiled and by `tokenizers` in one thread. The ids must be equal.
 
-`quality` encodes the held-out articles of TEXT with vocabularies (vocab.txt or tokenizer.json): pieces a word, where a
-word is BERT's basic tokenizer's, whole words, unknown pieces, bytes a piece, and the end of the first line as pieces.
+`languages` learns both kinds from each text, and shows how they cut its held-out articles and one of its lines.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import os
 import statistics
@@ -31,22 +29,19 @@ import string
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tokenizers import BertWordPieceTokenizer, Tokenizer
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
-
+from benchmarks import pieces
 from benchmarks.measure import LIBRARIES, Usage, measure, print_machine, ratio, shorten
 from benchmarks.reference import VOCABULARY
 
 ROOT = Path(__file__).parent.parent
 PEERS = Path(__file__).with_name("peer_vocabularies.py")
 SIZES = {"wordpiece": 30522, "bpe": 50265}  # those of BERT's and RoBERTa's own vocabularies
-FILES = {"wordpiece": "vocab.txt", "bpe": "tokenizer.json"}
-MIN_FREQUENCY = 2
 _ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false"}
+_EXAMPLE_CHARACTERS = 40
+_TURNS = 5
 
 
 def training_shards(text: Path) -> list[Path]:
@@ -64,42 +59,37 @@ def checked(usage: Usage) -> Usage:
     return usage
 
 
-def ours(kind: str, text: Path, output: Path, workers: int, size: int | None = None) -> Usage:
-    """Runs `maskmill vocabulary` on the shards of a folder into a new folder."""
+def ours(text: Path, output: Path, kind: str, workers: int, flags: Sequence[str]) -> Usage:
+    """Runs `maskmill vocabulary` on the training shards of a folder into a new folder."""
     command = [sys.executable, "-m", "maskmill", "vocabulary", f"--input={text}/part-*", f"--output={output}"]
-    flags = [f"--kind={kind}", f"--size={size or SIZES[kind]}", f"--min_frequency={MIN_FREQUENCY}"]
-    local = [f"--workers={workers}", "--quiet"]
-    return checked(measure([*command, *flags, *local], cwd=str(ROOT), env=os.environ | {"PYTHONPATH": str(ROOT)}))
+    command += [f"--kind={kind}", f"--workers={workers}", "--quiet", *flags]
+    return checked(measure(command, cwd=str(ROOT), env=os.environ | {"PYTHONPATH": str(ROOT)}))
 
 
-def peers(library: str, kind: str, text: Path, output: Path, *, python: str, one_thread: bool = False) -> Usage:
-    """Learns a vocabulary with another project's program, and writes it to a file."""
+def peer(text: Path, output: Path, library: str, kind: str, python: str, one_thread: bool = False) -> Usage:
+    """Learns a vocabulary with another project's program, and writes it to a new file."""
     command = [python, str(PEERS), library, kind, str(SIZES[kind]), str(output), *map(str, training_shards(text))]
     return checked(measure(command, env=os.environ | (_ONE_THREAD if one_thread else {})))
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """Something that learns a vocabulary from the shards of a folder into a new path, and the file that it writes."""
+    """What learns a vocabulary from the shards of a folder into a new path, and the file that is then there."""
 
     name: str
     run: Callable[[Path, Path], Usage]
     vocabulary: str = ""
 
-    def learnt(self, output: Path) -> Path:
-        """The vocabulary that was written to `output`."""
-        return output / self.vocabulary if self.vocabulary else output
-
 
 def programs(kind: str, workers: int) -> list[Program]:
     """maskmill, and `tokenizers` with threads and without."""
-    here = sys.executable
+    size = f"--size={SIZES[kind]}"
     return [
-        Program(f"maskmill, {workers} workers", lambda text, out: ours(kind, text, out, workers), FILES[kind]),
-        Program("tokenizers", lambda text, out: peers("tokenizers", kind, text, out, python=here)),
+        Program("maskmill", lambda text, out: ours(text, out, kind, workers, [size]), "tokenizer.json"),
+        Program("tokenizers", lambda text, out: peer(text, out, "tokenizers", kind, sys.executable)),
         Program(
             "tokenizers, one thread",
-            lambda text, out: peers("tokenizers", kind, text, out, python=here, one_thread=True),
+            lambda text, out: peer(text, out, "tokenizers", kind, sys.executable, one_thread=True),
         ),
     ]
 
@@ -116,44 +106,43 @@ def medians(usages: Sequence[Usage]) -> Usage:
 
 
 def cost(text: Path, *, workers: int, rounds: int, tensorflow: str | None, folder: Path) -> None:
-    """Prints what each program takes for each kind, and how good its vocabulary is."""
+    """Prints what each program takes for each kind, and how its vocabulary cuts the held-out articles."""
     short = folder / "short"
     shorten(training_shards(text), short)
     for kind, size in SIZES.items():
-        runs: dict[str, list[Usage]] = {}
         learners = programs(kind, workers)
-        learners[0].run(short, folder / f"{kind}-compiled")  # compiles the kernels, if they are not yet
+        mine = learners[0]
+        mine.run(short, folder / f"{kind}-compiled")  # compiles the kernels, if they are not yet
+        start_up = mine.run(short, folder / f"{kind}-start-up")
+        runs: dict[str, list[Usage]] = {}
+        learnt: dict[str, Path] = {}
         for number in range(rounds):
-            for program in learners:
-                runs.setdefault(program.name, []).append(program.run(text, output_of(folder, kind, program, number)))
-        start_up = learners[0].run(short, folder / f"{kind}-start-up")
-        print(f"{kind}, {size:,} pieces")
-        taken = {name: medians(usages) for name, usages in runs.items()}
-        for name, usage in taken.items():
-            print(f"  {usage.row(name)}")
-        print(f"  {start_up.row('maskmill, start-up')}")
-        mine, *others = taken.values()
-        for name, other in zip(list(taken)[1:], others, strict=True):
-            print(
-                f"  maskmill / {name}: CPU {ratio(mine.cpu, other.cpu, 2)}, wall {ratio(mine.wall, other.wall, 2)}, "
-                f"largest process {ratio(mine.largest, other.largest, 2)}, "
-                f"above its start-up {ratio(mine.largest - start_up.largest, other.largest, 2)}"
-            )
-        learnt = [program.learnt(output_of(folder, kind, program, 0)) for program in learners[:2]]
+            for place, program in enumerate(learners):
+                output = folder / f"{kind}-{place}-{number}"
+                runs.setdefault(program.name, []).append(program.run(text, output))
+                learnt[program.name] = output / program.vocabulary
+        print(f"{kind}, {size:,} pieces, {workers} workers, medians of {rounds}")
+        print_costs({name: medians(usages) for name, usages in runs.items()}, start_up)
         if kind == "wordpiece":
-            learnt.append(VOCABULARY)
+            learnt["BERT's own"] = VOCABULARY
             if tensorflow:
-                pieces = folder / "tensorflow-text.txt"
-                usage = peers("tensorflow-text", kind, text, pieces, python=tensorflow)
-                print(f"  {usage.row('tensorflow-text')}")
-                learnt.append(pieces)
+                learnt["tensorflow-text"] = folder / "tensorflow-text.txt"
+                print(peer(text, learnt["tensorflow-text"], "tensorflow-text", kind, tensorflow).row("tensorflow-text"))
         quality(text, learnt)
         print(flush=True)
 
 
-def output_of(folder: Path, kind: str, program: Program, number: int) -> Path:
-    """Where a program writes in one of the rounds."""
-    return folder / f"{kind}-{program.name.replace(', ', '-').replace(' ', '-')}-{number}"
+def print_costs(taken: Mapping[str, Usage], start_up: Usage) -> None:
+    """Prints a row for each program, and the first one's share of the others'."""
+    (_, mine), *others = taken.items()
+    for name, usage in taken.items():
+        print(usage.row(name))
+    print(start_up.row("maskmill, start-up"))
+    for name, other in others:
+        shares = [("CPU", mine.cpu, other.cpu), ("wall", mine.wall, other.wall)]
+        shares += [("largest process", mine.largest, other.largest)]
+        shares += [("largest process above start-up", mine.largest - start_up.largest, other.largest)]
+        print(f"of {name}: {', '.join(f'{what} {ratio(one, two, 2)}' for what, one, two in shares)}")
 
 
 def letters_exchanged(by: int) -> bytes:
@@ -169,149 +158,133 @@ def copy_text(text: Path, copies: int, new_words: bool, folder: Path) -> None:
     """Writes copies of all training shards into a new folder."""
     folder.mkdir()
     shards = training_shards(text)
-    of = len(shards) * copies
     for copy in range(copies):
         table = letters_exchanged(copy if new_words else 0)
         for place, shard in enumerate(shards):
-            path = folder / f"part-{copy * len(shards) + place:05}-of-{of:05}"
-            path.write_bytes(shard.read_bytes().translate(table))
+            name = f"part-{copy * len(shards) + place:05}-of-{len(shards) * copies:05}"
+            (folder / name).write_bytes(shard.read_bytes().translate(table))
 
 
 def growth(text: Path, *, copies: Sequence[int], new_words: bool, workers: int, folder: Path) -> None:
     """Prints what more and more text takes."""
-    for kind in SIZES:
-        print(f"{kind}, {'new words in each copy' if new_words else 'the same words in each copy'}")
+    for kind, size in SIZES.items():
+        print(f"{kind}, {size:,} pieces, {'new words' if new_words else 'the same words'} in each copy")
         for number in copies:
             copied = folder / f"{kind}-{number}"
             copy_text(text, number, new_words, copied)
             megabytes = sum(path.stat().st_size for path in copied.iterdir()) / 1e6
-            for program in programs(kind, workers)[: 2 if new_words else 1]:
-                usage = program.run(copied, output_of(folder, f"{kind}-{number}", program, 0))
-                print(f"  {megabytes:6.0f} MB {usage.row(program.name)}", flush=True)
+            for place, program in enumerate(programs(kind, workers)[: 2 if new_words else 1]):
+                usage = program.run(copied, folder / f"{kind}-{number}-{place}")
+                print(f"{megabytes:6.0f} MB {usage.row(program.name)}", flush=True)
             for path in copied.iterdir():
                 path.unlink()
+
+
+def fastest(work: Callable[[], object]) -> float:
+    """The least CPU seconds that some work takes."""
+    seconds = []
+    for _ in range(_TURNS):
+        began = time.process_time()
+        work()
+        seconds.append(time.process_time() - began)
+    return min(seconds)
 
 
 def speed(text: Path, tokenizer_file: Path, megabytes: int) -> None:
     """Prints the megabytes a second that byte-level BPE encodes, compiled and by `tokenizers`."""
     from transforms.tokenization.tokenizers import load_tokenizer
 
-    shard = training_shards(text)[0].read_bytes()[: megabytes * 1_000_000]
-    shard = shard[: shard.rindex(b"\n") + 1]
-    lines = [line for line in shard.decode("utf-8").split("\n") if line]
-    library = Tokenizer.from_file(str(tokenizer_file))
+    os.environ.update(_ONE_THREAD)
+    content = training_shards(text)[0].read_bytes()[: megabytes * 1_000_000]
+    content = content[: content.rindex(b"\n") + 1]
+    lines = [line for line in content.decode("utf-8").split("\n") if line]
+    library = pieces.load(tokenizer_file)
     compiled = load_tokenizer(str(tokenizer_file), tokenizer_file.read_bytes()).tokenizer()
-    compiled.tokenize_bytes(shard[:1000], "text")
-
-    def fastest(work: Callable[[], object]) -> float:
-        seconds = []
-        for _ in range(5):
-            began = time.process_time()
-            work()
-            seconds.append(time.process_time() - began)
-        return min(seconds)
-
-    def expected() -> list[int]:
-        encoded = library.encode_batch_fast(lines, add_special_tokens=False)
-        return [piece for line in encoded for piece in line.ids]
-
-    if compiled.tokenize_bytes(shard, "text").ids.tolist() != expected():
+    expected = [piece for line in library.encode_batch_fast(lines, add_special_tokens=False) for piece in line.ids]
+    if compiled.tokenize_bytes(content, "text").ids.tolist() != expected:
         sys.exit("The ids of the compiled tokenizer are not those of `tokenizers`.")
-    size = len(shard) / 1e6
-    ours_seconds = fastest(lambda: compiled.tokenize_bytes(shard, "text"))
+    ours_seconds = fastest(lambda: compiled.tokenize_bytes(content, "text"))
     their_seconds = fastest(lambda: library.encode_batch_fast(lines, add_special_tokens=False))
-    print(f"{size:.1f} MB, {len(lines):,} lines: the same ids")
-    print(f"  maskmill    {size / ours_seconds:7.1f} MB/s")
-    print(f"  tokenizers  {size / their_seconds:7.1f} MB/s, encode_batch_fast in one thread")
-    print(f"  {ratio(their_seconds, ours_seconds)} times as fast")
+    size = len(content) / 1e6
+    print(f"{size:.1f} MB, {len(lines):,} lines, {len(expected):,} pieces: the same ids")
+    print(f"maskmill    {size / ours_seconds:7.1f} MB/s")
+    print(f"tokenizers  {size / their_seconds:7.1f} MB/s, encode_batch_fast in one thread")
+    print(f"{ratio(their_seconds, ours_seconds)} times as fast")
 
 
-def words_of(line: str, lower: bool) -> int:
-    """How many words BERT's basic tokenizer finds in a line."""
-    normalised = BertNormalizer(lowercase=lower, strip_accents=lower).normalize_str(line)
-    return len(BertPreTokenizer().pre_tokenize_str(normalised))
+def quality(text: Path, vocabularies: Mapping[str, Path]) -> None:
+    """Prints a table of how vocabularies cut the held-out articles."""
+    lines = pieces.held_out_lines(text)
+    cuts = [pieces.cut(name, pieces.load(path), lines) for name, path in vocabularies.items()]
+    print(f"held-out text: {cuts[0].bytes:,} bytes, {cuts[0].words:,} words\n{pieces.table(cuts)}")
 
 
-def quality(text: Path, vocabularies: Sequence[Path]) -> None:
-    """Prints a row for each vocabulary: how it cuts the held-out articles into pieces."""
-    lines = [line for line in (text / "eval.txt").read_text(encoding="utf-8").split("\n") if line]
-    size = sum(len(line.encode()) for line in lines)
-    words = sum(words_of(line, lower=True) for line in lines)
-    print(f"  held-out text: {size:,} bytes, {words:,} words")
-    print("  | vocabulary | size | pieces | pieces a word | [UNK] | bytes a piece |\n  |---|---|---|---|---|---|")
-    for path in vocabularies:
-        tokenizer = (
-            BertWordPieceTokenizer(str(path), lowercase=True)
-            if path.suffix == ".txt"
-            else Tokenizer.from_file(str(path))
-        )
-        encoded = [tokenizer.encode(line, add_special_tokens=False) for line in lines]
-        pieces = sum(len(line.ids) for line in encoded)
-        unknown = sum(line.tokens.count("[UNK]") for line in encoded)
-        name = path.parent.name + "/" + path.name if path.parent != path.parent.parent else path.name
-        figures = [f"{tokenizer.get_vocab_size():,}", f"{pieces:,}", f"{pieces / words:.4f}"]
-        figures += [f"{unknown / pieces:.3%}", f"{size / pieces:.3f}"]
-        print(f"  | {name} | {' | '.join(figures)} |")
+def languages(texts: Sequence[Path], *, workers: int, size: int, folder: Path) -> None:
+    """Prints how vocabularies of both kinds cut the held-out articles of each text, and a line as pieces."""
+    for text in texts:
+        lines = pieces.held_out_lines(text)
+        line = next(line for line in lines if len(line) >= _EXAMPLE_CHARACTERS)
+        cuts, shown = [], []
+        for kind, flags in (("wordpiece", ["--nodo_lower_case"]), ("bpe", [])):
+            output = folder / f"{text.name}-{kind}"
+            ours(text, output, kind, workers, [f"--size={size}", *flags])
+            tokenizer = pieces.load(output / "tokenizer.json")
+            encoded = tokenizer.encode(line, add_special_tokens=False)
+            cuts.append(pieces.cut(kind, tokenizer, lines))
+            # Pieces of bytes are shown as the characters that they are part of.
+            tokens = encoded.tokens if kind == "wordpiece" else [line[slice(*place)] for place in encoded.offsets]
+            shown += [f"{kind}: {'|'.join(tokens)}", f"{kind}, decoded: {tokenizer.decode(encoded.ids)}"]
+        print(f"{text.name}: held-out text of {cuts[0].bytes:,} bytes, {cuts[0].words:,} words\n{pieces.table(cuts)}")
+        print(f"text: {line}", *shown, sep="\n", end="\n\n", flush=True)
 
 
 def parse_arguments() -> argparse.Namespace:
     """The arguments of the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("cost", "growth", "speed", "quality"):
-        command = commands.add_parser(name)
-        command.add_argument("text", type=lambda path: Path(path).resolve())
-        if name in ("cost", "growth"):
+    added = {name: commands.add_parser(name) for name in ("cost", "growth", "speed", "languages")}
+    for name, command in added.items():
+        command.add_argument("text", type=lambda path: Path(path).resolve(), nargs="+" if name == "languages" else None)
+        if name != "speed":
             command.add_argument("--workers", type=int, default=2)
-            command.add_argument("--scratch", default=None)
-        if name == "cost":
-            command.add_argument("--rounds", type=int, default=3)
-            command.add_argument("--tensorflow", help="a Python that has tensorflow-text")
-            command.add_argument("--keep", help="a new folder for the vocabularies")
-        elif name == "growth":
-            command.add_argument(
-                "--copies", type=lambda value: [int(n) for n in value.split(",")], default=[1, 2, 4, 8]
-            )
-            command.add_argument("--new_words", action="store_true")
-        elif name == "speed":
-            command.add_argument("tokenizer_file", type=Path)
-            command.add_argument("--megabytes", type=int, default=20)
-        else:
-            command.add_argument("vocabularies", type=Path, nargs="+")
+            command.add_argument("--scratch", help="a new folder that keeps what is made")
+    added["cost"].add_argument("--rounds", type=int, default=3)
+    added["cost"].add_argument("--tensorflow", help="a Python that has tensorflow-text")
+    added["growth"].add_argument("--copies", default="1,2,4,8")
+    added["growth"].add_argument("--new_words", action="store_true")
+    added["speed"].add_argument("tokenizer_file", type=Path)
+    added["speed"].add_argument("--megabytes", type=int, default=20)
+    added["languages"].add_argument("--size", type=int, default=30528)
     return parser.parse_args()
+
+
+@contextlib.contextmanager
+def scratch_folder(kept: str | None) -> Iterator[Path]:
+    """A new folder that stays, or one that is deleted at the end."""
+    if kept:
+        Path(kept).mkdir(parents=True)
+        yield Path(kept).resolve()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 def main() -> None:
     """Prints the machine, and what the command measures."""
-    arguments = parse_arguments()
-    os.environ.update(_ONE_THREAD if arguments.command == "speed" else {})
+    chosen = parse_arguments()
     print_machine([*LIBRARIES, "tokenizers"])
-    if arguments.command == "speed":
-        speed(arguments.text, arguments.tokenizer_file, arguments.megabytes)
-    elif arguments.command == "quality":
-        quality(arguments.text, arguments.vocabularies)
-    else:
-        with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
-            folder = Path(scratch)
-            if arguments.command == "growth":
-                growth(
-                    arguments.text,
-                    copies=[int(number) for number in arguments.copies.split(",")],
-                    new_words=arguments.new_words,
-                    workers=arguments.workers,
-                    folder=folder,
-                )
-                return
-            if arguments.keep:
-                folder = Path(arguments.keep).resolve()
-                folder.mkdir(parents=True)
-            cost(
-                arguments.text,
-                workers=arguments.workers,
-                rounds=arguments.rounds,
-                tensorflow=arguments.tensorflow,
-                folder=folder,
-            )
+    if chosen.command == "speed":
+        speed(chosen.text, chosen.tokenizer_file, chosen.megabytes)
+        return
+    with scratch_folder(chosen.scratch) as folder:
+        local = {"workers": chosen.workers, "folder": folder}
+        if chosen.command == "cost":
+            cost(chosen.text, rounds=chosen.rounds, tensorflow=chosen.tensorflow, **local)
+        elif chosen.command == "growth":
+            copies = [int(number) for number in chosen.copies.split(",")]
+            growth(chosen.text, copies=copies, new_words=chosen.new_words, **local)
+        else:
+            languages(chosen.text, size=chosen.size, **local)
 
 
 if __name__ == "__main__":

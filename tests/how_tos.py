@@ -51,9 +51,9 @@ def pattern(printed: list[str]) -> str:
 
 
 def run_page(name: str, folder: Path, *, compare: bool = True) -> None:
-    """Runs the commands of a page in a folder with a vocabulary, vocab.txt, and with this checkout's tests/.
+    """Runs the commands of a page in a folder with vocab.txt and this checkout's tests/.
 
-    Training is left out where Keras is not installed. With compare=False the commands must succeed, whatever they print.
+    Training is left out where Keras is missing. With compare=False the commands must succeed, whatever they print.
     """
     shutil.copyfile(VOCAB, folder / "vocab.txt")
     (folder / "tests").symlink_to(ROOT / "tests")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Mapping
 
 from mistakes.table import Mistake
 
@@ -28,6 +29,28 @@ def vocabulary(name: str, content: bytes, says: str, command: str = EXAMPLES) ->
     """A vocabulary that cannot be used."""
     return Mistake(
         name=f"vocabulary-{name}", command=f"{command} --vocab_file=v.txt", files={"v.txt": content}, says=says
+    )
+
+
+def tokenizer_json(tokens: str) -> bytes:
+    """A tokenizer.json that has these tokens."""
+    vocabulary = {token: number for number, token in enumerate(tokens.split())}
+    model = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}
+    return json.dumps({"version": "1.0", "added_tokens": [], "model": model}).encode()
+
+
+NAMES = "[PAD] [UNK] [CLS] [SEP] [MASK] the"
+
+
+def tokenizer(
+    name: str, content: bytes | None, says: str, flag: str = "", files: Mapping[str, bytes] | None = None
+) -> Mistake:
+    """A tokenizer.json that cannot be used."""
+    return Mistake(
+        name=f"tokenizer-{name}",
+        command=f"{EXAMPLES} --tokenizer_file=t.json {flag}",
+        files=({} if content is None else {"t.json": content}) | dict(files or {}),
+        says=says,
     )
 
 
@@ -72,7 +95,7 @@ VOCABULARIES = [
     vocabulary("in-latin-1", SPECIAL + "café\n".encode("latin-1"), "line 6: this vocabulary is not UTF-8"),
     vocabulary("in-utf-16", (SPECIAL + b"the\n").decode().encode("utf-16"), "line 1: this vocabulary is not UTF-8"),
     vocabulary("packed", gzip.compress(SPECIAL + b"the\n", mtime=0), "this vocabulary is not UTF-8|are missing"),
-    vocabulary("tokenizer-json", json.dumps({"[MASK]": 0, "the": 1}).encode(), r"\[MASK\] and .* are missing"),
+    vocabulary("tokenizer-json", json.dumps({"[MASK]": 0, "the": 1}).encode(), "is JSON.*--tokenizer_file"),
     Mistake(name="vocabulary-missing", command=f"{EXAMPLES} --vocab_file=no.txt", says="no.txt.* does not exist"),
     Mistake(name="vocabulary-not-named", command=EXAMPLES, says="vocab_file"),
     Mistake(name="vocabulary-a-directory", command=f"{EXAMPLES} --vocab_file=.", says=r"directory"),
@@ -85,6 +108,33 @@ VOCABULARIES = [
             "v.txt": SPECIAL,
         },
         says="special pieces only",
+    ),
+]
+
+TOKENIZERS = [
+    Mistake(
+        name="tokenizer-and-vocabulary",
+        command=f"{EXAMPLES} --vocab_file=vocab.txt --tokenizer_file=t.json",
+        says="--vocab_file does not go with --tokenizer_file.*leave one out",
+    ),
+    tokenizer("missing", None, "t.json.* does not exist"),
+    tokenizer("that-is-a-vocabulary", SPECIAL, "t.json: this is not JSON.*--vocab_file"),
+    tokenizer("that-is-no-tokenizer", b'{"[MASK]": 0}', "t.json: .*cannot read this as a tokenizer.json"),
+    tokenizer("without-mask", tokenizer_json("[PAD] [UNK] [CLS] [SEP]"), r"no mask_token \(\[MASK\] or <mask>\)"),
+    tokenizer("without-padding", tokenizer_json("<s> </s> <mask>"), r"no pad_token \(\[PAD\] or <pad>\).*name a token"),
+    tokenizer("lower-cased", tokenizer_json(NAMES), "--do_lower_case belongs to --vocab_file", "--do_lower_case=False"),
+    tokenizer("of-the-reference", tokenizer_json(NAMES), "--tokenizer_file does not go with", "--compat=google"),
+    tokenizer(
+        "with-an-unknown-mask",
+        tokenizer_json(NAMES),
+        r"tokenizer_config\.json: its mask_token is '<m>', which t\.json does not have",
+        files={"tokenizer_config.json": b'{"mask_token": "<m>"}'},
+    ),
+    tokenizer(
+        "beside-a-broken-file",
+        tokenizer_json(NAMES),
+        r"special_tokens_map\.json: this is no JSON object",
+        files={"special_tokens_map.json": b"["},
     ),
 ]
 
@@ -334,4 +384,4 @@ WARNED = [
     ),
 ]
 
-MISTAKES = [*VOCABULARIES, *MASKING, *TEXTS, *EVAL_SETS, *SHARDS, *WARNED]
+MISTAKES = [*VOCABULARIES, *TOKENIZERS, *MASKING, *TEXTS, *EVAL_SETS, *SHARDS, *WARNED]

@@ -144,7 +144,7 @@ def test_other_tokenizers_are_opened_as_they_are(tmp_path):
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"model": {}}', b"\xff"], ids=["cut", "list", "empty", "bytes"])
 def test_what_is_no_tokenizer_is_refused(tmp_path, content):
     (tmp_path / "tokenizer.json").write_bytes(content)
-    with pytest.raises(UnusableInputError, match="this is no tokenizer.json"):
+    with pytest.raises(UnusableInputError, match=r"this is no tokenizer\.json"):
         of_conversion(tmp_path, tokenizer_file=str(tmp_path / "tokenizer.json"))
 
 

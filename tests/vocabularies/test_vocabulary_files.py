@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from learned_vocabularies import TEXT, learn
 from tokenizers import Tokenizer as TheirTokenizer
@@ -10,6 +11,7 @@ from tokenizers.models import BPE
 from transforms.errors import UnusableInputError
 from transforms.tokenization.vocabulary import load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
+from transforms.vocabularies.learned import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.vocabulary_files import MODEL_FILES, VOCABULARY_FILES, model_files, vocabulary_files
 
@@ -44,6 +46,20 @@ def test_tokenizer_json_gives_the_ids_of_vocab_txt(tmp_path, options):
         assert theirs.encode(line, add_special_tokens=False).ids == ids, line
 
 
+def test_where_tokenizers_normalises_in_another_way(tmp_path):
+    pieces = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "ο", "##ς", "##σ", "a", "##b", "##\ue000")
+    learned = LearnedVocabulary(
+        kind="wordpiece", pieces=pieces, special=5, alphabet=6, merges=np.zeros((0, 2), np.int32)
+    )
+    files = vocabulary_files(learned, VocabularyOptions())
+    (tmp_path / "vocab.txt").write_bytes(files["vocab.txt"])
+    ours = Tokenizer(load_vocabulary(str(tmp_path / "vocab.txt")), unicode="15.1.0")
+    theirs = TheirTokenizer.from_str(files["tokenizer.json"].decode())
+    for text, own, other in (("ΟΣ", "ο ##ς", "ο ##σ"), ("a\ue000b", "a ##\ue000 ##b", "a ##b")):
+        assert " ".join(pieces[number] for number in ours.tokenize_bytes(text.encode()).ids) == own
+        assert " ".join(theirs.encode(text, add_special_tokens=False).tokens) == other
+
+
 def test_gpt2s_files_are_those_of_tokenizers(tmp_path):
     learned, theirs = learn(BPE_OPTIONS)
     files = vocabulary_files(learned, BPE_OPTIONS)
@@ -67,7 +83,7 @@ def test_special_tokens_are_found_in_raw_text_and_reserved_tokens_are_not():
 
 def test_the_files_for_a_model_say_how_it_reads_its_vocabulary():
     learned, _ = learn(BPE_OPTIONS)
-    files = model_files(vocabulary_files(learned, BPE_OPTIONS), "bpe")
+    files = model_files(vocabulary_files(learned, BPE_OPTIONS), BPE_OPTIONS)
     assert tuple(files) == (*VOCABULARY_FILES["bpe"], *MODEL_FILES)
     config, tokenizer = json.loads(files["config.json"]), json.loads(files["tokenizer_config.json"])
     assert config["vocab_size"] == 350
@@ -75,7 +91,7 @@ def test_the_files_for_a_model_say_how_it_reads_its_vocabulary():
     assert tokenizer["tokenizer_class"] == "RobertaTokenizer"
     assert [tokenizer[f"{name}_token"] for name in ("bos", "mask", "sep")] == ["<s>", "<mask>", "</s>"]
     learned, _ = learn(CASED)
-    files = model_files(vocabulary_files(learned, CASED), "wordpiece")
+    files = model_files(vocabulary_files(learned, CASED), CASED)
     assert tuple(files) == (*VOCABULARY_FILES["wordpiece"], *MODEL_FILES)
     assert json.loads(files["config.json"])["model_type"] == "bert"
     assert json.loads(files["tokenizer_config.json"])["do_lower_case"] is False
@@ -86,7 +102,7 @@ def test_special_tokens_of_ones_own():
         kind="bpe", size=300, special_tokens=("<doc>", "[MASK]", "[PAD]", "[CLS]", "[SEP]", "[UNK]")
     )
     learned, _ = learn(options)
-    files = model_files(vocabulary_files(learned, options), "bpe")
+    files = model_files(vocabulary_files(learned, options), options)
     config = json.loads(files["config.json"])
     # Positions are counted from the one behind the padding's id.
     assert (config["pad_token_id"], config["max_position_embeddings"]) == (2, 515)

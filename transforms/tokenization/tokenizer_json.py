@@ -110,7 +110,7 @@ def directory_files(tokenizer: Mapping[str, Any], roles: Mapping[str, str], *, p
       positions: how many tokens the model takes.
     """
     tokens: dict[str, Any] = dict(roles)
-    config: dict[str, Any] = {"model_max_length": positions, "clean_up_tokenization_spaces": False}
+    config: dict[str, Any] = {"model_max_length": positions}
     model, normalizer, pre_tokenizer, post_processor = (
         tokenizer.get(part) or {"type": None} for part in ("model", "normalizer", "pre_tokenizer", "post_processor")
     )
@@ -131,7 +131,7 @@ def directory_files(tokenizer: Mapping[str, Any], roles: Mapping[str, str], *, p
             "errors": "replace",
         }
     else:
-        config["tokenizer_class"] = "PreTrainedTokenizerFast"
+        config |= {"tokenizer_class": "PreTrainedTokenizerFast"}
     special = [token["content"] for token in tokenizer.get("added_tokens") or [] if token["special"]]
     if others := [token for token in special if token not in roles.values()]:
         tokens["additional_special_tokens"] = others

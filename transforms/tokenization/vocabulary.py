@@ -98,11 +98,11 @@ def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabul
         ids = {piece: number for number, piece in enumerate(stripped)}
     else:
         ids = {piece: number for number, piece in enumerate(dict.fromkeys(stripped))}
-    if content.lstrip().startswith(b"{"):
+    missing = [piece for piece in SPECIAL_PIECES if piece not in ids]
+    if missing and content.lstrip().startswith(b"{"):
         raise UnusableInputError(
             f"{path}: this vocabulary is JSON and no vocab.txt; if it is a tokenizer.json, give it as --tokenizer_file."
         )
-    missing = [piece for piece in SPECIAL_PIECES if piece not in ids]
     if missing:
         raise UnusableInputError(
             f"{path}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing from this vocabulary; "

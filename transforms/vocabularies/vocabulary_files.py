@@ -30,7 +30,11 @@ def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> 
 
     With wordpiece: vocab.txt, one piece a line, and tokenizer.json. With bpe: tokenizer.json, vocab.json and
     merges.txt. `tokenizers` writes the same tokenizer.json for the same vocabulary, up to the newline at its end.
-    Reserved tokens are pieces like others there, as in BERT's own file: no text becomes one of them.
+    Reserved tokens are pieces like others there, as in BERT's own file: text is not searched for them.
+
+    `tokenizers` gives the ids that our tokenizers give. With wordpiece there are two exceptions: it lower-cases a
+    capital sigma at the end of a word to σ and drops private characters (Unicode's category Co), where Python, and
+    with it BERT's own code and ours, gives ς and keeps them.
 
     Args:
       learned: the vocabulary.
@@ -55,7 +59,7 @@ def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> 
     }
 
 
-def model_files(vocabulary: Mapping[str, bytes], kind: VocabularyKind) -> dict[str, bytes]:
+def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> dict[str, bytes]:
     """All files that `transformers.AutoTokenizer.from_pretrained` wants in a directory: their contents by name.
 
     These are the vocabulary's own and MODEL_FILES. config.json is for a model of BERT's (wordpiece) or RoBERTa's (bpe)
@@ -63,13 +67,13 @@ def model_files(vocabulary: Mapping[str, bytes], kind: VocabularyKind) -> dict[s
 
     Args:
       vocabulary: what `vocabulary_files` gave, or the files that were written from it.
-      kind: of the vocabulary.
+      options: the options that the vocabulary was learnt with.
     """
     tokenizer = json.loads(vocabulary[TOKENIZER])
     ids = tokenizer_json.token_ids(tokenizer)
     roles = roles_of([token["content"] for token in tokenizer["added_tokens"]])
     described = tokenizer_json.directory_files(tokenizer, roles, positions=_POSITIONS)
-    described["config.json"] = _model(kind, ids, roles)
+    described["config.json"] = _model(options.kind, ids, roles)
     return {**vocabulary, **{name: tokenizer_json.to_bytes(described[name]) for name in MODEL_FILES}}
 
 
