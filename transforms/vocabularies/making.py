@@ -144,7 +144,7 @@ def write_model_directory(options: VocabularyOptions, output: str, model_dir: st
     """
     vocabulary = {name: files.read_bytes(files.join(output, name)) for name in VOCABULARY_FILES[options.kind]}
     files.make_directory(model_dir)
-    return _written(model_files(vocabulary, options.kind), model_dir)
+    return _written(model_files(vocabulary, options), model_dir)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
