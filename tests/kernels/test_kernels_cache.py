@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from commands import IN_MEMORY, VOCAB, maskmill
 from conftest import ROOT
+from trained_tokenizers import trained
 
 from transforms.kernels import cache, compiler, kernel
 from transforms.kernels.memory import load_u8
@@ -26,6 +27,7 @@ from transforms.masking.options import MaskingOptions
 from transforms.records.examples import kernels_of
 from transforms.records.options import FormatOptions
 from transforms.records.plan import ExamplesPlan
+from transforms.tokenization.tokenizers import load_tokenizer
 
 pytestmark = pytest.mark.long
 
@@ -295,21 +297,26 @@ def test_what_is_prepared_is_chosen_by_step_or_module() -> None:
 @pytest.mark.parametrize(
     "of_plan",
     [(), ("--objective=mlm", "--pack", "--mask_unit=span", "--format=mds")],
-    ids=["the reference's", "packed sequences"],
+    ids=["the reference's", "packed sequences of byte-level pieces"],
 )
 def test_a_stage_prepares_all_kernels_that_it_runs(of_plan: tuple[str, ...], tmp_path: Path) -> None:
     """Nothing is compiled while an example stage runs: it was prepared before, and the user was told."""
-    plan = ExamplesPlan(masking=MaskingOptions())
+    plan, loaded, vocabulary = ExamplesPlan(masking=MaskingOptions()), None, f"--vocab_file={VOCAB}"
     if of_plan:
+        (tmp_path / "tokenizer.json").write_text(trained("bpe"))
+        loaded = load_tokenizer("tokenizer.json", trained("bpe").encode())
+        assert loaded.kernels
+        vocabulary = f"--tokenizer_file={tmp_path}/tokenizer.json"
         objective = ObjectiveOptions(objective="mlm", pack=True, mask_unit="span")
         plan = dataclasses.replace(plan, objective=objective, format=FormatOptions(format="mds"))
     environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    program = f"from transforms.kernels import compiler; compiler.prepare({kernels_of(plan)!r})"
+    kernels = kernels_of(plan, loaded.kernels) if loaded else kernels_of(plan)
+    program = f"from transforms.kernels import compiler; compiler.prepare({kernels!r})"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=os.environ | environment, check=True)
     prepared = {path.name for path in code_in(tmp_path / "cache" / "maskmill")}
     assert prepared
     (tmp_path / "part").write_text("A first sentence.\nAnd a second.\n\nAnother document.\nIts end.\n\n" * 50)
-    flags = [f"--input={tmp_path}/part", f"--vocab_file={VOCAB}", f"--output={tmp_path}/out", *of_plan, *IN_MEMORY]
+    flags = [f"--input={tmp_path}/part", vocabulary, f"--output={tmp_path}/out", *of_plan, *IN_MEMORY]
     done = maskmill("examples", *flags, **environment)
     assert done.returncode == 0, done.stderr
     assert "maskmill:" not in done.stderr

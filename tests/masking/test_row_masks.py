@@ -1,5 +1,6 @@
 """Masks of rows against the oracle, their shares on real text, and that they depend on nothing but their key."""
 
+import dataclasses
 import gzip
 import random
 from collections import Counter
@@ -147,6 +148,27 @@ def test_any_rows_vocabulary_and_options(unit: MaskUnit, seed: int) -> None:
         assert block.masked[n] == len(expected.positions)
     for before, after in zip(unused, block, strict=True):
         assert (after[len(case.rows) :] == before).all()
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@tries(50, **SEEDED)
+@given(seed=st.integers(0, 2**62))
+def test_it_makes_no_difference_whether_ids_or_rows_tell_words(unit: MaskUnit, seed: int) -> None:
+    case = case_of(seed, unit)
+    ids = dict(zip(case.vocabulary.pieces, case.vocabulary.ids.tolist(), strict=True))
+    rows = [[ids[piece] for piece in pieces] for pieces, _, _ in case.rows]
+    epochs, samples = np.array([row[1:] for row in case.rows], np.int64).T
+    width, most = case.masking.max_seq_length, case.masking.max_predictions_per_seq
+    expected = rows_of(rows, width, most)
+    RowMasker(*case[:3]).draw(expected, len(rows), epochs, samples)
+    continues = np.zeros((len(rows), width), np.uint8)
+    for told, (pieces, _, _) in zip(continues, case.rows, strict=True):
+        told[: len(pieces)] = [piece.startswith("##") for piece in pieces]
+    block = rows_of(rows, width, most)._replace(continues=continues)
+    of_tokenizer = dataclasses.replace(case.vocabulary, marks_words=False)
+    RowMasker(of_tokenizer, *case[1:3]).draw(block, len(rows), epochs, samples)
+    for one, other in zip(expected[:-1], block, strict=False):
+        assert np.array_equal(one, other)
 
 
 # ---- what a row's masks depend on

@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import oracle_pretraining as oracle
-import pyarrow.parquet
 import pytest
+from example_rows import Row, rows_of
 from gold_examples import VOCABULARY, unpacked
-from mds_reader import read_mds
 
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
-from transforms.records.example_proto import parse_example
 from transforms.records.examples import ExampleCounts, ExampleFile, write_example_files, write_examples
-from transforms.records.mds import mds_index, mds_shard_entry
 from transforms.records.options import FormatOptions
 from transforms.records.plan import ExamplesPlan
-from transforms.records.tfrecord import read_records
 from transforms.records.tokenizing import wordpiece
 from transforms.tokenization.vocabulary import load_vocabulary
 
@@ -40,7 +36,6 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "blocks-dropped": {"objective": "blocks", "block_remainder": "drop", "block_batch": 1},
     "sop": {"objective": "sop", "mask_unit": "ngram"},
 }
-Row = dict[str, list[Any]]
 
 
 def plan_of(name: str, **changes: Any) -> ExamplesPlan:
@@ -63,27 +58,6 @@ def write(plan: ExamplesPlan, directory: Path, **how: bool) -> tuple[list[Exampl
     return write_example_files(
         [f"{directory}/text"], prefixes, wordpiece(load_vocabulary(VOCABULARY), plan.masking), plan, **how
     )
-
-
-def read_tfrecord(path: str) -> list[Row]:
-    rows = []
-    for record in read_records(path):
-        features = parse_example(record).items()
-        rows.append({name: list(getattr(f, str(f.WhichOneof("kind"))).value) for name, f in features})
-    return rows
-
-
-def rows_of(file: ExampleFile, plan: ExamplesPlan) -> list[Row]:
-    """The rows of a file of any format."""
-    if plan.format.format == "tfrecord":
-        return read_tfrecord(file.path)
-    if plan.format.format == "parquet":
-        rows: list[Row] = pyarrow.parquet.read_table(file.path).to_pylist()
-        return rows
-    columns = plan.columns(load_vocabulary(VOCABULARY), file.width)
-    entry = mds_shard_entry(columns, Path(file.path).name, file.size, file.sha256, file.examples)
-    Path(file.path).with_name("index.json").write_bytes(mds_index([entry]))
-    return [{name: array.tolist() for name, array in row.items()} for row in read_mds(Path(file.path).parent)]
 
 
 @functools.cache

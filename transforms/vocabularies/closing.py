@@ -10,12 +10,14 @@ from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.making import Listed, MadeReport, MadeVocabulary, VocabularySetup
 from transforms.vocabularies.merging import MergedWords
 from transforms.vocabularies.options import REPORT, REPORT_TABLE
+from transforms.vocabularies.transform_fn import process as transform_fn
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.
 OUTPUT_PATTERNS = (
     *(name for names in vocabulary_files.VOCABULARY_FILES.values() for name in names),
     REPORT,
     REPORT_TABLE,
+    *transform_fn.PATTERNS,
 )
 
 
