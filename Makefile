@@ -51,8 +51,8 @@ $(TRAINING)/ready: requirements-training.lock setup.py
 	$(TRAINING)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-test-training: $(TRAINING)/ready ## the tests of the training stage
-	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training
+test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow or Keras: training, a vocabulary's SavedModel
+	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training tests/vocabularies
 
 # PyTorch has one too: with the CUDA libraries that its wheel brings it is 5 GB.
 TORCH := .venv-torch
