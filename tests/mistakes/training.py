@@ -8,6 +8,7 @@ import gzip
 import json
 from pathlib import Path
 
+from mistakes.examples import NAMES, tokenizer_json
 from mistakes.table import Mistake, each_flag_once
 
 _GOOD = "train --input_file examples.tfrecord --preset tiny --vocab_file vocab.txt --num_warmup_steps 0"
@@ -194,6 +195,28 @@ _FILES = [
         says=r"vocab\.txt: this vocabulary has 30522 tokens, but the model only 500",
         files={"bert.json": json.dumps(_CONFIG | {"vocab_size": 500}).encode()},
     ),
+    _option(
+        "two-vocabularies", "--tokenizer_file t.json", "--vocab_file and --tokenizer_file both name the vocabulary"
+    ),
+    Mistake(
+        name="train-tokenizer-is-vocabulary",
+        command=f"{_CONFIGURED} bert.json --tokenizer_file vocab.txt",
+        says=r"vocab\.txt: this is not JSON; --tokenizer_file wants the tokenizer\.json",
+        files={"bert.json": json.dumps(_CONFIG).encode()},
+    ),
+    Mistake(
+        name="train-tokenizer-larger-than-model",
+        command=f"{_CONFIGURED} bert.json --tokenizer_file t.json",
+        says=r"t\.json: this vocabulary has 6 tokens, but the model only 5",
+        files={"bert.json": json.dumps(_CONFIG | {"vocab_size": 5}).encode(), "t.json": tokenizer_json(NAMES)},
+    ),
+    Mistake(
+        name="train-tsv-with-tokenizer",
+        command="train --task classify --input_file train.tsv --output_dir run --preset tiny --num_warmup_steps 0 "
+        "--tokenizer_file t.json",
+        says=r"train\.tsv: a TSV file must be tokenized; give --vocab_file",
+        files={"train.tsv": b"text\tlabel\ngood\t1\n", "t.json": tokenizer_json(NAMES)},
+    ),
     Mistake(
         name="build-with-misspelt-preset",
         command="build demo.yaml",
@@ -243,6 +266,16 @@ _CONFIGS = [
 ]
 
 _CONVERSIONS = [
+    Mistake(
+        name="convert-with-two-vocabularies",
+        command=f"{_CONVERT} huggingface --input model --vocab_file vocab.txt --tokenizer_file t.json",
+        says="--vocab_file and --tokenizer_file both name the vocabulary",
+    ),
+    Mistake(
+        name="convert-tokenizer-to-tf1",
+        command=f"{_CONVERT} tf1 --input model --tokenizer_file t.json",
+        says="--tokenizer_file goes with --format huggingface; leave it out",
+    ),
     Mistake(name="convert-missing", command=f"{_CONVERT} tf1 --input gone", says="gone: there is no such checkpoint"),
     Mistake(
         name="convert-over-its-input",

@@ -161,13 +161,16 @@ def test_pytorchs_own_files_are_read(tmp_path, today):
         np.testing.assert_array_equal(read[name], value)
 
 
-def test_the_exported_roberta_gives_the_same_logits(tmp_path):
+@pytest.mark.parametrize("padding", [1, 0, 7])
+def test_the_exported_roberta_gives_the_same_logits(tmp_path, padding):
     roberta = small_config(model_type="roberta", hidden_act="gelu_erf", layer_norm_eps=1e-5, type_vocab_size=1)
     built = pretraining_model(roberta, next_sentence=False, seed=3)
-    hugging_face.write_directory(str(tmp_path / "model"), built.values(), roberta, tokenizer={})
+    tokenizer = {"model": {"type": "BPE", "vocab": {"<pad>": padding, "<s>": 2, "</s>": 3}, "merges": []}}
+    files = {"tokenizer.json": json.dumps(tokenizer).encode()}
+    hugging_face.write_directory(str(tmp_path / "model"), built.values(), roberta, tokenizer=files)
     batch = random_batch(8)
-    # Hugging Face counts RoBERTa's positions from the tokens that are not 1, its padding: no other token may be 1.
-    ids = np.where(batch["input_mask"], np.maximum(batch["input_ids"], 3), 1)
+    # Hugging Face counts RoBERTa's positions over the tokens that are no padding, so no word may have its id.
+    ids = np.where(batch["input_mask"], np.maximum(batch["input_ids"], 8), padding)
     ours = built.model({name: batch[name] for name in built.model.input} | {"input_ids": ids})
     got = theirs(
         "RobertaForMaskedLM", tmp_path / "model", {"input_ids": ids, "attention_mask": batch["input_mask"]}, tmp_path

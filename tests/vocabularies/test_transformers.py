@@ -35,7 +35,7 @@ TEXTS = (*TEXT, "The [MASK] or <mask> fox, [unused0] and naïve Zürich 東京",
 
 def opened(learned, options, directory):
     """What transformers makes of the files of a vocabulary."""
-    for name, content in model_files(vocabulary_files(learned, options), options.kind).items():
+    for name, content in model_files(vocabulary_files(learned, options), options).items():
         (directory / name).write_bytes(content)
     (directory / "texts").write_text(json.dumps(TEXTS))
     program = Path(__file__).with_name("transformers_program.py")

@@ -83,7 +83,7 @@ def test_special_tokens_are_found_in_raw_text_and_reserved_tokens_are_not():
 
 def test_the_files_for_a_model_say_how_it_reads_its_vocabulary():
     learned, _ = learn(BPE_OPTIONS)
-    files = model_files(vocabulary_files(learned, BPE_OPTIONS), "bpe")
+    files = model_files(vocabulary_files(learned, BPE_OPTIONS), BPE_OPTIONS)
     assert tuple(files) == (*VOCABULARY_FILES["bpe"], *MODEL_FILES)
     config, tokenizer = json.loads(files["config.json"]), json.loads(files["tokenizer_config.json"])
     assert config["vocab_size"] == 350
@@ -91,7 +91,7 @@ def test_the_files_for_a_model_say_how_it_reads_its_vocabulary():
     assert tokenizer["tokenizer_class"] == "RobertaTokenizer"
     assert [tokenizer[f"{name}_token"] for name in ("bos", "mask", "sep")] == ["<s>", "<mask>", "</s>"]
     learned, _ = learn(CASED)
-    files = model_files(vocabulary_files(learned, CASED), "wordpiece")
+    files = model_files(vocabulary_files(learned, CASED), CASED)
     assert tuple(files) == (*VOCABULARY_FILES["wordpiece"], *MODEL_FILES)
     assert json.loads(files["config.json"])["model_type"] == "bert"
     assert json.loads(files["tokenizer_config.json"])["do_lower_case"] is False
@@ -102,7 +102,7 @@ def test_special_tokens_of_ones_own():
         kind="bpe", size=300, special_tokens=("<doc>", "[MASK]", "[PAD]", "[CLS]", "[SEP]", "[UNK]")
     )
     learned, _ = learn(options)
-    files = model_files(vocabulary_files(learned, options), "bpe")
+    files = model_files(vocabulary_files(learned, options), options)
     config = json.loads(files["config.json"])
     # Positions are counted from the one behind the padding's id.
     assert (config["pad_token_id"], config["max_position_embeddings"]) == (2, 515)

@@ -59,7 +59,7 @@ def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> 
     }
 
 
-def model_files(vocabulary: Mapping[str, bytes], kind: VocabularyKind) -> dict[str, bytes]:
+def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> dict[str, bytes]:
     """All files that `transformers.AutoTokenizer.from_pretrained` wants in a directory: their contents by name.
 
     These are the vocabulary's own and MODEL_FILES. config.json is for a model of BERT's (wordpiece) or RoBERTa's (bpe)
@@ -67,13 +67,13 @@ def model_files(vocabulary: Mapping[str, bytes], kind: VocabularyKind) -> dict[s
 
     Args:
       vocabulary: what `vocabulary_files` gave, or the files that were written from it.
-      kind: of the vocabulary.
+      options: the options that the vocabulary was learnt with.
     """
     tokenizer = json.loads(vocabulary[TOKENIZER])
     ids = tokenizer_json.token_ids(tokenizer)
     roles = roles_of([token["content"] for token in tokenizer["added_tokens"]])
     described = tokenizer_json.directory_files(tokenizer, roles, positions=_POSITIONS)
-    described["config.json"] = _model(kind, ids, roles)
+    described["config.json"] = _model(options.kind, ids, roles)
     return {**vocabulary, **{name: tokenizer_json.to_bytes(described[name]) for name in MODEL_FILES}}
 
 

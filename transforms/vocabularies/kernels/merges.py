@@ -7,9 +7,9 @@ hold the state, all counts are 64-bit integers:
 symbols: int32[bytes of the words]. A symbol stands where its first byte stands in the text, as the id of its piece; the
 places of its other bytes hold whatever they held. The piece's length says where the next symbol begins.
 
-pairs: int64[slots, 2], a hash table from a pair (PAIR: left id << 32 | right id, or _FREE) to its count (COUNT). As in
-`tokenizers`, the count of a pair stays as it is when the pair is merged. It matters where a later merge gives an old
-piece again, and the pair with it.
+pairs: int64[slots, 2], a hash table from a pair (PAIR: left id << 32 | right id, or _FREE) to its count (COUNT), which
+is 0 in a free slot. As in `tokenizers`, the count of a pair stays as it is when the pair is merged. It matters where a
+later merge gives an old piece again, and the pair with it.
 
 queue: int64[entries, 4], a heap of what may be merged: the count of the pair when the entry was made, the pair, and its
 words: where their numbers begin in `places`, and how many they are. A pair has an entry for each merge that made new
@@ -85,7 +85,7 @@ def _with_room(pairs, used, more):
     slots = np.int64(_FIRST_SLOTS)
     while slots < 2 * (kept + more):
         slots *= 2
-    grown = np.empty((slots, 2), np.int64)
+    grown = np.zeros((slots, 2), np.int64)
     grown[:, PAIR] = _FREE
     for slot in range(len(pairs)):
         if pairs[slot, PAIR] != _FREE and pairs[slot, COUNT] != 0:
@@ -160,7 +160,7 @@ def _first_pairs(words):
 
     Also int64[pairs, 3]: the occurrences of each pair, the words that have it, and the last of them plus 1.
     """
-    pairs = np.empty((_FIRST_SLOTS, 2), np.int64)
+    pairs = np.zeros((_FIRST_SLOTS, 2), np.int64)
     pairs[:, PAIR] = _FREE
     found = np.zeros((_FIRST_SLOTS, 3), np.int64)
     used = np.int64(0)
@@ -400,7 +400,6 @@ def _change_counts(pairs, used, changes):
             slot = _slot(pairs, pair)
             if pairs[slot, PAIR] == _FREE:
                 pairs[slot, PAIR] = pair
-                pairs[slot, COUNT] = 0
                 used += 1
             pairs[slot, COUNT] += changes.rows[row, _MORE]
     return used

@@ -13,7 +13,6 @@ from transforms.vocabularies.transform_fn import strings
 _APOSTROPHE = ord("'")
 _SPACE = ord(" ")
 _NEVER = tf.int64.max
-_RANK_SHIFT = 32
 
 
 class ByteLevel:
@@ -40,7 +39,7 @@ class ByteLevel:
           merged_ids: the id that each merge makes.
           add_prefix_space: whether a line is read as if a space stood before it.
         """
-        keys = merges[:, 0].astype(np.int64) << 32 | merges[:, 1]
+        keys = merges[:, 0].astype(np.int64) * strings.KEY_FACTOR + merges[:, 1]
         order = np.argsort(keys)
         # A key that no pair has, so that the table is never empty.
         self._keys = np.append(keys[order], np.int64(2**62))
@@ -72,31 +71,35 @@ class ByteLevel:
         """The ids of words, string[words], and the word of each; those of a word in order."""
         letters = tf.strings.bytes_split(distinct)
         values = tf.cast(tf.reshape(tf.io.decode_raw(letters.flat_values, tf.uint8), [-1]), tf.int32)
-        count = tf.size(distinct, tf.int64)
-
-        def step(number: Any, ids: Any, words: Any, fw: Any, fp: Any) -> tuple[Any, ...]:
-            at, known = strings.find(self._keys, strings.key(ids, strings.following(ids, 0)))
-            known &= words == strings.following(words, -1)
-            score = tf.bitwise.left_shift(tf.gather(self._ranks, at), tf.constant(_RANK_SHIFT, tf.int64))
-            score = tf.where(known, score + tf.range(tf.size(ids, tf.int64)), _NEVER)
-            best = tf.gather(tf.math.unsorted_segment_min(score, words, count), words)
-            chosen = known & (score == best)
-            ids = tf.where(chosen, tf.gather(self._merged_ids, at), ids)
-            finished = best == _NEVER
-            fw = fw.write(number, tf.boolean_mask(words, finished))
-            fp = fp.write(number, tf.boolean_mask(ids, finished))
-            left = ~finished & ~strings.previous(chosen, False)
-            return number + 1, tf.boolean_mask(ids, left), tf.boolean_mask(words, left), fw, fp
-
-        state = (1, tf.gather(self._byte_ids, values), letters.value_rowids(), *strings.Finished.empty())
+        ids, words = tf.gather(self._byte_ids, values), letters.value_rowids()
         axis = tf.TensorShape([None])
-        *_, found_words, found_ids = tf.while_loop(
-            lambda number, ids, *rest: tf.size(ids) > 0,
-            step,
-            state,
-            shape_invariants=(tf.TensorShape([]), axis, axis, tf.TensorShape(None), tf.TensorShape(None)),
+        *_, (found_words, found_ids) = tf.while_loop(
+            lambda number, ids, words, found: tf.size(ids) > 0,
+            lambda number, ids, words, found: (number + 1, *self._step(number, ids, words, found)),
+            (1, ids, words, strings.nothing_found()),
+            shape_invariants=(tf.TensorShape([]), axis, axis, (tf.TensorShape(None),) * 2),
         )
         return found_ids.concat(), found_words.concat()
+
+    def _step(self, number: Any, ids: Any, words: Any, found: tuple[Any, Any]) -> tuple[Any, Any, Any]:
+        """Makes the next merge in every word: of its pairs of the lowest rank, the leftmost.
+
+        Words that have no pair to merge go to place `number` of `found`; the others go on.
+        """
+        at, known = strings.find(self._keys, strings.key(ids, strings.following(ids, 0)))
+        known &= words == strings.following(words, -1)
+        places = tf.range(tf.size(ids, tf.int64))
+        score = tf.where(known, tf.gather(self._ranks, at) * strings.KEY_FACTOR + places, _NEVER)
+        best = tf.gather(tf.math.unsorted_segment_min(score, words, words[-1] + 1), words)
+        chosen = known & (score == best)
+        ids = tf.where(chosen, tf.gather(self._merged_ids, at), ids)
+        finished = best == _NEVER
+        found = (
+            found[0].write(number, tf.boolean_mask(words, finished)),
+            found[1].write(number, tf.boolean_mask(ids, finished)),
+        )
+        left = ~finished & ~strings.previous(chosen, False)
+        return tf.boolean_mask(ids, left), tf.boolean_mask(words, left), found
 
 
 def _with_spaces(points: Any, rows: Any) -> tuple[Any, Any]:
@@ -129,9 +132,7 @@ def _starts(points: Any, rows: Any, kinds: Any) -> Any:
     short = apostrophe & _is_any(second, "stmd")
     long = apostrophe & ((_is_any(second, "rv") & (third == ord("e"))) | ((second == ord("l")) & (third == ord("l"))))
     inside = strings.previous(short | long, False)
-    past = strings.previous(
-        strings.previous(short, False) | strings.previous(strings.previous(long, False), False), False
-    )
+    past = _behind(short, 2) | _behind(long, 3)
 
     white = (before != classes.WHITE) | ((behind != classes.WHITE) & (behind != classes.LINE_END))
     other = (before != kinds) & ~joined & ~inside
@@ -140,3 +141,10 @@ def _starts(points: Any, rows: Any, kinds: Any) -> Any:
 
 def _is_any(points: Any, letters: str) -> Any:
     return tf.reduce_any([points == ord(letter) for letter in letters], 0)
+
+
+def _behind(values: Any, count: int) -> Any:
+    """What stands `count` places before each value."""
+    for _ in range(count):
+        values = strings.previous(values, False)
+    return values

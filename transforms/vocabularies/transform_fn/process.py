@@ -26,7 +26,7 @@ PATTERNS = tuple(
     f"{FOLDER}/{folder}/*"
     for folder in ("transform_fn", "transform_fn/assets", "transform_fn/variables", "transformed_metadata")
 )
-# What TFTransformOutput.vocabulary_by_name calls them: the pieces in the order of their ids; the words with their counts.
+# Their names in TFTransformOutput.vocabulary_by_name: the pieces in the order of their ids; the words and their counts.
 VOCABULARY, WORDS = "vocabulary", "words"
 
 _START = (
@@ -91,8 +91,8 @@ def _run(task: Any, scratch: str) -> None:
 def _failure(code: int, printed: str) -> RunFailedError:
     if code < 0:
         return RunFailedError(
-            f"Something killed the process that makes TensorFlow's files ({signal.Signals(-code).name}), often for want "
-            "of memory; run the same command again, on a machine with more memory or without --transform_fn."
+            f"Something killed the process that makes TensorFlow's files ({signal.Signals(-code).name}), often for "
+            "want of memory; run the same command again, on a machine with more memory or without --transform_fn."
         )
     last = printed.splitlines()[-1] if printed else f"exit code {code}"
     return RunFailedError(f"TensorFlow's files could not be made ({last}); run the command without --transform_fn.")
@@ -113,16 +113,17 @@ def serve(scratch: str) -> None:
     """What the process does: reads its task from stdin and writes the files below `scratch`."""
     task = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _make(*task, scratch)
+    _make(scratch, *task)
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    """Waits for the end of stdin, which comes when the parent ends: it writes nothing behind the task."""
+    os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 
 
 def _make(
-    words: WordCounts, threshold: int, learned: LearnedVocabulary, options: VocabularyOptions, scratch: str
+    scratch: str, words: WordCounts, threshold: int, learned: LearnedVocabulary, options: VocabularyOptions
 ) -> None:
     from transforms.vocabularies.transform_fn.saved_model import save_transform_fn
     from transforms.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary

@@ -57,11 +57,9 @@ def save_transform_fn(learned: LearnedVocabulary, options: VocabularyOptions, vo
     """
     split = splitter(learned, options)
 
-    @tf.function(input_signature=[{_TEXT: tf.TensorSpec([None], tf.string, name=_TEXT)}])
-    def transform_fn(features: dict[str, Any]) -> dict[str, Any]:
-        return {_IDS: split(features[_TEXT])}
+    texts = tf.TensorSpec([None], tf.string, name=_TEXT)
+    transform_fn = tf.function(lambda features: {_IDS: split(features[_TEXT])}, input_signature=[{_TEXT: texts}])
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name=_TEXT)])
     def serving(text: Any) -> dict[str, Any]:
         ids = transform_fn({_TEXT: text})[_IDS]
         return {_IDS: ids.values, _ROW_SPLITS: ids.row_splits}
@@ -73,7 +71,7 @@ def save_transform_fn(learned: LearnedVocabulary, options: VocabularyOptions, vo
     module.transform_fn = transform_fn
     module.vocabulary = tf.saved_model.Asset(pieces)
     saved = os.path.join(folder, tft.TFTransformOutput.TRANSFORM_FN_DIR)
-    tf.saved_model.save(module, saved, signatures={"serving_default": serving})
+    tf.saved_model.save(module, saved, signatures=tf.function(serving, input_signature=[texts]))
     os.remove(os.path.join(saved, _FINGERPRINT))
     os.remove(pieces)
     metadata = tft.DatasetMetadata.from_feature_spec(

@@ -5,8 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 CARRIAGE_RETURN = 13
-# An edge or a pair is looked up by one number: what it leads from, then what it leads over.
-_KEY_SHIFT = 32
+KEY_FACTOR = 1 << 32  # two numbers of 32 bits make one of 64
 
 
 def code_points(text: Any) -> tuple[Any, Any]:
@@ -50,10 +49,8 @@ def distinct_words(points: Any, starts: Any) -> tuple[Any, Any, Any]:
 
 
 def key(first: Any, second: Any) -> Any:
-    """A number for two, as `find` looks them up."""
-    return tf.bitwise.left_shift(tf.cast(first, tf.int64), tf.constant(_KEY_SHIFT, tf.int64)) | tf.cast(
-        second, tf.int64
-    )
+    """One number for two that are not negative, as `find` looks them up. int64[n]."""
+    return tf.cast(first, tf.int64) * KEY_FACTOR + tf.cast(second, tf.int64)
 
 
 def find(keys: Any, wanted: Any) -> tuple[Any, Any]:
@@ -84,15 +81,12 @@ def of_texts(pieces: Any, which: Any, rows: Any, texts: Any) -> Any:
     return tf.RaggedTensor.from_value_rowids(tf.cast(by_word.flat_values, tf.int64), of_text, nrows=texts)
 
 
-class Finished:
-    """Pieces that a loop has found, each with its word, as two TensorArrays that pass through the loop."""
-
-    @staticmethod
-    def empty() -> tuple[Any, Any]:
-        """No pieces yet."""
-        return tuple(
-            tf.TensorArray(kind, size=1, dynamic_size=True, infer_shape=False, element_shape=[None]).write(
-                0, tf.zeros([0], kind)
-            )
-            for kind in (tf.int64, tf.int32)
-        )  # type: ignore[return-value]
+def nothing_found() -> tuple[Any, Any]:
+    """For what a loop finds, step by step: arrays of words (int64) and of a piece of each (int32), with none at 0."""
+    words, pieces = (
+        tf.TensorArray(kind, size=1, dynamic_size=True, infer_shape=False, element_shape=[None]).write(
+            0, tf.zeros([0], kind)
+        )
+        for kind in (tf.int64, tf.int32)
+    )
+    return words, pieces

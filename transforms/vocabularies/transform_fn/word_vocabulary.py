@@ -86,10 +86,10 @@ def _read_rows(first: int, folder: str) -> Iterator[Any]:
         pa.large_binary(), last - first, [None, pa.py_buffer(offsets), pa.py_buffer(block)]
     )
     rows = np.arange(last - first + 1)
-    columns = [words, pa.array(np.array(counts[first:last]))]
-    yield pa.RecordBatch.from_arrays(
-        [pa.LargeListArray.from_arrays(rows, column) for column in columns], schema=_SCHEMA
-    )
+    columns = [
+        pa.LargeListArray.from_arrays(rows, values) for values in (words, pa.array(np.array(counts[first:last])))
+    ]
+    yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
 def _check(path: str, counts: Any) -> None:

@@ -7,7 +7,7 @@ installed, in one version. The operations here are TensorFlow's own, and the ids
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,7 +83,10 @@ def _outputs(entry: int, pool: bytes) -> list[tuple[int, int]]:
         return [(_SIGMA, 0)]
     if kind == tables.COMPLEX:
         count = entry >> tables.COUNT_SHIFT & tables.COUNT_MASK
-        records = [pool[at : at + tables.COMPLEX_BYTES] for at in range(start, start + 6 * count, tables.COMPLEX_BYTES)]
+        records = [
+            pool[at : at + tables.COMPLEX_BYTES]
+            for at in range(start, start + tables.COMPLEX_BYTES * count, tables.COMPLEX_BYTES)
+        ]
         return [(ord(r[2 : 2 + r[1]].decode()) if r[1] else _NOTHING, r[0]) for r in records]
     if kind in (tables.KEEP, tables.SPACE) or size == 0:
         return [(_ITSELF, 0)]
@@ -116,7 +119,7 @@ def _trie_of(pieces: Sequence[str]) -> _Trie:
         ends[node] = number
     ordered = sorted(edges)
     return _Trie(
-        keys=np.array([node << 32 | point for node, point in ordered], np.int64),
+        keys=np.array([node * strings.KEY_FACTOR + point for node, point in ordered], np.int64),
         nodes=np.array([edges[edge] for edge in ordered], np.int32),
         pieces=np.array([ends[node] for node in range(len(ends))], np.int32),
     )
@@ -191,43 +194,19 @@ class WordPiece:
         Args:
           points: int32[n], the code points of all words. starts, ends: int64[words], where each word lies in them.
         """
-        trie = self._trie
         is_long = ends - starts > MAX_WORD
-        numbers = tf.range(tf.size(starts, tf.int64))
-        long_words = tf.boolean_mask(numbers, is_long)
-        found_words, found_pieces = strings.Finished.empty()
-        found_words = found_words.write(1, long_words)
-        found_pieces = found_pieces.write(1, tf.fill(tf.shape(long_words), _NO_PIECE))
-        words, at, ends = (tf.boolean_mask(values, ~is_long) for values in (numbers, starts, ends))
-        nodes = tf.fill(tf.shape(words), _WORD_START)
-        best = tf.fill(tf.shape(words), _NO_PIECE)
-
-        def step(
-            number: Any, words: Any, at: Any, ends: Any, nodes: Any, best: Any, best_end: Any, fw: Any, fp: Any
-        ) -> tuple[Any, ...]:
-            point = tf.gather(points, tf.minimum(at, tf.size(points, tf.int64) - 1))
-            edge, known = strings.find(trie.keys, strings.key(nodes, point))
-            goes_on = known & (at < ends)
-            nodes = tf.where(goes_on, tf.gather(trie.nodes, edge), _WORD_REST)
-            piece = tf.where(goes_on, tf.gather(trie.pieces, nodes), _NO_PIECE)
-            at += 1
-            best_end = tf.where(piece == _NO_PIECE, best_end, at)
-            best = tf.where(piece == _NO_PIECE, best, piece)
-            fw = fw.write(number, tf.boolean_mask(words, ~goes_on))
-            fp = fp.write(number, tf.boolean_mask(best, ~goes_on))
-            alive = goes_on | ((best != _NO_PIECE) & (best_end < ends))
-            at = tf.where(goes_on, at, best_end)
-            best = tf.where(goes_on, best, _NO_PIECE)
-            left = (tf.boolean_mask(values, alive) for values in (words, at, ends, nodes, best, best_end))
-            return number + 1, *left, fw, fp
-
-        state = (2, words, at, ends, nodes, best, at, found_words, found_pieces)
+        words = tf.range(tf.size(starts, tf.int64))
+        long_words = tf.boolean_mask(words, is_long)
+        found_words, found_pieces = strings.nothing_found()
+        found = (found_words.write(1, long_words), found_pieces.write(1, tf.fill(tf.shape(long_words), _NO_PIECE)))
+        nodes, best = (tf.fill(tf.shape(words), value) for value in (_WORD_START, _NO_PIECE))
+        walks = _select(_Walks(words, starts, ends, nodes, best, starts), ~is_long)
         axis = tf.TensorShape([None])
-        *_, found_words, found_pieces = tf.while_loop(
-            lambda number, words, *rest: tf.size(words) > 0,
-            step,
-            state,
-            shape_invariants=(tf.TensorShape([]), *[axis] * 6, tf.TensorShape(None), tf.TensorShape(None)),
+        *_, (found_words, found_pieces) = tf.while_loop(
+            lambda number, walks, found: tf.size(walks.words) > 0,
+            lambda number, walks, found: (number + 1, *self._step(number, points, walks, found)),
+            (2, walks, found),
+            shape_invariants=(tf.TensorShape([]), _Walks(*[axis] * len(walks)), (tf.TensorShape(None),) * 2),
         )
         words, pieces = found_words.concat(), found_pieces.concat()
         # The last of a word that is unknown is _NO_PIECE; what comes before it does not count.
@@ -235,6 +214,45 @@ class WordPiece:
         kept = ~unknown | (pieces == _NO_PIECE)
         pieces = tf.where(unknown, self._unknown_id, pieces)
         return tf.boolean_mask(pieces, kept), tf.boolean_mask(words, kept)
+
+    def _step(self, number: Any, points: Any, walks: "_Walks", found: tuple[Any, Any]) -> tuple["_Walks", Any]:
+        """Takes every word on by a code point; writes the pieces that have an end to place `number` of `found`."""
+        point = tf.gather(points, tf.minimum(walks.at, tf.size(points, tf.int64) - 1))
+        edge, known = strings.find(self._trie.keys, strings.key(walks.nodes, point))
+        goes_on = known & (walks.at < walks.ends)
+        nodes = tf.where(goes_on, tf.gather(self._trie.nodes, edge), _WORD_REST)
+        piece = tf.where(goes_on, tf.gather(self._trie.pieces, nodes), _NO_PIECE)
+        at = walks.at + 1
+        best_end = tf.where(piece == _NO_PIECE, walks.best_end, at)
+        best = tf.where(piece == _NO_PIECE, walks.best, piece)
+        found = (
+            found[0].write(number, tf.boolean_mask(walks.words, ~goes_on)),
+            found[1].write(number, tf.boolean_mask(best, ~goes_on)),
+        )
+        left = goes_on | ((best != _NO_PIECE) & (best_end < walks.ends))
+        at = tf.where(goes_on, at, best_end)
+        best = tf.where(goes_on, best, _NO_PIECE)
+        return _select(_Walks(walks.words, at, walks.ends, nodes, best, best_end), left), found
+
+
+class _Walks(NamedTuple):
+    """Words on their way through the trie.
+
+    words: int64[n], which word each is. at: int64[n], its next code point. ends: int64[n], where it ends.
+    nodes: int32[n], where it is in the trie. best: int32[n], the longest piece since its walk began, or _NO_PIECE.
+    best_end: int64[n], where that piece ends.
+    """
+
+    words: Any
+    at: Any
+    ends: Any
+    nodes: Any
+    best: Any
+    best_end: Any
+
+
+def _select(walks: _Walks, wanted: Any) -> _Walks:
+    return _Walks(*(tf.boolean_mask(values, wanted) for values in walks))
 
 
 def _is_final(cases: Any, rows: Any) -> Any:
