@@ -41,8 +41,8 @@ _COLUMNS = {
 }
 _LEGEND = """\
 A word is one of BERT's basic tokenizer, for every vocabulary. Pieces a word and bytes a token are those of the running
-text, in which [UNK] is a piece, too. Whole words: the share of all words that are one piece. Words with [UNK]: the share
-that has no pieces in the vocabulary. Coverage: the share of the words' characters that is in words without [UNK].
+text, in which [UNK] is a piece, too. Whole words: the share of all words that are one piece. Words with [UNK]: the
+share that has no pieces in the vocabulary. Coverage: the share of the words' characters that is in words without [UNK].
 """
 
 
