@@ -51,8 +51,8 @@ $(TRAINING)/ready: requirements-training.lock setup.py
 	$(TRAINING)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-test-training: $(TRAINING)/ready ## the tests of the training stage
-	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training
+test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow or Keras: training, a vocabulary's SavedModel
+	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training tests/vocabularies
 
 # PyTorch has one too: with the CUDA libraries that its wheel brings it is 5 GB.
 TORCH := .venv-torch
@@ -74,7 +74,7 @@ $(READERS)/ready: requirements-readers.lock
 	touch $@
 
 test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, streaming read the same arrays (7 GB)
-	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q -m readers tests/records
+	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q -m readers tests/records tests/vocabularies
 
 test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
 	$(BIN)/python -m pytest -q -m slow

@@ -161,7 +161,7 @@ def print_config(build: BuildOptions | None = None, preset: str | None = None) -
         if entry is EXTRACT:
             parts += _text_sections(build, recipe)
         elif entry.is_optional and chosen is None:
-            parts.append(f"# {entry.purpose}\n" + _commented(_stage_section(entry, None, None)))
+            parts.append(f"# {entry.purpose}\n" + _commented(_stage_section(entry, None, recipe)))
         elif build is None or chosen is not None:
             parts.append(_stage_section(entry, build, recipe))
     return "\n\n".join(parts)

@@ -53,7 +53,7 @@ class WorkerOptions:
     """The flag of the commands that run on Beam."""
 
     workers: int | None = option(
-        None, help="processes of the local runner (default: one a core, and one for less than 24 MB of input)"
+        None, help="processes of the local runner (default: one a core, and one for little input, as 24 MB of a dump)"
     )
 
 

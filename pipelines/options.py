@@ -273,7 +273,7 @@ def from_mapping(
       mapping: what YAML gave for the section; None for an empty one. A required option that is None is missing.
       where: names the section in messages, like `build.yaml: extract`.
       label: what messages call an option of the section; None: `where.NAME`.
-      fixed: values that the section cannot give.
+      fixed: values that the section cannot give otherwise.
 
     Raises:
       UnusableInputError: an unknown key, a wrong type, a missing key, or what the options' own checks refuse.
@@ -285,6 +285,9 @@ def from_mapping(
     values: dict[str, Any] = {}
     for key, value in mapping.items():
         if key in fixed and key in options:
+            # What --print_config prints for an option may stand there.
+            if value is None or options[key].kind.check(value, label(key)) == fixed[key]:
+                continue
             raise UnusableInputError(f"{label(key)}: a build decides this itself; leave it out.")
         if key not in known:
             raise UnusableInputError(f"{label(str(key))}: there is no such option{nearest(str(key), known)}.")

@@ -67,7 +67,11 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
         _ = training | "AllTexts" >> GroupAll() | "Announce" >> beam.Map(announce_texts, output, counting.KIND)
         counted = training | "CountWords" >> CountWords(options=options, output=output)
         merged = counted | "MergeCounts" >> MergeCounts(output=output)
-        made = merged | "AllMerged" >> GroupAll() | "MakeVocabulary" >> MakeVocabulary(setup=self.setup, output=output)
+        made = (
+            merged
+            | "AllMerged" >> GroupAll()
+            | "MakeVocabulary" >> MakeVocabulary(setup=self.setup, texts=self.options.input, output=output)
+        )
         report = (
             (made, elements)
             | "WithTexts" >> beam.Flatten()

@@ -2,8 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
@@ -11,7 +9,7 @@ from transforms.tokenization.byte_level import byte_characters
 
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
-# Characters that go wrong where a rule does: contractions, letters and numbers of several lengths in UTF-8, white space.
+# Characters that go wrong where a rule does: contractions, letters and numbers of 1 to 4 bytes, white space.
 CHARACTERS = (
     *"ab'stremvld13 .!-",
     *("  ", " a", " ab", "'s", "'ll", "'S", "é", "я", "中", "한", "𝒳", "²", "٣", "\t", "\xa0", "\u3000", "\u2028"),
@@ -43,17 +41,3 @@ def byte_level_bpe(
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     tokenizer.add_tokens(list(added))
     return tokenizer
-
-
-def saved(tokenizer: Tokenizer, directory: Path) -> Path:
-    """Writes the tokenizer.json of a tokenizer; returns its path."""
-    path = directory / "tokenizer.json"
-    path.write_text(tokenizer.to_str(), encoding="utf-8")
-    return path
-
-
-def encoded(tokenizer: Tokenizer, line: str) -> tuple[list[int], list[int]]:
-    """The ids of a line, and for each whether it goes on the word of the one before."""
-    encoding: Any = tokenizer.encode(line, add_special_tokens=False)
-    words = encoding.word_ids
-    return encoding.ids, [int(k > 0 and word == words[k - 1]) for k, word in enumerate(words)]

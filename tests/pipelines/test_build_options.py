@@ -88,6 +88,39 @@ def test_the_printed_training_loads_with_its_defaults() -> None:
     assert made == build_options.make_build(CONTENT, where="x").stages["train"]
 
 
+def test_the_printed_vocabulary_loads_beside_the_printed_examples() -> None:
+    lines = build_options.print_config().splitlines()
+    start = lines.index("# vocabulary:")
+    end = next(place for place, line in enumerate(lines) if place > start and not line.startswith("#"))
+    lines[start:end] = [line.removeprefix("# ") for line in lines[start:end]]
+    content = yaml_text.parse("\n".join(lines).encode(), where="x")
+    content["output"], content["extract"]["input"] = "o", "i"
+    made = build_options.make_build(content, where="x").stages
+    assert made["examples"].tokenizer == ("vocab_file", "o/vocabulary/vocab.txt")
+    content["vocabulary"]["do_lower_case"] = False
+    with pytest.raises(UnusableInputError, match=r"examples\.do_lower_case: a build decides this itself; leave it out"):
+        build_options.make_build(content, where="x")
+
+
+@pytest.mark.parametrize(
+    ("preset", "kind", "size", "tokenizer"),
+    [
+        ("bert-phase1", "wordpiece", 30528, ("vocab_file", "o/vocabulary/vocab.txt")),
+        ("roberta", "bpe", 50304, ("tokenizer_file", "o/vocabulary/tokenizer.json")),
+        ("modernbert", "bpe", 50368, ("tokenizer_file", "o/vocabulary/tokenizer.json")),
+    ],
+)
+def test_a_preset_has_its_kind_of_vocabulary(preset: str, kind: str, size: int, tokenizer: tuple[str, str]) -> None:
+    content = {"output": "o", "preset": preset, "extract": {"input": "i"}, "vocabulary": {}}
+    made = build_options.make_build(content, where="x").stages
+    decided = made["vocabulary"].vocabulary.decided
+    assert (decided.kind, decided.size, made["examples"].tokenizer) == (kind, size, tokenizer)
+    assert "vocabulary" not in build_options.make_build(
+        {name: value for name, value in content.items() if name != "vocabulary"} | {"examples": {"vocab_file": "v"}},
+        where="x",
+    ).stages
+
+
 # ---- flags
 
 

@@ -4,11 +4,17 @@ import pytest
 
 from pipelines import build_options, options, presets, yaml_text
 from pipelines.build_options import BuildKeys
-from pipelines.stage_options import EvalOptions, ExamplesOptions, ExtractOptions
+from pipelines.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, VocabularyStageOptions
 from transforms.errors import UnusableInputError
 
 GIVEN = {"input": ("text",), "output": "out", "vocab_file": "vocab.txt"}
-SECTIONS = {"build": BuildKeys, "extract": ExtractOptions, "examples": ExamplesOptions, "eval": EvalOptions}
+SECTIONS = {
+    "build": BuildKeys,
+    "extract": ExtractOptions,
+    "vocabulary": VocabularyStageOptions,
+    "examples": ExamplesOptions,
+    "eval": EvalOptions,
+}
 
 
 def made(**values: object) -> ExamplesOptions:

@@ -128,6 +128,38 @@ def test_what_is_only_added_may_change(texts: Path, tmp_path: Path, capsys: pyte
     assert "no run into" in capsys.readouterr().err
 
 
+KERNELS_PROGRAM = """
+import importlib, sys
+from numba.core.dispatcher import Dispatcher
+from pipelines import cli
+from pipelines.checks import Checked, Workload
+from pipelines.options import make
+from pipelines.stage_options import VocabularyStageOptions
+from pipelines.vocabulary import VocabularyStage
+from transforms.kernels import compiler
+
+def compiled():
+    modules = [importlib.import_module(name) for name in compiler.kernel_modules()]
+    kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
+    return {(k.py_func.__module__, k.py_func.__name__, s) for k in kernels for s in k.signatures}
+
+options = make(VocabularyStageOptions, {"input": ("i",), "output": "o", "kind": sys.argv[1]})
+work = Workload(input_bytes=0, pieces=None, paths=())
+compiler.prepare(VocabularyStage.of(Checked(options=options, workload=work)).kernels)
+prepared = compiled()
+assert cli.main(["vocabulary", *sys.argv[2:]]) == 0
+assert prepared and not compiled() - prepared, sorted(compiled() - prepared)
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_stage_prepares_all_kernels_that_it_runs(kind: str, texts: Path, tmp_path: Path) -> None:
+    """Nothing is compiled while the stage runs: it was prepared before, and the user was told."""
+    flags = [kind, *arguments(f"{texts}/*", tmp_path / "out", *KINDS[kind])[1:], *IN_MEMORY]
+    done = subprocess.run([sys.executable, "-c", KERNELS_PROGRAM, *flags], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 # ---- refused
 
 

@@ -104,6 +104,29 @@ def _vector_copy(size: int) -> Any:
 copy_32 = _vector_copy(32)
 
 
+_SIXTEEN = ir.VectorType(ir.IntType(32), 16)
+
+
+@intrinsic
+def least_of_16(typingctx: Any, base: Any, index: Any) -> Any:
+    """The least of the 16 uint32 from element `index` on, and the first place that has it: value << 4 | place."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        offset = builder.mul(args[1], ir.Constant(_I64, 4))
+        block = builder.load(_pointer(context, builder, signature.args[0], args[0], offset, _SIXTEEN), align=1)
+        least_of = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_SIXTEEN.element, [_SIXTEEN]), "llvm.vector.reduce.umin.v16i32"
+        )
+        least = builder.call(least_of, [block])
+        first = builder.insert_element(ir.Constant(_SIXTEEN, ir.Undefined), least, ir.Constant(ir.IntType(32), 0))
+        spread = builder.shuffle_vector(first, first, ir.Constant(_SIXTEEN, None))
+        same = builder.bitcast(builder.icmp_unsigned("==", block, spread), ir.IntType(16))
+        place = builder.cttz(builder.zext(same, _I64), ir.Constant(ir.IntType(1), 1))
+        return builder.or_(builder.shl(builder.zext(least, _I64), ir.Constant(_I64, 4)), place)
+
+    return types.int64(_place(base), types.int64), code
+
+
 @intrinsic
 def prefetch(typingctx: Any, base: Any, offset: Any) -> Any:
     """Asks for the cache line at a byte, to be read soon. The place need not exist."""

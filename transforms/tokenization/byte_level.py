@@ -16,6 +16,10 @@ from transforms.tokenization.tokenized_text import TokenizedText
 
 _BYTES = 256
 _FIRST_ROOM = 1 << 12  # bytes of a pre-token that there is memory for at first
+# What changes how words are split; all are off in plain byte-level BPE.
+_EXTRAS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
+# A newline stands before the text of a block, because the first line may have to begin with a space.
+_FRONT = 1
 
 
 def byte_characters() -> tuple[str, ...]:
@@ -49,13 +53,16 @@ def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
     """What a tokenizer is made of, or None where it is not plain byte-level BPE.
 
     Plain is a BPE model with a piece for each byte and without dropout, affixes and the like, over a ByteLevel that
-    splits words, with nothing that changes the text before.
+    splits words, with nothing that changes the text before; with no more pieces and merges than the kernels take.
 
     Args:
       saved: the JSON that `tokenizers.Tokenizer.to_str` gives, in which merges are ordered and pairs of strings.
     """
     model, splitter = saved["model"], saved["pre_tokenizer"]
     ids = model.get("vocab")
+    contents = [token["content"] for token in saved["added_tokens"]]
+    # A line has neither newlines nor carriage returns.
+    added = tuple(content.encode() for content in contents if not {"\n", "\r"} & set(content))
     plain = (
         model.get("type") == "BPE"
         and not any(model.get(name) for name in _EXTRAS)
@@ -65,6 +72,9 @@ def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
         and splitter["use_regex"]
         and all(character in ids for character in byte_characters())
         and len(set(ids.values())) == len(ids)
+        and max(ids.values()) < kernels.MAX_ID
+        and len(model["merges"]) < kernels.MAX_RANK
+        and sum(len(token) for token in added) < kernels.MAX_ID
     )
     if not plain:
         return None
@@ -72,16 +82,9 @@ def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
     return BytePairs(
         byte_ids=np.array([ids[character] for character in byte_characters()], np.int32),
         merges=merges,
-        # A line has neither newlines nor carriage returns.
-        added_tokens=tuple(
-            token["content"].encode() for token in saved["added_tokens"] if not {"\n", "\r"} & set(token["content"])
-        ),
+        added_tokens=added,
         prefix_space=splitter["add_prefix_space"],
     )
-
-
-# What changes how words are split; all are off in plain byte-level BPE.
-_EXTRAS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
 
 
 class ByteLevelTokenizer:
@@ -94,17 +97,20 @@ class ByteLevelTokenizer:
     def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
         """Makes the tables. `library` is for lines with added tokens."""
         self._library = library
-        table = _pair_table(np.insert(pairs.merges, 2, np.arange(len(pairs.merges)), axis=1))
-        byte_pairs = np.empty(_BYTES * _BYTES, np.uint64)
-        kernels.put_byte_pairs(table, pairs.byte_ids, byte_pairs)
+        left, right, results = np.ascontiguousarray(pairs.merges.T)
+        table = _pair_table(left, right, np.arange(len(results)))
+        byte_ranks = np.empty(_BYTES * _BYTES, np.uint32)
+        kernels.put_byte_ranks(table, pairs.byte_ids, byte_ranks)
         self._arrays = kernels.BytePairArrays(
             classes=pre_token_classes.load(),
             pairs=table,
             byte_ids=pairs.byte_ids,
-            byte_pairs=byte_pairs,
+            byte_ranks=byte_ranks,
+            results=results.astype(np.int32),
             words=np.zeros(kernels.CACHED_WORD << kernels.WORD_BITS, np.uint64),
             links=np.empty(2 * _FIRST_ROOM, np.int32),
-            heap=np.empty(2 * _FIRST_ROOM, np.uint64),
+            ranks=np.empty(kernels.rank_room(_FIRST_ROOM), np.uint32),
+            levels=np.empty(kernels.LEVELS, np.int64),
             prefix_space=pairs.prefix_space,
         )
         self._first_nodes, self._trie = _trie_of(pairs.added_tokens)
@@ -115,7 +121,7 @@ class ByteLevelTokenizer:
 
         A line is blank if it has white space only. No document ends where a file ends. Every carriage return is
         dropped, and only a newline ends a line. Memory: the pieces, and for a file's longest line some 10 bytes a byte,
-        for its longest word 24 bytes a byte.
+        for its longest word 13 bytes a byte.
 
         Raises:
           UnusableInputError: a file is missing or not UTF-8.
@@ -173,12 +179,10 @@ class ByteLevelTokenizer:
             room = int(state[kernels.NEEDED])
             if not room:
                 return
-            self._arrays = self._arrays._replace(links=np.empty(2 * room, np.int32), heap=np.empty(2 * room, np.uint64))
+            self._arrays = self._arrays._replace(
+                links=np.empty(2 * room, np.int32), ranks=np.empty(kernels.rank_room(room), np.uint32)
+            )
             start = int(state[kernels.READ])
-
-
-# A newline stands before the text of a block, because the first line may have to begin with a space.
-_FRONT = 1
 
 
 class _BlockMemory:
@@ -209,16 +213,17 @@ class _BlockMemory:
         return kernels.TokenizedLines(self.ids, self.continues, self.segment_ends, self.document_ends, state)
 
 
-def _pair_table(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """The hash table `pairs` of kernels/byte_level.py: int64[n, 4], left, right, value and result."""
-    pairs = np.zeros(2 << (2 * len(rows) + 1).bit_length(), np.uint64)
-    left, right, values, results = np.ascontiguousarray(rows.T)
-    kernels.put_pairs(pairs, left, right, values, results)
+def _pair_table(
+    left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], values: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint64]:
+    """The hash table `pairs` of kernels/byte_level.py."""
+    pairs = np.zeros(1 << (2 * len(left) + 1).bit_length(), np.uint64)
+    kernels.put_pairs(pairs, left, right, values)
     return pairs
 
 
-def _trie_of(tokens: Iterable[bytes]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
-    """The trie of added tokens: the node behind each first byte (-1: a token is that byte), and a table of the rest."""
+def _trie_of(tokens: Iterable[bytes]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+    """The trie of added tokens, as `find_added_token` of kernels/byte_level.py wants it."""
     nodes: dict[tuple[int, int], int] = {}
     ends: set[int] = set()
     for token in tokens:
@@ -226,11 +231,13 @@ def _trie_of(tokens: Iterable[bytes]) -> tuple[npt.NDArray[np.int32], npt.NDArra
         for byte in token:
             node = nodes.setdefault((node, byte), len(nodes) + 1)
         ends.add(node)
-    first_nodes = np.zeros(_BYTES, np.int32)
+    first_nodes = np.full(_BYTES, kernels.NO_RANK, np.uint32)
     rows = []
     for (node, byte), result in nodes.items():
+        value = kernels.TOKEN if result in ends else result
         if node == 0:
-            first_nodes[byte] = -1 if result in ends else result
+            first_nodes[byte] = value
         else:
-            rows.append((node, byte, result in ends, result))
-    return first_nodes, _pair_table(np.array(rows, np.int64).reshape(-1, 4))
+            rows.append((node, byte, value))
+    left, right, values = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 3).T)
+    return first_nodes, _pair_table(left, right, values)

@@ -10,12 +10,14 @@ from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.making import Listed, MadeReport, MadeVocabulary, VocabularySetup
 from transforms.vocabularies.merging import MergedWords
 from transforms.vocabularies.options import REPORT, REPORT_TABLE
+from transforms.vocabularies.transform_fn import process as transform_fn
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.
 OUTPUT_PATTERNS = (
     *(name for names in vocabulary_files.VOCABULARY_FILES.values() for name in names),
     REPORT,
     REPORT_TABLE,
+    *transform_fn.PATTERNS,
 )
 
 
@@ -43,7 +45,7 @@ def close_vocabulary(
     (made,) = (e for e in elements if isinstance(e, MadeVocabulary))
     (report,) = (e for e in elements if isinstance(e, MadeReport))
     model = [] if model_dir is None else making.write_model_directory(setup.options, output, model_dir)
-    read = {path: sha256 for shard in counted for path, sha256 in shard.inputs.items()} | report.measured
+    read = {shard.path: shard.sha256 for shard in counted} | dict(report.measured)
     listed = [*made.files, *report.files]
     manifest.write_manifest(
         output,

@@ -26,9 +26,9 @@ KIND = "word_counts"
 
 UNICODE = "15.1.0"  # by which WordPiece's words are normalised
 
-# Limits of the table in which a shard is counted: with its slots it takes up to 100 MB, and its records as much while
+# Limits of the table in which a shard is counted: with its slots it takes up to 64 MB, and its records as much while
 # they are written.
-_MOST_WORDS = 1 << 21
+_MOST_WORDS = 1 << 20
 _MOST_BYTES = 1 << 25
 _LEAD = 1  # bytes before a block, for the space that its first line may get
 

@@ -15,9 +15,12 @@ from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words
 from transforms.vocabularies.options import REPORT, REPORT_TABLE, VocabularyKind, VocabularyOptions
+from transforms.vocabularies.transform_fn import process as transform_fn
 from transforms.vocabularies.vocabulary_files import VOCABULARY_FILES, model_files, vocabulary_files
 
 KIND, REPORT_KIND = "vocabulary", "vocabulary_report"
+
+_FEWEST_WORDS = 2
 
 # The kernels that tokenize text for a report.
 _TOKENIZERS: Mapping[VocabularyKind, str] = {
@@ -60,7 +63,9 @@ class MadeVocabulary:
     key: str
 
 
-def make_vocabulary(merged: Sequence[MergedWords], setup: VocabularySetup, output: str) -> MadeVocabulary:
+def make_vocabulary(
+    merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str
+) -> MadeVocabulary:
     """Learns a vocabulary from the merged counts and writes its files to the directory `output`.
 
     Files of an earlier run are kept where they were made from the same counts with the same options and still have the
@@ -69,22 +74,25 @@ def make_vocabulary(merged: Sequence[MergedWords], setup: VocabularySetup, outpu
     Args:
       merged: the descriptions of all merged counts, in any order.
       setup: what decides the vocabulary.
+      texts: what the user called the text, for messages.
       output: the directory of the vocabulary.
 
     Raises:
-      UnusableInputError: the text has no words, or no such vocabulary can be learnt from them.
+      UnusableInputError: the text has no two words, or no such vocabulary can be learnt from its words.
     """
     progress.announce(output, KIND, pieces=1, size=0)
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], sorted(part.key for part in merged), setup)
-    record = completions.once(output, KIND, key, lambda: _make(merged, setup, output), _files_of, name="vocabulary")
-    return MadeVocabulary(files=_files_of(record).written, counts=record["counts"], key=key)
+    record = completions.once(
+        output, KIND, key, lambda: _make(merged, setup, texts, output), _files_of, name="vocabulary"
+    )
+    return MadeVocabulary(files=tuple(_files_of(record).written), counts=record["counts"], key=key)
 
 
 def _files_of(record: Mapping[str, Any]) -> PieceFiles:
     return PieceFiles(written=tuple((name, size, sha256) for name, size, sha256 in record["files"]))
 
 
-def _make(merged: Sequence[MergedWords], setup: VocabularySetup, output: str) -> dict[str, Any]:
+def _make(merged: Sequence[MergedWords], setup: VocabularySetup, texts: Sequence[str], output: str) -> dict[str, Any]:
     """Writes the files; returns the completion record.
 
     files: name, size and sha256 of each. counts: of words and pieces.
@@ -92,11 +100,17 @@ def _make(merged: Sequence[MergedWords], setup: VocabularySetup, output: str) ->
     options = setup.options
     counted = read_words(merged, output)
     words = counted.words
-    if not len(words):
-        raise UnusableInputError("There is no word in the text; check that the input is text, a sentence a line.")
+    if len(words) < _FEWEST_WORDS:
+        found = "there is no word" if not len(words) else "there is one word only"
+        raise UnusableInputError(
+            f"{texts[0]}: {found} in this text to learn a vocabulary from; name text shards with sentences."
+        )
     learned = learn_vocabulary(words, options)
+    contents = vocabulary_files(learned, options)
+    if setup.transform_fn:
+        contents |= transform_fn.transform_fn_files(words, counted.threshold, learned, options)
     return {
-        "files": _written(vocabulary_files(learned, options), output),
+        "files": _written(contents, output),
         "counts": {
             "pieces": len(learned.pieces),
             "special": learned.special,
@@ -141,10 +155,13 @@ class MakeVocabulary(beam.PTransform):
     """
 
     setup: VocabularySetup
+    texts: tuple[str, ...]
     output: str
 
     def expand(self, merged: beam.PCollection) -> beam.PCollection:
-        return merged | "LearnAndWrite" >> beam.Map(make_vocabulary, self.setup, self.output)  # MadeVocabulary
+        return merged | "LearnAndWrite" >> beam.Map(
+            make_vocabulary, self.setup, self.texts, self.output
+        )  # MadeVocabulary
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -204,7 +221,7 @@ def report_vocabulary(
         return {"files": _written(contents, output)}
 
     record = completions.once(output, REPORT_KIND, key, write, _files_of, name=REPORT)
-    return MadeReport(files=_files_of(record).written, measured=measured, key=key)
+    return MadeReport(files=tuple(_files_of(record).written), measured=measured, key=key)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

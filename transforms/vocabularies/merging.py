@@ -27,7 +27,7 @@ KIND = "merged_counts"
 # The most words that a vocabulary is learnt from.
 MAX_WORDS = 10_000_000
 
-_GROUP_BYTES = 1 << 25
+_GROUP_BYTES = 1 << 24
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,15 +6,18 @@ of neighbours that a merge joins, the one with the lowest rank is joined first, 
 Arrays
   text        uint8: whole lines, each ended by a newline; PADDING bytes more, all newlines, behind them. With
               `prefix_space` there is a byte before the first line, too. The newline before a line may become a space.
-  pairs       uint64[2**k]: a hash table, open-addressed, of two words an entry: left << 32 | right, plus 1 (0 is
-              empty), and value << 32 | result. With merges, left and right are the ids of two pieces, value is the rank
-              and result the id of what they become. With added tokens it is a trie: left is a node, right a byte,
-              result the next node, value 1 if a token ends there.
+  pairs       uint64[2**k]: a hash table, open-addressed. An entry is (left << 20 | right) + 1 << 24 | value; 0 is
+              empty. With merges, left and right are the ids of two pieces and value is the rank. With added tokens it
+              is a trie: left is a node, right a byte, value the next node, or TOKEN where a token ends.
+  results     int32[merges]: the id of what the merge of each rank makes.
   byte_ids    int32[256]: the piece of each byte.
-  byte_pairs  uint64[65536]: what `pairs` has for the pieces of two bytes, at first << 8 | second; _NO_PAIR for none.
+  byte_ranks  uint32[65536]: the rank of each pair of bytes, at first << 8 | second; NO_RANK for none.
   words       uint64[CACHED_WORD << WORD_BITS]: a direct-mapped cache of pre-tokens of up to 24 bytes that have up to
               eight pieces. An entry is the pre-token (three words, zero-padded), eight ids of 32 bits, their number.
-  links       int32[2 * m], heap: uint64[2 * m]: memory for long pre-tokens, of up to m bytes.
+  links       int32[2 * m], see _merge: memory for a pre-token of up to m bytes.
+  ranks       uint32[rank_room(m)]: a tree; level 0 has a rank for each byte of a pre-token, each level above it the
+              lowest of every 16 of the level below. Levels are filled up with NO_RANK to whole blocks of 16.
+  levels      int64[LEVELS]: where each level starts in `ranks`.
   ids         int32: the pieces of all words of all lines, one after the other.
   continues   uint8: for each piece, whether it goes on a pre-token.
   segment_ends, document_ends
@@ -34,11 +37,14 @@ from transforms.kernels.memory import (
     copy_32,
     get_i32,
     get_i64,
+    get_u32,
     get_u64,
+    least_of_16,
     load_u8,
     load_u64,
     put_i32,
     put_i64,
+    put_u32,
     put_u64,
     store_u8,
     store_u64,
@@ -49,9 +55,10 @@ from transforms.tokenization.text_blocks import PADDING
 
 WORD_BITS = 16
 CACHED_WORD = 8  # 64-bit words of an entry of `words`: one line of the processor's cache
-MAX_ID = 1 << 31  # ids are smaller, and so are ranks
+MAX_ID = 1 << 20  # ids are smaller
+MAX_RANK = 1 << 24  # ranks are smaller
 SPARE_IDS = 8  # room that `ids` and `continues` have beyond the text's size: a word's pieces are written together
-SHORT = 48  # bytes of a pre-token that needs no heap
+LEVELS = 8  # of 16 branches each, so that a tree is large enough for any pre-token
 
 # Places in `state`.
 IDS = 0  # pieces
@@ -60,16 +67,16 @@ DOCUMENTS = 2  # documents that ended
 OPEN_SEGMENTS = 3  # segments of the document that is still open
 WORDS = 4  # pre-tokens
 BAD_BYTE = 5  # where the text stops being UTF-8, or -1
-NEEDED = 6  # bytes of a pre-token that is too long for `links` and `heap`, or 0
+NEEDED = 6  # bytes of a pre-token that is too long for `links` and `ranks`, or 0
 READ = 7  # where the line starts that was not read, for one of these reasons
 STATE = 8
 
-_NO_PAIR = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
-_HALF = np.uint64(32)
-_LOW32 = np.uint64(0xFFFFFFFF)
+_ID_BITS = np.uint64(20)
+_VALUE_BITS = np.uint64(24)
+_VALUE = np.uint64((1 << 24) - 1)
 _GOES_ON = np.uint64(0x0101010101010100)  # `continues` of the pieces of one word
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -79,7 +86,10 @@ _PAIR_SHIFT = np.uint64(20)
 _MOST_CACHED_BYTES = 24
 _MOST_CACHED_PIECES = 8
 _COUNT = 7  # the word of an entry that has the number of pieces
-_REMOVED = -1  # the id of what was joined to its left neighbour
+_BRANCH_BITS = 4
+_BRANCHES = 1 << _BRANCH_BITS
+NO_RANK = 0xFFFFFFFF
+TOKEN = 0
 
 
 class BytePairArrays(NamedTuple):
@@ -88,10 +98,12 @@ class BytePairArrays(NamedTuple):
     classes: np.ndarray
     pairs: np.ndarray
     byte_ids: np.ndarray
-    byte_pairs: np.ndarray
+    byte_ranks: np.ndarray
+    results: np.ndarray
     words: np.ndarray
     links: np.ndarray
-    heap: np.ndarray
+    ranks: np.ndarray
+    levels: np.ndarray
     prefix_space: bool
 
 
@@ -109,6 +121,11 @@ class TokenizedLines(NamedTuple):
     state: np.ndarray
 
 
+def rank_room(size: int) -> int:
+    """The size of `ranks` for pre-tokens of up to `size` bytes."""
+    return size + size // (_BRANCHES - 1) + _BRANCHES * LEVELS
+
+
 # Inner functions take addresses, see transforms/kernels/memory.py.
 
 
@@ -118,10 +135,12 @@ class _Words(NamedTuple):
     pairs: int
     pair_mask: int
     byte_ids: int
-    byte_pairs: int
+    byte_ranks: int
+    results: int
     cache: int
     links: int
-    heap: int
+    ranks: int
+    levels: int
     ids: int
     continues: int
 
@@ -133,165 +152,131 @@ def _pair_slot(key, mask):
 
 
 @kernel
-def put_pairs(pairs, left, right, values, results):
-    """Fills `pairs` (zeros, room for twice as many entries) with left[k], right[k] -> values[k], results[k] (int64)."""
-    mask = len(pairs) // 2 - 1
+def put_pairs(pairs, left, right, values):
+    """Fills `pairs` (zeros, room for twice as many entries) with left[k], right[k] -> values[k] (int64)."""
+    mask = len(pairs) - 1
     for k in range(len(left)):
-        key = (np.uint64(left[k]) << _HALF | np.uint64(right[k])) + _ONE
+        key = (np.uint64(left[k]) << _ID_BITS | np.uint64(right[k])) + _ONE
         at = _pair_slot(key, mask)
-        while pairs[2 * at] != _ZERO and pairs[2 * at] != key:
+        while pairs[at] != _ZERO:
             at = (at + 1) & mask
-        pairs[2 * at] = key
-        pairs[2 * at + 1] = np.uint64(values[k]) << _HALF | np.uint64(results[k])
+        pairs[at] = key << _VALUE_BITS | np.uint64(values[k])
 
 
 @kernel
-def _pair_of(pairs, mask, left, right):
-    """What the table says of a pair: value << 32 | result, or _NO_PAIR."""
-    key = (np.uint64(left) << _HALF | np.uint64(right)) + _ONE
+def _rank_of(pairs, mask, left, right):
+    """The value that the table has for a pair, or NO_RANK."""
+    key = (np.uint64(left) << _ID_BITS | np.uint64(right)) + _ONE
     at = _pair_slot(key, mask)
     while True:
-        found = get_u64(pairs, 2 * at)
-        if found == key:
-            return get_u64(pairs, 2 * at + 1)
+        found = get_u64(pairs, at)
+        if found >> _VALUE_BITS == key:
+            return np.int64(found & _VALUE)
         if found == _ZERO:
-            return _NO_PAIR
+            return np.int64(NO_RANK)
         at = (at + 1) & mask
 
 
 @kernel
-def put_byte_pairs(pairs_array, byte_ids, byte_pairs):
-    """Fills `byte_pairs` from `pairs` and `byte_ids`."""
+def put_byte_ranks(pairs_array, byte_ids, byte_ranks):
+    """Fills `byte_ranks` from `pairs` and `byte_ids`."""
     pairs = address(pairs_array)
-    mask = np.int64(len(pairs_array) // 2 - 1)
+    mask = np.int64(len(pairs_array) - 1)
     for left in range(256):
         for right in range(256):
-            byte_pairs[left << 8 | right] = _pair_of(pairs, mask, byte_ids[left], byte_ids[right])
+            byte_ranks[left << 8 | right] = _rank_of(pairs, mask, byte_ids[left], byte_ids[right])
 
 
 @kernel
-def _merge_short(words, text, size, n):
-    """Writes the pieces of text[:size], which is SHORT at most, to ids[n:]; returns where they end.
+def _plant(words, size):
+    """Builds the levels of the tree over ranks[:size]; returns how many there are."""
+    levels = np.int64(0)
+    start = np.int64(0)
+    count = size
+    while True:
+        put_i64(words.levels, levels, start)
+        levels += 1
+        blocks = (count + _BRANCHES - 1) // _BRANCHES
+        for k in range(start + count, start + blocks * _BRANCHES):
+            put_u32(words.ranks, k, NO_RANK)
+        if blocks == 1:
+            return levels
+        above = start + blocks * _BRANCHES
+        for k in range(blocks):
+            put_u32(words.ranks, above + k, least_of_16(words.ranks, start + k * _BRANCHES) >> 4)
+        start = above
+        count = blocks
 
-    heap[k] is what becomes of the pieces k and k + 1 of those that are left.
+
+@kernel
+def _lowest(words, levels):
+    """The lowest rank and the first place that has it."""
+    at = np.int64(0)
+    found = np.int64(0)
+    for level in range(levels - 1, -1, -1):
+        found = least_of_16(words.ranks, get_i64(words.levels, level) + at * _BRANCHES)
+        at = at * _BRANCHES + (found & _BRANCHES - 1)
+    return found >> _BRANCH_BITS, at
+
+
+@kernel
+def _mend(words, levels, first, last):
+    """Brings the levels of the tree up to date, after ranks[first:last + 1] have changed."""
+    for level in range(1, levels):
+        below = get_i64(words.levels, level - 1)
+        start = get_i64(words.levels, level)
+        first >>= _BRANCH_BITS
+        last >>= _BRANCH_BITS
+        for block in range(first, last + 1):
+            lowest = least_of_16(words.ranks, below + block * _BRANCHES) >> _BRANCH_BITS
+            put_u32(words.ranks, start + block, lowest)
+
+
+@kernel
+def _merge(words, text, size, n):
+    """Writes the pieces of text[:size] to ids[n:]; returns where they end.
+
+    A piece is at the place of its first byte: its id is ids[n + place], the rank of the merge that joins it to the
+    piece behind it ranks[place]. links[2 * place] is the place of the piece before it (-1: none),
+    links[2 * place + 1] that of the piece behind it (size: none). The tree over the ranks (tournament tree, Knuth,
+    The Art of Computer Programming 3, 5.4.1) finds the next merge; each takes time in proportion to its levels.
     """
     for k in range(size):
         byte = load_u8(text, k)
         put_i32(words.ids, n + k, get_i32(words.byte_ids, byte))
-        put_u64(words.heap, k, get_u64(words.byte_pairs, byte << 8 | load_u8(text, k + 1)))
-    while size > 1:
-        best = np.int64(0)
-        lowest = get_u64(words.heap, 0)
-        for k in range(1, size - 1):
-            found = get_u64(words.heap, k)
-            if found < lowest:
-                lowest = found
-                best = np.int64(k)
-        if lowest == _NO_PAIR:
-            break
-        joined = np.int64(lowest & _LOW32)
-        put_i32(words.ids, n + best, joined)
-        size -= 1
-        for k in range(best + 1, size):
-            put_i32(words.ids, n + k, get_i32(words.ids, n + k + 1))
-            put_u64(words.heap, k - 1, get_u64(words.heap, k))
-        if best > 0:
-            found = _pair_of(words.pairs, words.pair_mask, get_i32(words.ids, n + best - 1), joined)
-            put_u64(words.heap, best - 1, found)
-        if best < size - 1:
-            found = _pair_of(words.pairs, words.pair_mask, joined, get_i32(words.ids, n + best + 1))
-            put_u64(words.heap, best, found)
-    return n + size
-
-
-@kernel
-def _sink(heap, count, k, item):
-    """Puts `item` in the place k of a heap of `count`, or below; the lowest is on top."""
-    while True:
-        child = 2 * k + 1
-        if child >= count:
-            break
-        if child + 1 < count and get_u64(heap, child + 1) < get_u64(heap, child):
-            child += 1
-        if get_u64(heap, child) >= item:
-            break
-        put_u64(heap, k, get_u64(heap, child))
-        k = child
-    put_u64(heap, k, item)
-
-
-@kernel
-def _push(heap, count, item):
-    """Adds an item to a heap of `count`."""
-    k = count
-    while k > 0:
-        parent = (k - 1) >> 1
-        if get_u64(heap, parent) <= item:
-            break
-        put_u64(heap, k, get_u64(heap, parent))
-        k = parent
-    put_u64(heap, k, item)
-
-
-@kernel
-def _push_pair(words, count, n, at, right):
-    """Adds the pair of the pieces at `at` and `right` to the heap, if a merge joins it; returns the heap's size."""
-    found = _pair_of(words.pairs, words.pair_mask, get_i32(words.ids, n + at), get_i32(words.ids, n + right))
-    if found == _NO_PAIR:
-        return count
-    _push(words.heap, count, found >> _HALF << _HALF | np.uint64(at))
-    return count + 1
-
-
-@kernel
-def _merge_long(words, text, size, n):
-    """Writes the pieces of text[:size] to ids[n:]; returns where they end. Takes size * log(size) steps.
-
-    A piece is at the place of its first byte. links[2 * place] is the place of the piece before it (-1: none),
-    links[2 * place + 1] that of the piece behind it (size: none). An item of the heap is rank << 32 | place of the left
-    piece of a pair; it is out of date if the pair there has another rank by now.
-    """
-    for k in range(size):
-        put_i32(words.ids, n + k, get_i32(words.byte_ids, load_u8(text, k)))
+        put_u32(words.ranks, k, get_u32(words.byte_ranks, byte << 8 | load_u8(text, k + 1)))
         put_i32(words.links, 2 * k, k - 1)
         put_i32(words.links, 2 * k + 1, k + 1)
-    count = np.int64(0)
-    for k in range(size - 1):
-        found = get_u64(words.byte_pairs, load_u8(text, k) << 8 | load_u8(text, k + 1))
-        if found != _NO_PAIR:
-            put_u64(words.heap, count, found >> _HALF << _HALF | np.uint64(k))
-            count += 1
-    for k in range((count >> 1) - 1, -1, -1):
-        _sink(words.heap, count, k, get_u64(words.heap, k))
-    while count > 0:
-        top = get_u64(words.heap, 0)
-        count -= 1
-        if count > 0:
-            _sink(words.heap, count, 0, get_u64(words.heap, count))
-        at = np.int64(top & _LOW32)
-        left = get_i32(words.ids, n + at)
+    put_u32(words.ranks, size - 1, NO_RANK)
+    levels = _plant(words, size)
+    while True:
+        rank, at = _lowest(words, levels)
+        if rank == NO_RANK:
+            break
+        joined = get_i32(words.results, rank)
+        put_i32(words.ids, n + at, joined)
         right = get_i32(words.links, 2 * at + 1)
-        if left == _REMOVED or right == size:
-            continue
-        found = _pair_of(words.pairs, words.pair_mask, left, get_i32(words.ids, n + right))
-        if found == _NO_PAIR or found >> _HALF != top >> _HALF:
-            continue
         behind = get_i32(words.links, 2 * right + 1)
-        put_i32(words.ids, n + at, np.int64(found & _LOW32))
-        put_i32(words.ids, n + right, _REMOVED)
-        put_i32(words.links, 2 * at + 1, behind)
         before = get_i32(words.links, 2 * at)
-        if before >= 0:
-            count = _push_pair(words, count, n, before, at)
+        put_i32(words.links, 2 * at + 1, behind)
+        put_u32(words.ranks, right, NO_RANK)
+        rank = np.int64(NO_RANK)
         if behind < size:
             put_i32(words.links, 2 * behind, at)
-            count = _push_pair(words, count, n, at, behind)
+            rank = _rank_of(words.pairs, words.pair_mask, joined, get_i32(words.ids, n + behind))
+        put_u32(words.ranks, at, rank)
+        first = at
+        if before >= 0:
+            rank = _rank_of(words.pairs, words.pair_mask, get_i32(words.ids, n + before), joined)
+            put_u32(words.ranks, before, rank)
+            first = before
+        _mend(words, levels, first, right)
     end = n
-    for k in range(size):
-        piece = get_i32(words.ids, n + k)
-        if piece != _REMOVED:
-            put_i32(words.ids, end, piece)
-            end += 1
+    k = np.int64(0)
+    while k < size:
+        put_i32(words.ids, end, get_i32(words.ids, n + k))
+        end += 1
+        k = get_i32(words.links, 2 * k + 1)
     return end
 
 
@@ -310,7 +295,7 @@ def _word_key(text, size):
 @kernel
 def _new_word(words, text, size, n):
     """Writes the pieces of a pre-token that is not in the cache to ids[n:]; returns where they end."""
-    end = _merge_short(words, text, size, n) if size <= SHORT else _merge_long(words, text, size, n)
+    end = _merge(words, text, size, n)
     store_u8(words.continues, n, 0)
     for k in range(n + 1, end):
         store_u8(words.continues, k, 1)
@@ -361,12 +346,14 @@ def tokenize_lines(text_array, start, size, arrays, lines):
     classes = address(arrays.classes)
     words = _Words(
         address(arrays.pairs),
-        np.int64(len(arrays.pairs) // 2 - 1),
+        np.int64(len(arrays.pairs) - 1),
         address(arrays.byte_ids),
-        address(arrays.byte_pairs),
+        address(arrays.byte_ranks),
+        address(arrays.results),
         address(arrays.words),
         address(arrays.links),
-        address(arrays.heap),
+        address(arrays.ranks),
+        address(arrays.levels),
         address(lines.ids),
         address(lines.continues),
     )
@@ -414,27 +401,24 @@ def find_added_token(text_array, start, size, first_nodes, pairs_array):
     """Where the first added token in text[start:size] starts, or -1.
 
     Args:
-      first_nodes: int32[256], the node of the trie behind each byte that a token starts with, or 0; -1 where a token
-        is that byte.
+      first_nodes: uint32[256], the node of the trie behind each byte that a token starts with, TOKEN where a token is
+        that byte, and NO_RANK.
       pairs_array: the trie behind it, see the module's head.
     """
     text = address(text_array)
     nodes = address(first_nodes)
     pairs = address(pairs_array)
-    mask = np.int64(len(pairs_array) // 2 - 1)
+    mask = np.int64(len(pairs_array) - 1)
     for i in range(start, size):
-        node = get_i32(nodes, load_u8(text, i))
-        if node == 0:
-            continue
-        at = i + 1
-        while node > 0 and at < size:
-            found = _pair_of(pairs, mask, node, load_u8(text, at))
-            if found == _NO_PAIR:
-                break
-            node = np.int64(-1) if found >> _HALF != _ZERO else np.int64(found & _LOW32)
-            at += 1
-        if node < 0:
+        node = get_u32(nodes, load_u8(text, i))
+        if node == TOKEN:
             return i
+        at = i + 1
+        while node != NO_RANK and at < size:
+            node = _rank_of(pairs, mask, node, load_u8(text, at))
+            if node == TOKEN:
+                return i
+            at += 1
     return np.int64(-1)
 
 
@@ -442,24 +426,26 @@ def warm_up() -> None:
     """Compiles the entry kernels of this module."""
     pairs = np.zeros(4, np.uint64)
     numbers = np.zeros(1, np.int64)
-    put_pairs(pairs, numbers, numbers, numbers, numbers)
+    put_pairs(pairs, numbers, numbers, numbers)
     byte_ids = np.zeros(256, np.int32)
-    byte_pairs = np.empty(1 << 16, np.uint64)
-    put_byte_pairs(pairs, byte_ids, byte_pairs)
+    byte_ranks = np.empty(1 << 16, np.uint32)
+    put_byte_ranks(pairs, byte_ids, byte_ranks)
     text = np.full(2 + PADDING, NEWLINE, np.uint8)
     text[0] = 97
     arrays = BytePairArrays(
         classes=load(),
         pairs=pairs,
         byte_ids=byte_ids,
-        byte_pairs=byte_pairs,
+        byte_ranks=byte_ranks,
+        results=np.zeros(1, np.int32),
         words=np.zeros(CACHED_WORD << WORD_BITS, np.uint64),
-        links=np.empty(2 * SHORT, np.int32),
-        heap=np.empty(2 * SHORT, np.uint64),
+        links=np.empty(2, np.int32),
+        ranks=np.empty(rank_room(1), np.uint32),
+        levels=np.empty(LEVELS, np.int64),
         prefix_space=False,
     )
     ends = np.empty(3, np.int64)
     ids = np.empty(2 + SPARE_IDS, np.int32)
     lines = TokenizedLines(ids, np.empty(2 + SPARE_IDS, np.uint8), ends, ends, np.zeros(STATE, np.int64))
     tokenize_lines(text, 0, 2, arrays, lines)
-    find_added_token(text, 0, 2, byte_ids, pairs)
+    find_added_token(text, 0, 2, np.full(256, NO_RANK, np.uint32), pairs)

@@ -26,7 +26,7 @@ PATTERNS = tuple(
     f"{FOLDER}/{folder}/*"
     for folder in ("transform_fn", "transform_fn/assets", "transform_fn/variables", "transformed_metadata")
 )
-# Their names in TFTransformOutput.vocabulary_by_name: the pieces in the order of their ids, the words with their counts.
+# Their names in TFTransformOutput.vocabulary_by_name: the pieces in the order of their ids; the words and their counts.
 VOCABULARY, WORDS = "vocabulary", "words"
 
 _START = (
@@ -117,7 +117,8 @@ def serve(scratch: str) -> None:
 
 
 def _end_with_parent() -> None:
-    os.read(sys.stdin.fileno(), 1)  # the parent writes nothing more: this ends with it
+    """Waits for the end of stdin, which comes when the parent ends: it writes nothing behind the task."""
+    os.read(sys.stdin.fileno(), 1)
     os._exit(1)
 
 
