@@ -20,6 +20,8 @@ from transforms.vocabularies.transform_fn import process
 from transforms.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary
 from transforms.vocabularies.word_counts import WordCounts
 
+pytestmark = pytest.mark.training
+
 TEXTS = ["The dogs' foxes don't jump!", "", "Zwölf 色は"]
 OPTIONS = [VocabularyOptions(size=400), VocabularyOptions(kind="bpe", size=600)]
 # Counts that no 32 or 64 bits of floating point hold; words with spaces, with bytes that end lines elsewhere, with NUL.
