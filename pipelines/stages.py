@@ -135,7 +135,7 @@ def _tokenizer_of(build: BuildSoFar) -> Mapping[str, Any]:
     if made is None:
         return {}
     name, path = made.tokenizer
-    decided = {"vocab_file": None, "tokenizer_file": None, name: path}
+    decided: dict[str, Any] = {"vocab_file": None, "tokenizer_file": None, name: path}
     if name == "vocab_file":
         decided["do_lower_case"] = made.vocabulary.decided.do_lower_case
     return decided

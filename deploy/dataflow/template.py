@@ -62,7 +62,7 @@ class Parameter:
 
 
 def parameters() -> list[Parameter]:
-    """Every parameter of the template. Training has none, because it does not run on Dataflow, nor has the vocabulary."""
+    """Every parameter of the template. Training has none, for it does not run on Dataflow, nor has the vocabulary."""
     keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
     return keys + [
         Parameter(entry.name, option, has_instead=entry.instead is not None)

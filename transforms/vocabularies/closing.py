@@ -45,7 +45,7 @@ def close_vocabulary(
     (made,) = (e for e in elements if isinstance(e, MadeVocabulary))
     (report,) = (e for e in elements if isinstance(e, MadeReport))
     model = [] if model_dir is None else making.write_model_directory(setup.options, output, model_dir)
-    read = {path: sha256 for shard in counted for path, sha256 in shard.inputs.items()} | report.measured
+    read = {shard.path: shard.sha256 for shard in counted} | dict(report.measured)
     listed = [*made.files, *report.files]
     manifest.write_manifest(
         output,

@@ -85,7 +85,7 @@ def make_vocabulary(
     record = completions.once(
         output, KIND, key, lambda: _make(merged, setup, texts, output), _files_of, name="vocabulary"
     )
-    return MadeVocabulary(files=_files_of(record).written, counts=record["counts"], key=key)
+    return MadeVocabulary(files=tuple(_files_of(record).written), counts=record["counts"], key=key)
 
 
 def _files_of(record: Mapping[str, Any]) -> PieceFiles:
@@ -221,7 +221,7 @@ def report_vocabulary(
         return {"files": _written(contents, output)}
 
     record = completions.once(output, REPORT_KIND, key, write, _files_of, name=REPORT)
-    return MadeReport(files=_files_of(record).written, measured=measured, key=key)
+    return MadeReport(files=tuple(_files_of(record).written), measured=measured, key=key)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
