@@ -115,10 +115,14 @@ def test_a_preset_has_its_kind_of_vocabulary(preset: str, kind: str, size: int, 
     made = build_options.make_build(content, where="x").stages
     decided = made["vocabulary"].vocabulary.decided
     assert (decided.kind, decided.size, made["examples"].tokenizer) == (kind, size, tokenizer)
-    assert "vocabulary" not in build_options.make_build(
-        {name: value for name, value in content.items() if name != "vocabulary"} | {"examples": {"vocab_file": "v"}},
-        where="x",
-    ).stages
+    assert (
+        "vocabulary"
+        not in build_options.make_build(
+            {name: value for name, value in content.items() if name != "vocabulary"}
+            | {"examples": {"vocab_file": "v"}},
+            where="x",
+        ).stages
+    )
 
 
 # ---- flags

@@ -14,7 +14,9 @@ import pytest
 import yaml
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 
-from pipelines import cli
+from pipelines import cli, next_step
+from pipelines.options import make
+from pipelines.stage_options import VocabularyStageOptions
 
 pytestmark = pytest.mark.long
 
@@ -202,6 +204,21 @@ def test_texts_of_which_no_vocabulary_can_be_made_are_refused(
     assert message in sentences[-1]
     assert "Traceback" not in sentences[-1]
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "follows"),
+    [
+        ({}, "--vocab_file=o/vocab.txt"),
+        ({"do_lower_case": False}, "--vocab_file=o/vocab.txt --do_lower_case=False"),
+        ({"kind": "bpe"}, "--tokenizer_file=o/tokenizer.json"),
+    ],
+    ids=["uncased", "cased", "bpe"],
+)
+def test_the_next_command_takes_the_vocabulary(values: dict[str, object], follows: str) -> None:
+    options = make(VocabularyStageOptions, {"input": ("text",), "output": "o", **values})
+    command = f"maskmill examples --input=text --output=DIRECTORY {follows}"
+    assert next_step.of({"vocabulary": options}) == command
 
 
 def test_held_out_text_alone_is_refused(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,7 +100,9 @@ class TestFiles:
         options, folder = made
         output = tft.TFTransformOutput(folder)
         assert output.num_buckets_for_transformed_feature("ids") == len(learn(options)[0].pieces)
-        assert output.transformed_feature_spec() == {"ids": tf.io.RaggedFeature(tf.int64, "ids", row_splits_dtype=tf.int64)}
+        assert output.transformed_feature_spec() == {
+            "ids": tf.io.RaggedFeature(tf.int64, "ids", row_splits_dtype=tf.int64)
+        }
 
     def test_the_pieces_and_the_words_are_vocabularies(self, made):
         options, folder = made

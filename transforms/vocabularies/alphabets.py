@@ -1,7 +1,6 @@
 """The pieces that a vocabulary begins with, before anything is learnt."""
 
 import dataclasses
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +11,8 @@ from transforms.vocabularies.kernels import characters as kernels
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.word_counts import WordCounts
 
-_INSIDE = "##"
-_LIMIT = 1000
+_PREFIXES = {kernels.BEGINNING: "", kernels.INSIDE: "##"}
+_LEFT_OUT = 10_000  # without --limit_alphabet, one of so many characters of the text may be left out
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,9 +34,11 @@ class Alphabet:
 def bytes_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
     """All 256 bytes, in the order of their characters, as `tokenizers` has them."""
     characters = byte_characters()
-    ids = _with(options.first_tokens, sorted(characters))
-    byte_ids = np.array([ids[character] for character in characters], np.int32)
-    return Alphabet(pieces=tuple(ids), symbols=byte_ids[words.text], weights=words.counts)
+    first = len(options.first_tokens)
+    ids = np.empty(len(characters), np.int32)
+    ids[sorted(range(len(characters)), key=characters.__getitem__)] = np.arange(first, first + len(characters))
+    pieces = (*options.first_tokens, *sorted(characters))
+    return Alphabet(pieces=pieces, symbols=ids[words.text], weights=words.counts)
 
 
 def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
@@ -47,37 +48,37 @@ def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphab
       UnusableInputError: the vocabulary has no room for them.
     """
     counts = kernels.count_characters(words.text, words.ends, words.counts)
-    kept = _most_frequent(counts.sum(axis=0), _LIMIT if options.limit_alphabet is None else options.limit_alphabet)
-    chosen = [[chr(character) for character in kept if counts[row, character]] for row in range(2)]
-    ids = _with(options.first_tokens, (*chosen[0], *(_INSIDE + character for character in chosen[1])))
+    kept = _most_frequent(counts.sum(axis=0), options.limit_alphabet, options.min_frequency)
+    characters = [(row, character) for row in range(2) for character in kept if counts[row, character]]
+    del counts
+    first = len(options.first_tokens)
     size = options.decided.size
     assert size is not None
-    if len(ids) > size:
+    if first + len(characters) > size:
         raise UnusableInputError(
-            f"--size {size} is less than the {len(ids)} special tokens, reserved tokens and characters of this "
-            f"text; give {len(ids)} or more, or a smaller --limit_alphabet."
+            f"--size {size} is less than the {first} special and reserved tokens and the {len(characters)} characters "
+            f"of this text; give {first + len(characters)} or more, or a smaller --limit_alphabet."
         )
-    del counts
-    table = np.full((2, kernels.CODE_POINTS), kernels.MISSING, np.int32)
-    for row, prefix in ((kernels.BEGINNING, ""), (kernels.INSIDE, _INSIDE)):
-        for character in chosen[row]:
-            table[row, ord(character)] = ids[prefix + character]
+    ids = np.full((2, kernels.CODE_POINTS), kernels.MISSING, np.int32)
+    for number, place in enumerate(characters, first):
+        ids[place] = number
     symbols = np.empty(len(words.text), np.int32)
     weights = words.counts.copy()
-    kernels.words_as_characters(words.text, words.ends, table, symbols, weights)
-    return Alphabet(pieces=tuple(ids), symbols=symbols, weights=weights)
+    kernels.words_as_characters(words.text, words.ends, ids, symbols, weights)
+    pieces = (*options.first_tokens, *(_PREFIXES[row] + chr(character) for row, character in characters))
+    return Alphabet(pieces=pieces, symbols=symbols, weights=weights)
 
 
-def _most_frequent(counts: npt.NDArray[np.int64], limit: int) -> list[int]:
-    """The characters that occur most often, by code point; of equally frequent ones, the lower code points."""
+def _most_frequent(counts: npt.NDArray[np.int64], limit: int | None, least: int) -> list[int]:
+    """The characters of an alphabet, by code point: the most frequent ones, and of equally frequent ones the first.
+
+    They are as many as `limit` says. Without it they are those that make up all but one of 10,000 characters of the
+    text, without those that occur less than `least` times.
+    """
     occurring = np.flatnonzero(counts)
-    order = np.argsort(-counts[occurring], kind="stable")
-    return sorted(occurring[order[:limit]].tolist())
-
-
-def _with(first: Iterable[str], alphabet: Iterable[str]) -> dict[str, int]:
-    """The pieces with their ids. A special token may be a character, which is then no piece of its own."""
-    ids: dict[str, int] = {}
-    for piece in (*first, *alphabet):
-        ids.setdefault(piece, len(ids))
-    return ids
+    order = occurring[np.argsort(-counts[occurring], kind="stable")]
+    if limit is None:
+        sums = np.cumsum(counts[order])
+        limit = 1 + int(np.searchsorted(sums, sums[-1] - sums[-1] // _LEFT_OUT))
+        limit = min(limit, int(np.count_nonzero(counts >= least)))
+    return sorted(order[:limit].tolist())

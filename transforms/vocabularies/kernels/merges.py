@@ -1,19 +1,21 @@
-"""Byte-pair merges over counted words, in the order of `tokenizers` (models/bpe/trainer.rs).
+"""Byte-pair merges over counted words.
 
 The most frequent pair of neighbouring symbols becomes a piece, again and again; of equally frequent pairs the one with
-the smaller left id, then the one with the smaller right id (Gage 1994; Sennrich, Haddow and Birch 2016). Four arrays
-hold the state, all counts are 64-bit integers:
+the smaller left id, then the one with the smaller right id (Gage 1994; Sennrich, Haddow and Birch 2016). These are the
+merges of `tokenizers` (models/bpe/trainer.rs), with its ids.
 
-symbols: int32[bytes of the words]. A symbol stands where its first byte stands in the text, as the id of its piece; the
-places of its other bytes hold whatever they held. The piece's length says where the next symbol begins.
+No two merges give the same piece, and no pair comes back once it is merged. A piece that stands somewhere was never
+crossed by another one there, so that what is inside it was merged as if it stood alone: in the same way everywhere.
+So the count of a pair never grows after the merge that made it, and pairs that are too rare then are forgotten.
+
+Three arrays hold the state, all counts are 64-bit integers:
 
 pairs: int64[slots, 2], a hash table from a pair (PAIR: left id << 32 | right id, or _FREE) to its count (COUNT), which
-is 0 in a free slot. As in `tokenizers`, the count of a pair stays as it is when the pair is merged. It matters where a
-later merge gives an old piece again, and the pair with it.
+is 0 in a free slot.
 
-queue: int64[entries, 4], a heap of what may be merged: the count of the pair when the entry was made, the pair, and its
-words: where their numbers begin in `places`, and how many they are. A pair has an entry for each merge that made new
-places of it. An entry's count is brought up to date when the entry comes to the top.
+queue: int64[entries, 4], a heap with an entry for each pair: its count when the entry was made, the pair, and its
+words: where their numbers begin in `places`, and how many they are. An entry's count is brought up to date when the
+entry comes to the top. In some of the words the pair may be gone.
 
 places: int32, the words of all entries, one list behind the other. Nothing is taken out of it: it has room for all
 places that can ever be, and the system gives memory for what is written.
@@ -55,14 +57,6 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio: Knut
 
 
 @kernel
-def _grown(array, size):
-    """A copy of an array with more room, that of `size` elements at the least."""
-    grown = np.empty(max(size, len(array) + (len(array) >> 1)), array.dtype)
-    grown[: len(array)] = array
-    return grown
-
-
-@kernel
 def _slot(pairs, pair):
     """Where `pair` is in the table, or the free slot where it belongs."""
     mask = len(pairs) - 1
@@ -74,13 +68,13 @@ def _slot(pairs, pair):
 
 
 @kernel
-def _with_room(pairs, used, more):
-    """The table with room for `more` pairs, without those that occur nowhere, and how many pairs it has."""
+def _with_room(pairs, used, more, least):
+    """The table with room for `more` pairs, without those that occur less than `least` times; how many it has."""
     if 3 * (used + more) <= 2 * len(pairs):
         return pairs, used
     kept = np.int64(0)
     for slot in range(len(pairs)):
-        if pairs[slot, PAIR] != _FREE and pairs[slot, COUNT] != 0:
+        if pairs[slot, COUNT] >= least:
             kept += 1
     slots = np.int64(_FIRST_SLOTS)
     while slots < 2 * (kept + more):
@@ -88,7 +82,7 @@ def _with_room(pairs, used, more):
     grown = np.zeros((slots, 2), np.int64)
     grown[:, PAIR] = _FREE
     for slot in range(len(pairs)):
-        if pairs[slot, PAIR] != _FREE and pairs[slot, COUNT] != 0:
+        if pairs[slot, COUNT] >= least:
             place = _slot(grown, pairs[slot, PAIR])
             grown[place, PAIR] = pairs[slot, PAIR]
             grown[place, COUNT] = pairs[slot, COUNT]
@@ -149,9 +143,9 @@ def _pushed(queue, entries, count, pair, start, words):
 
 
 @kernel
-def _start_of(ends, number):
-    """Where the word or the piece with a number begins."""
-    return ends[number - 1] if number else np.int64(0)
+def _start_of(ends, word):
+    """Where a word begins."""
+    return ends[word - 1] if word else np.int64(0)
 
 
 @kernel
@@ -176,7 +170,7 @@ def _first_pairs(words):
             slot = _slot(pairs, pair)
             if pairs[slot, PAIR] == _FREE:
                 if 3 * (used + 1) > 2 * len(pairs):
-                    pairs, used = _with_room(pairs, used, used)
+                    pairs, used = _with_room(pairs, used, used, 1)
                     grown = np.zeros((len(pairs), 3), np.int64)
                     grown[: len(found)] = found
                     found = grown
@@ -235,50 +229,6 @@ def _start(words, places, least):
                 queue = _pushed(queue, entries, found[row, 0], pairs[slot, PAIR], start, found[row, 1] - start)
                 entries += 1
     return pairs, used, queue, entries, filled
-
-
-@kernel
-def _same_piece(spelling, ends, inside, one, other):
-    """Whether two pieces have the same bytes, and both begin a word or both go on one."""
-    start = _start_of(ends, one)
-    shift = _start_of(ends, other) - start
-    if ends[other] - ends[one] != shift or inside[one] != inside[other]:
-        return False
-    for byte in range(start, ends[one]):
-        if spelling[byte] != spelling[byte + shift]:
-            return False
-    return True
-
-
-@kernel
-def _known_piece(spelling, ends, inside, known, piece):
-    """The piece in the hash table `known` that is spelt as `piece` is; `piece` itself, which is put in, if none is."""
-    hashed = np.uint64(inside[piece])
-    for byte in range(_start_of(ends, piece), ends[piece]):
-        hashed = (hashed ^ np.uint64(spelling[byte])) * _HASH
-    mask = len(known) - 1
-    slot = np.int64(hashed >> np.uint64(_HALF)) & mask
-    while known[slot] >= 0:
-        if _same_piece(spelling, ends, inside, np.int64(known[slot]), piece):
-            return np.int64(known[slot])
-        slot = (slot + 1) & mask
-    known[slot] = piece
-    return piece
-
-
-@kernel
-def _spell(spelling, ends, inside, merge, piece):
-    """Writes what a merge gives as the bytes of `piece`; the spelling is a copy if it had no room."""
-    at = _start_of(ends, piece)
-    if at + ends[merge[0]] + ends[merge[1]] > len(spelling):
-        spelling = _grown(spelling, at + ends[merge[0]] + ends[merge[1]])
-    for part in merge[:2]:
-        for byte in range(_start_of(ends, part), ends[part]):
-            spelling[at] = spelling[byte]
-            at += 1
-    ends[piece] = at
-    inside[piece] = inside[merge[0]]
-    return spelling
 
 
 class Words(NamedTuple):
@@ -355,10 +305,8 @@ def _merge_in_word(words, word, changes):
             if after < end:
                 behind = np.int64(symbols[after])
                 _note(changes, 2 * behind + 1, _FEWER, weight)
-                # The whole beside itself is one pair, at whichever side of it the merge was.
-                row = 2 * behind + (behind != whole)
-                _note(changes, row, _MORE, weight)
-                _note_place(changes, row, word)
+                _note(changes, 2 * behind + 1, _MORE, weight)
+                _note_place(changes, 2 * behind + 1, word)
             symbol = whole
         before = symbol
         at = after
@@ -389,19 +337,22 @@ def _pair_of(row, left, right):
 
 
 @lean_kernel
-def _change_counts(pairs, used, changes):
+def _change_counts(pairs, used, least, changes):
     """Brings the counts of the pairs up to date after a merge; returns how many pairs the table has."""
     merge = changes.merge
-    for row in changes.touched[: changes.numbers[_TOUCHED]]:
-        if changes.rows[row, _FEWER]:
-            pairs[_slot(pairs, _pair_of(row, merge[1], merge[0])), COUNT] -= changes.rows[row, _FEWER]
-        if changes.rows[row, _MORE]:
+    rows = changes.rows
+    touched = changes.touched[: changes.numbers[_TOUCHED]]
+    for row in touched:
+        if rows[row, _MORE] >= least:
             pair = _pair_of(row, merge[2], merge[2])
             slot = _slot(pairs, pair)
-            if pairs[slot, PAIR] == _FREE:
-                pairs[slot, PAIR] = pair
-                used += 1
-            pairs[slot, COUNT] += changes.rows[row, _MORE]
+            pairs[slot, PAIR] = pair
+            pairs[slot, COUNT] = rows[row, _MORE]
+            used += 1
+    for row in touched:
+        slot = _slot(pairs, _pair_of(row, merge[1], merge[0]))
+        if pairs[slot, PAIR] != _FREE:
+            pairs[slot, COUNT] -= rows[row, _FEWER]
     return used
 
 
@@ -412,8 +363,8 @@ def _queue_new(pairs, queue, entries, least, changes, places, filled):
     whole = changes.merge[2]
     for row in changes.touched[: changes.numbers[_TOUCHED]]:
         count = np.int64(0)
-        if rows[row, _MORE]:
-            pair = _pair_of(row, whole, whole)
+        pair = _pair_of(row, whole, whole)
+        if rows[row, _MORE] >= least:
             count = pairs[_slot(pairs, pair), COUNT]
         if count >= least:
             queue = _pushed(queue, entries, count, pair, filled, rows[row, _NEW_WORDS])
@@ -453,84 +404,62 @@ def _with_places(changes, most):
 
 
 @kernel
-def _pieces(spelling, ends, inside, size):
-    """Copies of the pieces' arrays with room for `size`, and the hash table of those that there are."""
-    all_ends = np.empty(size, np.int64)
-    all_ends[: len(ends)] = ends
-    all_inside = np.empty(size, np.uint8)
-    all_inside[: len(ends)] = inside
-    slots = np.int64(1)
-    while slots < 2 * size:
-        slots *= 2
-    known = np.full(slots, -1, np.int32)
-    for piece in range(len(ends)):
-        _known_piece(spelling, all_ends, all_inside, known, piece)
-    lengths = np.empty(size, np.int32)
-    for piece in range(len(ends)):
-        lengths[piece] = ends[piece] - _start_of(ends, piece)
-    return _grown(spelling, 16 * size), all_ends, all_inside, known, lengths
+def _pop(queue, entries):
+    """Takes out the top of the queue."""
+    _swap(queue, 0, entries - 1)
+    _sink(queue, entries - 1, 0)
+    return entries - 1
 
 
 @kernel
-def merge_words(symbols, ends, weights, spelling, spelling_ends, inside, size, least):
-    """Merges pairs until there are `size` pieces or no pair occurs often enough.
+def merge_words(symbols, ends, weights, lengths, alphabet, least):
+    """Merges pairs until there are as many pieces as `lengths` has room for, or no pair occurs often enough.
 
     Args:
-      symbols: int32[bytes], the words as pieces, one word behind the other, see the module's head; it is written to.
+      symbols: int32[bytes of the words], the words as pieces of the alphabet: the id of a piece at its first byte, at
+        its other bytes anything. It is written to.
       ends: int64[words], where each word ends in `symbols`.
       weights: int64[words], how often each occurs; those of 0 are left out.
-      spelling: uint8[bytes], the bytes of the pieces that there are, one piece behind the other.
-      spelling_ends: int64[pieces], where each ends in `spelling`.
-      inside: uint8[pieces], 1 for a piece that goes on a word ("##").
-      size: how many pieces there may be.
+      lengths: int32[pieces], the bytes of each piece; those of the alphabet are given, the others written.
+      alphabet: how many pieces there are at first.
       least: how often a pair must occur.
 
-    Returns int32[merges, 3], the two parts and the whole of each merge, and the last three arguments before `size` for
-    all pieces. A pair may be merged more than once, and two pairs may give the same piece.
+    Returns int32[merges, 2], the parts of each piece that was made; the first of these pieces has the id `alphabet`.
     """
-    pieces = np.int64(len(inside))
-    spelling, spelling_ends, inside, known, lengths = _pieces(spelling, spelling_ends, inside, size)
     words = Words(symbols, ends, weights, lengths)
     places = np.empty(3 * len(symbols) + 1, np.int32)
     pairs, used, queue, entries, filled = _start(words, places, least)
-    changes = _changes(size)
+    changes = _changes(len(lengths))
     merge = changes.merge
-    merges = np.empty((size + 8, 3), np.int32)
-    done = np.int64(0)
-    while pieces < size and entries:
+    merges = np.empty((len(lengths) - alphabet, 2), np.int32)
+    whole = np.int64(alphabet)
+    while whole < len(lengths) and entries:
         count = pairs[_slot(pairs, queue[0, _TOP_PAIR]), COUNT]
+        if count < least:
+            entries = _pop(queue, entries)
+            continue
         if count != queue[0, _TOP_COUNT]:
             queue[0, _TOP_COUNT] = count
             _sink(queue, entries, 0)
             continue
-        if count < least:
-            break
         merge[0] = queue[0, _TOP_PAIR] >> _HALF
         merge[1] = queue[0, _TOP_PAIR] & _LOW
+        merge[2] = whole
+        merges[whole - alphabet] = merge[:2]
+        lengths[whole] = lengths[merge[0]] + lengths[merge[1]]
         start = queue[0, _START]
         end = start + queue[0, _WORDS]
-        entries -= 1
-        _swap(queue, 0, entries)
-        _sink(queue, entries, 0)
-
-        spelling = _spell(spelling, spelling_ends, inside, merge, pieces)
-        merge[2] = _known_piece(spelling, spelling_ends, inside, known, pieces)
-        lengths[merge[2]] = lengths[merge[0]] + lengths[merge[1]]
-        pieces += merge[2] == pieces
-        if done == len(merges):
-            merges = np.concatenate((merges, np.empty_like(merges)))
-        merges[done] = merge
-        done += 1
-
+        entries = _pop(queue, entries)
         changes = _with_places(changes, _most_new_places(words, places, start, end))
         _merge_everywhere(words, places, start, end, changes)
-        pairs, used = _with_room(pairs, used, changes.numbers[_TOUCHED])
-        used = _change_counts(pairs, used, changes)
+        pairs, used = _with_room(pairs, used, changes.numbers[_TOUCHED], least)
+        used = _change_counts(pairs, used, least, changes)
         queue, entries, filled = _queue_new(pairs, queue, entries, least, changes, places, filled)
-    return merges[:done].copy(), spelling[: spelling_ends[pieces - 1]], spelling_ends[:pieces], inside[:pieces]
+        whole += 1
+    return merges[: whole - alphabet].copy()
 
 
 def warm_up() -> None:
     """Compiles the entry kernel of this module."""
     one = np.ones(1, np.int64)
-    merge_words(np.zeros(2, np.int32), 2 * one, one, np.zeros(1, np.uint8), one, np.zeros(1, np.uint8), 2, 1)
+    merge_words(np.zeros(2, np.int32), 2 * one, one, np.ones(2, np.int32), 1, 1)
