@@ -25,7 +25,7 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
     smaller right id. It stops when there are `options.size` pieces, or when no pair occurs `options.min_frequency`
     times. With bpe, merges and ids are those of the trainer of `tokenizers` for the same words.
 
-    WordPiece's merges go by frequency, too, as in `tokenizers`, and not by likelihood (Schuster and Nakajima 2012). With
+    WordPiece's merges go by frequency, too, as in `tokenizers`, not by likelihood (Schuster and Nakajima 2012). With
     the same alphabet, 8,000 pieces learnt from 5 MB of English give on held-out text 1.260 pieces a word by frequency,
     1.288 by the true gain of the unigram likelihood, 1.275 by n(ab) log(N n(ab) / (n(a) n(b))), and 3.568 by
     n(ab) / (n(a) n(b)), which first joins rare characters that never stand apart.
