@@ -19,8 +19,8 @@ class LearnedVocabulary:
         alphabet, then a piece for each merge, in their order.
       special: how many of the first pieces are special or reserved tokens.
       alphabet: how many pieces of one character (wordpiece) or byte (bpe) follow them.
-      merges: int32[merges, 2], the ids of the left and the right part; the first merge was made first. Two merges can
-        give the same piece.
+      merges: int32[merges, 2], the ids of the left and the right part; the first merge was made first, and made
+        the first piece behind the alphabet.
     """
 
     kind: VocabularyKind
