@@ -15,6 +15,9 @@ _LITTLE_USED = 0.5
 _MANY_UNKNOWN = 0.05
 # The reference's 76 of 512 are 0.99 of what 15 % are.
 _FEW_PREDICTIONS = 0.9
+# Pieces a word, as tokenizers split text into words: 1.1 to 3 in languages with spaces, and many where a line without
+# spaces, or any line, is one word to the tokenizer.
+_LONG_WORDS = 5
 # Of an uncased vocabulary no piece has a capital letter, of a cased one for English a third.
 _MANY_CAPITALS = 0.05
 
@@ -62,6 +65,7 @@ def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
         parameters = manifest["parameters"]
         return [
             *_few_predictions(parameters),
+            *_long_words(manifest),
             *warnings_of_examples(
                 {next(iter(shard["inputs"])): shard for shard in manifest["shards"]},
                 max_seq_length=parameters["max_seq_length"],
@@ -104,6 +108,18 @@ def _few_predictions(parameters: Mapping[str, Any]) -> list[str]:
     return [
         f"max_predictions_per_seq {most} lets {percent(most / length)} of {length} pieces be masked, and "
         f"masked_lm_prob is {share:g}; give --max_predictions_per_seq {round(length * share)}."
+    ]
+
+
+def _long_words(manifest: Mapping[str, Any]) -> list[str]:
+    """Whether masks of words are wanted of a tokenizer that hardly splits text into words."""
+    counts, unit = manifest["counts"].get("train", {}), manifest["decided"]["mask_unit"]
+    length = counts.get("tokens", 0) / max(1, counts.get("words", 0))
+    if unit == "piece" or length <= _LONG_WORDS:
+        return []
+    return [
+        f"a word has {length:.3g} pieces on average, because the tokenizer takes text without spaces for one word, so "
+        f"--mask_unit {unit} masks long stretches or, where none fits, nothing; give --mask_unit piece."
     ]
 
 

@@ -9,30 +9,12 @@ import apache_beam as beam
 from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import ExamplesOptions, decided_masking
+from pipelines.text_source import announce_texts, find_text_shards
 from transforms.grouping import GroupAll
 from transforms.masking.objective_options import decided_mask_unit
 from transforms.records import closing, example_shards
 from transforms.records.example_shards import ExamplesSetup, WriteExamples
 from transforms.records.examples import kernels_of
-from transforms.shards.text_files import describe_text_shard, find_texts
-from transforms.shards.text_shards import TextShard
-from transforms.storage import progress
-
-
-def find_text_shards(pipeline: beam.Pipeline, patterns: tuple[str, ...]) -> beam.PCollection:
-    """Adds the steps that describe the text shards that patterns name. A worker lists them: there can be many."""
-    return (
-        pipeline
-        | "Patterns" >> beam.Create([patterns])
-        | "FindTexts" >> beam.FlatMap(lambda patterns: enumerate(text.path for text in find_texts(patterns)))
-        | "SpreadTexts" >> beam.Reshuffle()
-        | "Describe" >> beam.Map(describe_text_shard)  # TextShard
-    )
-
-
-def announce_texts(shards: Sequence[TextShard], output: str, kind: str) -> None:
-    """Tells the progress display how many shards there are for the step of a kind."""
-    progress.announce(output, kind, pieces=len(shards), size=sum(s.size for s in shards))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

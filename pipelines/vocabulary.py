@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines.examples import announce_texts, find_text_shards
 from pipelines.options import parameters
 from pipelines.runner import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import VocabularyStageOptions
+from pipelines.text_source import announce_texts, find_text_shards
 from transforms.grouping import GroupAll
 from transforms.shards.text_shards import TextShard
 from transforms.vocabularies import closing, counting, learning, making, merging

@@ -1,5 +1,6 @@
 """What several test modules share: the paths of the test data."""
 
+import importlib.util
 import os
 from collections.abc import Generator
 from pathlib import Path
@@ -10,6 +11,10 @@ import skips
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
 SHARED = Path(os.environ.get("MASKMILL_SHARED", ROOT.parent / "shared"))
+
+# `make test` has no TensorFlow, which these import; `make test-training` runs them.
+if importlib.util.find_spec("tensorflow") is None:
+    collect_ignore_glob = ["vocabularies/test_transform_fn*.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ from transforms.errors import UnusableInputError
 from transforms.storage import files
 from transforms.tokenization import tokenizer_json
 from transforms.tokenization.special_tokens import ROLES, roles_of
+from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
 
 VOCABULARY = "vocab.txt"
 TOKENIZER = "tokenizer.json"
@@ -45,6 +46,8 @@ def of_conversion(
         found = _found(files.parent(options.tokenizer_file)) | {TOKENIZER: storage.read_bytes(options.tokenizer_file)}
         return _completed(found, options.tokenizer_file, model)
     vocabulary, do_lower_case = options.vocab_file, options.do_lower_case
+    if do_lower_case is None:
+        do_lower_case = run.get("do_lower_case")
     if vocabulary is None and do_lower_case is None:
         found = _found(beside)
         if TOKENIZER in found:
@@ -58,8 +61,6 @@ def of_conversion(
                 f"--vocab_file is missing: there is no {VOCABULARY} in {beside or '.'}, and without the vocabulary "
                 "Hugging Face's tokenizer would know no word."
             )
-    if do_lower_case is None:
-        do_lower_case = run.get("do_lower_case")
     return of_vocabulary(vocabulary, do_lower_case, model)
 
 
@@ -69,15 +70,15 @@ def of_vocabulary(path: str, do_lower_case: bool | None, model: ModelConfig) -> 
     Raises:
       UnusableInputError: the vocabulary cannot be used, or it is larger than the model's.
     """
-    from transforms.tokenization.vocabulary import load_vocabulary
-
     with storage.local_copy(path) as copy:
         vocabulary = load_vocabulary(copy)
     check_vocabulary_size(path, vocabulary.size, model)
-    ids = dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True))
+    ids = _ids(vocabulary)
     pieces = [piece for piece, _ in sorted(ids.items(), key=lambda item: item[1])]
     roles = roles_of(ids)
     roles.setdefault("pad_token", pieces[0])  # examples are padded with id 0
+    if do_lower_case is None:
+        do_lower_case = _said_beside(path, ids)
     if do_lower_case is None:
         do_lower_case = not any(piece != piece.lower() for piece in pieces if piece not in roles.values())
     special = sorted(set(roles.values()), key=ids.__getitem__)
@@ -85,6 +86,16 @@ def of_vocabulary(path: str, do_lower_case: bool | None, model: ModelConfig) -> 
     described = tokenizer_json.directory_files(tokenizer, roles, positions=model.max_position_embeddings)
     made = {name: tokenizer_json.to_bytes(content) for name, content in ({TOKENIZER: tokenizer} | described).items()}
     return made | {VOCABULARY: "".join(f"{piece}\n" for piece in pieces).encode()}
+
+
+def _ids(vocabulary: Vocabulary) -> dict[str, int]:
+    return dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True))
+
+
+def _said_beside(path: str, ids: Mapping[str, int]) -> bool | None:
+    """Whether the tokenizer.json beside a vocabulary lower-cases text; None if there is none for it."""
+    beside = files.join(files.parent(path), TOKENIZER)
+    return tokenizer_json.lower_cases(storage.read_bytes(beside), ids) if storage.exists(beside) else None
 
 
 def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
@@ -98,11 +109,17 @@ def special_ids(tokenizer: Mapping[str, bytes]) -> dict[str, int]:
 def keep_vocabulary(path: str, directory: str) -> None:
     """Copies a run's vocabulary to its directory, so that its checkpoints can be exported with a tokenizer.
 
+    A tokenizer.json for this vocabulary beside it is copied, too: it says whether text is lower-cased.
+
     Raises:
       UnusableInputError: the run was begun with another vocabulary.
       RunFailedError: it cannot be written.
     """
     _keep(path, files.join(directory, VOCABULARY))
+    with storage.local_copy(path) as copy:
+        ids = _ids(load_vocabulary(copy))
+    if _said_beside(path, ids) is not None:
+        _keep(files.join(files.parent(path), TOKENIZER), files.join(directory, TOKENIZER))
 
 
 def keep_tokenizer(path: str, directory: str) -> None:

@@ -39,6 +39,14 @@ def tokenizer_json(tokens: str) -> bytes:
     return json.dumps({"version": "1.0", "added_tokens": [], "model": model}).encode()
 
 
+def characters_json() -> bytes:
+    """A tokenizer.json that takes a line for one word of single characters."""
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(32, 127))]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    model = {"type": "BPE", "vocab": vocabulary, "merges": [], "unk_token": "[UNK]"}
+    return json.dumps({"version": "1.0", "added_tokens": [], "model": model}).encode()
+
+
 NAMES = "[PAD] [UNK] [CLS] [SEP] [MASK] the"
 
 
@@ -313,6 +321,14 @@ SHARDS = [
 ]
 
 WARNED = [
+    Mistake(
+        name="warned-tokenizer-that-splits-no-words",
+        command=f"{EXAMPLES} --tokenizer_file=t.json --objective=mlm --mask_unit=whole_word",
+        files={"t.json": characters_json()},
+        code=0,
+        says=r"warning: a word has [\d.]+ pieces on average, .*masks long stretches.*give --mask_unit piece",
+        leaves=("out",),
+    ),
     warned(
         "one-line-a-document",
         f"examples --input=t.txt --output=out {MASK}",

@@ -14,7 +14,9 @@ import pytest
 import yaml
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 
-from pipelines import cli
+from pipelines import cli, next_step
+from pipelines.options import make
+from pipelines.stage_options import VocabularyStageOptions
 
 pytestmark = pytest.mark.long
 
@@ -68,26 +70,19 @@ def test_the_manifest_describes_files_inputs_and_counts(made: tuple[str, Path], 
 
 
 @pytest.mark.parametrize("made", ["wordpiece"], indirect=True)
-def test_two_processes_give_the_same_files(made: tuple[str, Path], texts: Path, tmp_path: Path) -> None:
-    kind, output = made
-    command = [sys.executable, "-m", "maskmill", *arguments(f"{texts}/*", tmp_path / "out", *KINDS[kind])]
-    done = subprocess.run([*command, *TWO_PROCESSES], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert digests(tmp_path / "out") == digests(output)
-
-
-@pytest.mark.parametrize("made", ["bpe"], indirect=True)
-def test_a_run_that_is_killed_can_run_again(made: tuple[str, Path], texts: Path, tmp_path: Path) -> None:
+def test_two_processes_that_are_killed_and_run_again_give_the_same_files(
+    made: tuple[str, Path], texts: Path, tmp_path: Path
+) -> None:
     kind, expected = made
     output = tmp_path / "out"
-    command = [sys.executable, "-m", "maskmill", *arguments(f"{texts}/*", output, *KINDS[kind]), *IN_MEMORY]
-    for finished_pieces in (2, 4):
-        process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
-        while process.poll() is None and len(list(output.rglob(".maskmill/*/*.json"))) < finished_pieces:
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    assert vocabulary(f"{texts}/*", output, *KINDS[kind]) == 0
+    command = [sys.executable, "-m", "maskmill", *arguments(f"{texts}/*", output, *KINDS[kind]), *TWO_PROCESSES]
+    killed = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
+    while killed.poll() is None and not list(output.rglob(".maskmill/word_counts/*.json")):
+        time.sleep(0.01)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     assert digests(output) == digests(expected)
     assert leftovers(output) == []
 
@@ -131,11 +126,7 @@ def test_what_is_only_added_may_change(texts: Path, tmp_path: Path, capsys: pyte
 KERNELS_PROGRAM = """
 import importlib, sys
 from numba.core.dispatcher import Dispatcher
-from pipelines import cli
-from pipelines.checks import Checked, Workload
-from pipelines.options import make
-from pipelines.stage_options import VocabularyStageOptions
-from pipelines.vocabulary import VocabularyStage
+from pipelines import checks, cli, options, stage_options, vocabulary
 from transforms.kernels import compiler
 
 def compiled():
@@ -143,20 +134,22 @@ def compiled():
     kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
     return {(k.py_func.__module__, k.py_func.__name__, s) for k in kernels for s in k.signatures}
 
-options = make(VocabularyStageOptions, {"input": ("i",), "output": "o", "kind": sys.argv[1]})
-work = Workload(input_bytes=0, pieces=None, paths=())
-compiler.prepare(VocabularyStage.of(Checked(options=options, workload=work)).kernels)
-prepared = compiled()
-assert cli.main(["vocabulary", *sys.argv[2:]]) == 0
-assert prepared and not compiled() - prepared, sorted(compiled() - prepared)
+work = checks.Workload(input_bytes=0, pieces=None, paths=())
+for kind in ("wordpiece", "bpe"):
+    chosen = options.make(stage_options.VocabularyStageOptions, {"input": ("i",), "output": "o", "kind": kind})
+    compiler.prepare(vocabulary.VocabularyStage.of(checks.Checked(options=chosen, workload=work)).kernels)
+    prepared = compiled()
+    assert prepared
+    assert cli.main(["vocabulary", f"--kind={kind}", f"--output={sys.argv[1]}/{kind}", *sys.argv[2:]]) == 0
+    assert not compiled() - prepared, sorted(compiled() - prepared)
 """
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_stage_prepares_all_kernels_that_it_runs(kind: str, texts: Path, tmp_path: Path) -> None:
+def test_the_stage_prepares_all_kernels_that_it_runs(texts: Path, tmp_path: Path) -> None:
     """Nothing is compiled while the stage runs: it was prepared before, and the user was told."""
-    flags = [kind, *arguments(f"{texts}/*", tmp_path / "out", *KINDS[kind])[1:], *IN_MEMORY]
-    done = subprocess.run([sys.executable, "-c", KERNELS_PROGRAM, *flags], cwd=ROOT, capture_output=True, text=True)
+    arguments = [str(tmp_path), f"--input={texts}/*", "--size=1024", *IN_MEMORY]
+    program = [sys.executable, "-c", KERNELS_PROGRAM, *arguments]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -211,6 +204,21 @@ def test_texts_of_which_no_vocabulary_can_be_made_are_refused(
     assert message in sentences[-1]
     assert "Traceback" not in sentences[-1]
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "follows"),
+    [
+        ({}, "--vocab_file=o/vocab.txt"),
+        ({"do_lower_case": False}, "--vocab_file=o/vocab.txt --do_lower_case=False"),
+        ({"kind": "bpe"}, "--tokenizer_file=o/tokenizer.json"),
+    ],
+    ids=["uncased", "cased", "bpe"],
+)
+def test_the_next_command_takes_the_vocabulary(values: dict[str, object], follows: str) -> None:
+    options = make(VocabularyStageOptions, {"input": ("text",), "output": "o", **values})
+    command = f"maskmill examples --input=text --output=DIRECTORY {follows}"
+    assert next_step.of({"vocabulary": options}) == command
 
 
 def test_held_out_text_alone_is_refused(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

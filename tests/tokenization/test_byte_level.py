@@ -120,7 +120,7 @@ def test_text_without_words_has_no_segments(content: bytes) -> None:
 def test_blocks_of_a_file_and_its_memory_change_nothing(tmp_path: Path) -> None:
     tokenizer = byte_level_bpe(9, prefix_space=True)
     draw = random.Random(9)
-    lines = 12 * made_up_lines(draw, 1500, ["<mask>"])
+    lines = 12 * [*made_up_lines(draw, 1500), *made_up_lines(draw, 20, ["<mask>"])]
     lines[7000] = "ab" * 700_000  # longer than a block
     path = tmp_path / "text"
     path.write_text("\n".join(lines), encoding="utf-8", newline="\n")

@@ -10,8 +10,9 @@ import pytest
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "data"
-# tests/test_mistakes.py takes it from the conftest that is loaded, which is this one for the tests here.
+# tests/test_mistakes.py and tests/how_tos.py take these from the conftest that is loaded, which is this one here.
 ROOT = HERE.parents[1]
+SHARED = ROOT.parent / "shared"
 GOLD = DATA / "training"
 
 os.environ.setdefault("KERAS_BACKEND", "jax")

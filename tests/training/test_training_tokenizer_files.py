@@ -154,6 +154,28 @@ def test_a_tokenizer_larger_than_the_models_vocabulary_is_refused(tmp_path):
         of_conversion(tmp_path, model=small_config(vocab_size=200))
 
 
+def test_the_tokenizer_beside_a_vocabulary_says_whether_text_is_lower_cased(tmp_path):
+    # Without capital letters, as in Japanese, the vocabulary itself cannot say it.
+    path = write_vocabulary(tmp_path / "vocab.txt", "か", "##が")
+    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    ids = {piece: number for number, piece in enumerate((*special, "か", "##が"))}
+    cased = tokenizer_json.wordpiece(ids, special, roles_of(special), do_lower_case=False)
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer_json.to_bytes(cased))
+    made = tokenizer_files.of_vocabulary(path, None, MODEL)
+    assert json.loads(made["tokenizer_config.json"])["do_lower_case"] is False
+    tokenizer_files.keep_vocabulary(path, str(tmp_path / "run"))
+    assert of_conversion(tmp_path / "run")["tokenizer_config.json"] == made["tokenizer_config.json"]
+    # A run on TSV files has tokenized them itself.
+    lowered = of_conversion(tmp_path / "run", run={"do_lower_case": True})
+    assert json.loads(lowered["tokenizer_config.json"])["do_lower_case"] is True
+    # One with other pieces belongs to another vocabulary.
+    write_vocabulary(tmp_path / "vocab.txt", "か")
+    made = tokenizer_files.of_vocabulary(path, None, MODEL)
+    assert json.loads(made["tokenizer_config.json"])["do_lower_case"] is True
+    tokenizer_files.keep_vocabulary(path, str(tmp_path / "another"))
+    assert [file.name for file in (tmp_path / "another").iterdir()] == ["vocab.txt"]
+
+
 def test_a_run_keeps_its_tokenizer(tmp_path):
     path, run = tmp_path / "made/tokenizer.json", tmp_path / "run"
     path.parent.mkdir()

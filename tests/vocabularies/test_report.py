@@ -98,6 +98,20 @@ def test_words_that_become_nothing_have_no_pieces(tmp_path, written):
     assert made["unknown_words"] == 0
 
 
+def test_text_is_lower_cased_as_the_tokenizer_beside_a_vocabulary_says(tmp_path):
+    cased = VocabularyOptions(size=60, do_lower_case=False)
+    learned, _ = learn(cased, ["か が カ ガ"] * 3)
+    for name, content in vocabulary_files(learned, cased).items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "text").write_text("が ガ か")
+    path = str(tmp_path / "vocab.txt")
+    made = report.measure(path, cased, [path], [str(tmp_path / "text")], kind="eval")["vocabularies"]
+    assert [one["do_lower_case"] for one in made] == [False, False]
+    (tmp_path / "tokenizer.json").unlink()
+    made = report.measure(path, cased, [path], [str(tmp_path / "text")], kind="eval")["vocabularies"]
+    assert [one["do_lower_case"] for one in made] == [False, True]
+
+
 def test_text_that_is_not_utf8_is_named(tmp_path, written):
     (tmp_path / "text").write_bytes(b"a\nb\xff\n")
     with pytest.raises(UnusableInputError, match="line 2: this text is not UTF-8"):

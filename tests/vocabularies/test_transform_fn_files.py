@@ -20,6 +20,8 @@ from transforms.vocabularies.transform_fn import process
 from transforms.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary
 from transforms.vocabularies.word_counts import WordCounts
 
+pytestmark = pytest.mark.training
+
 TEXTS = ["The dogs' foxes don't jump!", "", "Zwölf 色は"]
 OPTIONS = [VocabularyOptions(size=400), VocabularyOptions(kind="bpe", size=600)]
 # Counts that no 32 or 64 bits of floating point hold; words with spaces, with bytes that end lines elsewhere, with NUL.
@@ -98,7 +100,9 @@ class TestFiles:
         options, folder = made
         output = tft.TFTransformOutput(folder)
         assert output.num_buckets_for_transformed_feature("ids") == len(learn(options)[0].pieces)
-        assert output.transformed_feature_spec() == {"ids": tf.io.RaggedFeature(tf.int64, value_key="ids")}
+        assert output.transformed_feature_spec() == {
+            "ids": tf.io.RaggedFeature(tf.int64, "ids", row_splits_dtype=tf.int64)
+        }
 
     def test_the_pieces_and_the_words_are_vocabularies(self, made):
         options, folder = made

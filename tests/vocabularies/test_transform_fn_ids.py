@@ -18,6 +18,8 @@ from transforms.tokenization.wordpiece import Tokenizer
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.transform_fn.saved_model import UNICODE, splitter
 
+pytestmark = pytest.mark.training
+
 LINE_ENDS = {10, 13}
 CODE_POINTS = [point for point in range(0x110000) if not 0xD800 <= point < 0xE000 and point not in LINE_ENDS]
 WORDPIECE = [VocabularyOptions(size=400, do_lower_case=lower) for lower in (True, False)]

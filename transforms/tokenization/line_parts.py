@@ -67,17 +67,18 @@ class LineParts:
         """All lines; a document that is still open ends. The parts are given up."""
         self.end_document()
         return TokenizedText(
-            ids=_joined(self._ids, np.int32),
-            segment_ends=_joined(self._segment_ends, np.int64),
-            document_ends=_joined(self._document_ends, np.int64),
+            ids=joined_arrays(self._ids, np.int32),
+            segment_ends=joined_arrays(self._segment_ends, np.int64),
+            document_ends=joined_arrays(self._document_ends, np.int64),
             words=self.words,
             unknown=self.unknown,
             bytes=self.bytes,
-            continues=_joined(self._continues, np.uint8),
+            continues=joined_arrays(self._continues, np.uint8),
         )
 
 
-def _joined(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
+def joined_arrays(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
+    """Joins arrays of a kind; `parts` is emptied."""
     joined = np.concatenate(parts) if parts else np.empty(0, kind)
     parts.clear()  # so that no more than one array is there twice
     return joined

@@ -146,6 +146,22 @@ def token_ids(tokenizer: Mapping[str, Any]) -> dict[str, int]:
     return {**vocabulary, **{token["content"]: token["id"] for token in tokenizer.get("added_tokens") or []}}
 
 
+def lower_cases(content: bytes, ids: Mapping[str, int]) -> bool | None:
+    """Whether a tokenizer.json lower-cases text, if it is BERT's tokenizer with this vocabulary; None if it is not.
+
+    Args:
+      content: of the file that lies beside a vocab.txt, which cannot say it.
+      ids: the id of each piece of the vocabulary.
+    """
+    try:
+        tokenizer = json.loads(content)
+        normalizer = tokenizer["normalizer"]
+        fits = normalizer["type"] == "BertNormalizer" and token_ids(tokenizer) == ids
+        return bool(normalizer["lowercase"]) if fits else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def to_bytes(content: Mapping[str, Any]) -> bytes:
     """A JSON file as `tokenizers` and transformers write them: indented by two, characters as they are."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

@@ -1,7 +1,6 @@
 """Text files to pieces of a vocabulary, as tokenization.py of the reference splits them (kernels/wordpiece.py)."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from transforms.errors import UnusableInputError
 from transforms.tokenization import unicode_tables
 from transforms.tokenization.kernels import wordpiece as kernels
+from transforms.tokenization.line_parts import joined_arrays
 from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8, read_blocks
 from transforms.tokenization.tokenized_text import TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
@@ -85,9 +85,9 @@ class Tokenizer:
         if state[kernels.OPEN_SEGMENTS]:
             document_ends.append(np.array([segments], np.int64))
         return TokenizedText(
-            ids=_joined(ids, np.int32),
-            segment_ends=_joined(segment_ends, np.int64),
-            document_ends=_joined(document_ends, np.int64),
+            ids=joined_arrays(ids, np.int32),
+            segment_ends=joined_arrays(segment_ends, np.int64),
+            document_ends=joined_arrays(document_ends, np.int64),
             words=int(state[kernels.WORDS]),
             unknown=int(state[kernels.UNKNOWN]),
             bytes=read,
@@ -137,9 +137,3 @@ def _trie_of(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint64], npt.NDArra
     node_ids = np.empty(most_nodes, np.int32)
     kernels.build_trie(joined, starts, vocabulary.ids, slots, node_ids)
     return slots, node_ids
-
-
-def _joined(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
-    joined = np.concatenate(parts) if parts else np.empty(0, kind)
-    parts.clear()  # so that no more than one array is there twice
-    return joined

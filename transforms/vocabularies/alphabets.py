@@ -50,6 +50,11 @@ def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphab
     counts = kernels.count_characters(words.text, words.ends, words.counts)
     kept = _most_frequent(counts.sum(axis=0), options.limit_alphabet, options.min_frequency)
     characters = [(row, character) for row in range(2) for character in kept if counts[row, character]]
+    if not characters:
+        raise UnusableInputError(
+            f"no character of the input occurs {options.min_frequency} times; name more text with --input, or give a "
+            "smaller --min_frequency."
+        )
     del counts
     first = len(options.first_tokens)
     size = options.decided.size

@@ -14,6 +14,7 @@ from transforms.vocabularies.word_counts import WordCounts
 
 KERNELS = ("vocabularies.kernels.characters", "vocabularies.kernels.merges")
 _INSIDE = "##"
+_FEWEST_WORDS = 2
 
 
 def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVocabulary:
@@ -25,12 +26,14 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
     times. With bpe, merges and ids are those of the trainer of `tokenizers` for the same words.
 
     Raises:
-      UnusableInputError: there are no words, or the alphabet alone is larger than the vocabulary may be.
+      UnusableInputError: there are fewer than two words, none of their characters is frequent enough, the alphabet
+        alone is larger than the vocabulary may be, or a special token is also a piece of the text.
     """
     options = options.decided
     assert options.size is not None
-    if not len(words):
-        raise UnusableInputError("the input has no words to learn a vocabulary from; name another --input.")
+    if len(words) < _FEWEST_WORDS:
+        only = f"only {len(words)} word" if len(words) else "no words"
+        raise UnusableInputError(f"the input has {only} to learn a vocabulary from; name more text with --input.")
     words = WordCounts(_writable(words.text), _writable(words.ends), _writable(words.counts))
     alphabet = (bytes_alphabet if options.kind == "bpe" else characters_alphabet)(words, options)
     pieces = list(alphabet.pieces)

@@ -7,7 +7,7 @@ a vocabulary that has to be made again needs them; the runs are deleted when the
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -24,8 +24,10 @@ from transforms.vocabularies.word_tables import WordTable, sorted_words
 
 KIND = "merged_counts"
 
-# The most words that a vocabulary is learnt from.
+# The most words that a vocabulary is learnt from, and the most bytes that they have. In Japanese a word of BPE is a
+# whole clause, so that the number of words alone would not bound a learner's memory.
 MAX_WORDS = 10_000_000
+MAX_WORD_BYTES = 1 << 27
 
 _GROUP_BYTES = 1 << 24
 
@@ -96,7 +98,7 @@ class CountedWords:
 
     Attributes:
       words: those that occur at least `threshold` times.
-      threshold: the smallest one that leaves no more words than were asked for.
+      threshold: the smallest one that leaves no more words, and no more bytes of them, than were asked for.
       left_out_words: how many distinct words are rarer.
       left_out_occurrences: how often they occur, together.
     """
@@ -166,8 +168,8 @@ def merge_runs(plan: MergePlan, output: str) -> MergedWords:
         size=record["size"],
         sha256=record["sha256"],
         counts={
-            "distinct_words": sum(words for _, words in record["histogram"]),
-            "words": sum(count * words for count, words in record["histogram"]),
+            "distinct_words": sum(words for _, words, _ in record["histogram"]),
+            "words": sum(count * words for count, words, _ in record["histogram"]),
         },
     )
 
@@ -175,7 +177,8 @@ def merge_runs(plan: MergePlan, output: str) -> MergedWords:
 def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
     """Writes a piece's words; returns the completion record.
 
-    size, sha256: of the file. histogram: each count that words have, and how many words have it.
+    size, sha256: of the file. histogram: each count that words have, how many words have it, and how many bytes they
+    have together.
     """
     table = WordTable()
     for run in plan.runs:
@@ -183,8 +186,16 @@ def _merge(plan: MergePlan, name: str, output: str) -> dict[str, Any]:
             content = read_run(run.path, run.rules, run.key, run.name, run.start, run.end, output)
             table.add(_padded(content), len(content), plan.part, plan.parts)
     size, sha256, _ = write_table(table, files.join(output, name))
-    counts, words = np.unique(table.counts, return_counts=True)
-    return {"size": size, "sha256": sha256, "histogram": np.stack([counts, words], axis=1).tolist()}
+    rows = np.stack([table.counts, np.ones(len(table), np.int64), table.sizes], axis=1)
+    return {"size": size, "sha256": sha256, "histogram": _added_up(rows).tolist()}
+
+
+def _added_up(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Adds up the words and bytes of the rows of a histogram, int64[n, 3], that have the same count; sorts them."""
+    counts, places = np.unique(rows[:, 0], return_inverse=True)
+    sums = np.zeros((len(counts), 2), np.int64)
+    np.add.at(sums, places, rows[:, 1:])
+    return np.concatenate([counts[:, np.newaxis], sums], axis=1)
 
 
 def _padded(content: bytes) -> npt.NDArray[np.uint8]:
@@ -195,8 +206,10 @@ def _padded(content: bytes) -> npt.NDArray[np.uint8]:
     return padded
 
 
-def read_words(merged: Sequence[MergedWords], output: str, most: int = MAX_WORDS) -> CountedWords:
-    """Reads the words of merged counts, leaving out the rarest where there are more than `most`.
+def read_words(
+    merged: Sequence[MergedWords], output: str, most: int = MAX_WORDS, most_bytes: int = MAX_WORD_BYTES
+) -> CountedWords:
+    """Reads the words of merged counts, leaving out the rarest where there are too many.
 
     Memory: the words twice, 16 bytes a word twice, and one file.
 
@@ -204,43 +217,36 @@ def read_words(merged: Sequence[MergedWords], output: str, most: int = MAX_WORDS
       merged: all pieces of a text.
       output: the directory of the working files.
       most: how many distinct words to read at most.
+      most_bytes: how many bytes they may have together.
 
     Raises:
       RunFailedError: a file was deleted or damaged meanwhile.
     """
-    histogram = _sum_histograms(completions.finished(output, KIND, piece.key)["histogram"] for piece in merged)
-    threshold = _threshold(histogram, most)
+    histograms = [completions.finished(output, KIND, piece.key)["histogram"] for piece in merged]
+    histogram = _added_up(np.array([row for rows in histograms for row in rows], np.int64).reshape(-1, 3))
+    threshold = _threshold(histogram, most, most_bytes)
     is_rare = histogram[:, 0] < threshold
     rare, kept = histogram[is_rare], histogram[~is_rare]
     return CountedWords(
-        words=_read_sorted(merged, output, threshold, int(kept[:, 1].sum())),
+        words=_read_sorted(merged, output, threshold, words=int(kept[:, 1].sum()), size=int(kept[:, 2].sum())),
         threshold=threshold,
         left_out_words=int(rare[:, 1].sum()),
         left_out_occurrences=int((rare[:, 0] * rare[:, 1]).sum()),
     )
 
 
-def _sum_histograms(histograms: Iterator[list[list[int]]]) -> npt.NDArray[np.int64]:
-    """int64[n, 2]: counts, in ascending order, and how many words have each."""
-    rows = np.array([row for histogram in histograms for row in histogram], np.int64).reshape(-1, 2)
-    counts, places = np.unique(rows[:, 0], return_inverse=True)
-    words = np.zeros(len(counts), np.int64)
-    np.add.at(words, places, rows[:, 1])
-    return np.stack([counts, words], axis=1)
-
-
-def _threshold(histogram: npt.NDArray[np.int64], most: int) -> int:
-    """The smallest count, 1 or more, so that at most `most` words have it or a larger one."""
-    at_least = histogram[::-1, 1].cumsum()[::-1]  # words with this count or a larger one
-    too_many = np.flatnonzero(at_least > most)
+def _threshold(histogram: npt.NDArray[np.int64], most: int, most_bytes: int) -> int:
+    """The smallest count, 1 or more, so that the words that have it or a larger one are within both limits."""
+    words, sizes = histogram[::-1, 1:].cumsum(axis=0)[::-1].T  # of the words with this count or a larger one
+    too_many = np.flatnonzero((words > most) | (sizes > most_bytes))
     return int(histogram[too_many[-1], 0]) + 1 if len(too_many) else 1
 
 
-def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, words: int) -> WordCounts:
-    """The words that occur at least `threshold` times, of which there are `words`."""
+def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, words: int, size: int) -> WordCounts:
+    """The words that occur at least `threshold` times; there are `words` of them, with `size` bytes."""
     read = kernels.WordTable(
         slots=np.empty(0, np.uint64),
-        text=np.empty(sum(piece.size for piece in merged) + PADDING, np.uint8),
+        text=np.empty(size + PADDING, np.uint8),
         ends=np.zeros(words + 1, np.int64),
         counts=np.empty(words, np.int64),
     )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.storage import files
-from transforms.tokenization import unicode_tables
+from transforms.tokenization import tokenizer_json, unicode_tables
 from transforms.tokenization.kernels import wordpiece as wordpiece_kernels
 from transforms.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
 from transforms.tokenization.tokenized_text import TextTokenizer
@@ -41,8 +41,8 @@ _COLUMNS = {
 }
 _LEGEND = """\
 A word is one of BERT's basic tokenizer, for every vocabulary. Pieces a word and bytes a token are those of the running
-text. Whole words: the share of all words that are one piece. Words with [UNK]: the share that has no pieces in the
-vocabulary. Coverage: the share of the words' characters that is in words without [UNK].
+text, in which [UNK] is a piece, too. Whole words: the share of all words that are one piece. Words with [UNK]: the
+share that has no pieces in the vocabulary. Coverage: the share of the words' characters that is in words without [UNK].
 """
 
 
@@ -93,8 +93,8 @@ def measure(
     Args:
       path: the vocabulary: vocab.txt or, with bpe, tokenizer.json.
       options: the options that it was learnt with.
-      compare: the files of the others. A vocab.txt whose pieces have no capital letter is used with lower-cased text,
-        as BERT's own are.
+      compare: the files of the others. With a vocab.txt text is lower-cased if the tokenizer.json beside it says so;
+        where there is none, if no piece has a capital letter.
       texts: paths of text shards.
       kind: of the shards: "eval" for held-out text, "train" for text that the vocabulary was learnt from.
 
@@ -199,9 +199,20 @@ def _load(name: str, path: str, do_lower_case: bool | None) -> _Candidate:
         loaded = load_tokenizer(path, files.read_bytes(path))
         return _Candidate(name=name, vocabulary=loaded.vocabulary, tokenizer=loaded.tokenizer(), do_lower_case=None)
     vocabulary = load_vocabulary(path)
-    lower = vocabulary.capital_share == 0 if do_lower_case is None else do_lower_case
+    lower = _lower_cases(path, vocabulary) if do_lower_case is None else do_lower_case
     tokenizer = Tokenizer(vocabulary, do_lower_case=lower, unicode=UNICODE)
     return _Candidate(name=name, vocabulary=vocabulary, tokenizer=tokenizer, do_lower_case=lower)
+
+
+def _lower_cases(path: str, vocabulary: Vocabulary) -> bool:
+    """Whether text is lower-cased for a vocab.txt: as a tokenizer.json beside it says; else if it has no capitals."""
+    beside = files.join(files.parent(path), "tokenizer.json")
+    if files.exists(beside):
+        ids = dict(zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True))
+        said = tokenizer_json.lower_cases(files.read_bytes(beside), ids)
+        if said is not None:
+            return said
+    return vocabulary.capital_share == 0
 
 
 def _figures(candidate: _Candidate, text: _Text) -> dict[str, Any]:

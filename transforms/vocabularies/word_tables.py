@@ -41,6 +41,12 @@ class WordTable:
         counts: npt.NDArray[np.int64] = self.arrays.counts[: len(self)]
         return counts
 
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The bytes of the words, int64[words]."""
+        sizes: npt.NDArray[np.int64] = np.diff(self.arrays.ends[: len(self) + 1])
+        return sizes
+
     def grow(self) -> bool:
         """Makes room after a kernel has stopped for want of it; False where the table may not grow any more."""
         slots, text, ends, counts = self.arrays

@@ -25,6 +25,7 @@ from transforms.kernels.ascii import (
     SPACE,
 )
 from transforms.kernels.memory import address, load_u8, load_u64, trailing_zeros
+from transforms.kernels.utf8 import decode
 from transforms.tokenization.pre_token_classes import LETTER, LINE_END, WHITE, load
 from transforms.tokenization.text_blocks import PADDING
 
@@ -52,34 +53,6 @@ def ascii_letters(text, i):
     lower = (word & _LOW7) | _CASE_BIT
     letter = (lower + _FROM_A) & ~(lower + _PAST_Z) & ~word & _HIGH
     return trailing_zeros(letter ^ _HIGH) >> 3
-
-
-@kernel
-def decode(text, i):
-    """The code point at text[i] and its length in bytes, as point * 8 + length; -1 where it is not UTF-8 (RFC 3629)."""
-    first = load_u8(text, i)
-    if first < NOT_ASCII:
-        return first << 3 | 1
-    second = load_u8(text, i + 1)
-    if first < 0xC2 or first > 0xF4 or second & 0xC0 != 0x80:
-        return np.int64(-1)
-    if first < 0xE0:
-        return ((first & 0x1F) << 6 | second & 0x3F) << 3 | 2
-    third = load_u8(text, i + 2)
-    if third & 0xC0 != 0x80:
-        return np.int64(-1)
-    if first < 0xF0:
-        point = (first & 0x0F) << 12 | (second & 0x3F) << 6 | third & 0x3F
-        if point < 0x800 or point >> 11 == 0x1B:
-            return np.int64(-1)
-        return point << 3 | 3
-    fourth = load_u8(text, i + 3)
-    if fourth & 0xC0 != 0x80:
-        return np.int64(-1)
-    point = (first & 0x07) << 18 | (second & 0x3F) << 12 | (third & 0x3F) << 6 | fourth & 0x3F
-    if point < 0x10000 or point > 0x10FFFF:
-        return np.int64(-1)
-    return point << 3 | 4
 
 
 @kernel

@@ -47,6 +47,7 @@ from transforms.kernels.memory import (
     store_u64,
     trailing_zeros,
 )
+from transforms.kernels.utf8 import decode
 from transforms.tokenization.text_blocks import PADDING
 from transforms.tokenization.unicode_tables import (
     BYTES_MASK,
@@ -314,34 +315,6 @@ def _new_word(words, low, high, n):
 
 
 @kernel
-def _decode(text, i):
-    """The code point at text[i] and its length, as point * 8 + length; -1 where it is not UTF-8."""
-    first = load_u8(text, i)
-    if first < 0x80:
-        return first << 3 | 1
-    second = load_u8(text, i + 1)
-    if first < 0xC2 or first > 0xF4 or second & 0xC0 != 0x80:
-        return np.int64(-1)
-    if first < 0xE0:
-        return ((first & 0x1F) << 6 | second & 0x3F) << 3 | 2
-    third = load_u8(text, i + 2)
-    if third & 0xC0 != 0x80:
-        return np.int64(-1)
-    if first < 0xF0:
-        point = (first & 0x0F) << 12 | (second & 0x3F) << 6 | third & 0x3F
-        if point < 0x800 or point >> 11 == 0x1B:
-            return np.int64(-1)
-        return point << 3 | 3
-    fourth = load_u8(text, i + 3)
-    if fourth & 0xC0 != 0x80:
-        return np.int64(-1)
-    point = (first & 0x07) << 18 | (second & 0x3F) << 12 | (third & 0x3F) << 6 | fourth & 0x3F
-    if point < 0x10000 or point > 0x10FFFF:
-        return np.int64(-1)
-    return point << 3 | 4
-
-
-@kernel
 def _lookup(table, point):
     """The entry of a code point."""
     page = get_u16(table.pages, point >> PAGE_BITS)
@@ -358,7 +331,7 @@ def _sigma_is_final(table, text, i):
         at -= 1
         while load_u8(text, at) & 0xC0 == 0x80:
             at -= 1
-        entry = _lookup(table, _decode(text, at) >> 3)
+        entry = _lookup(table, decode(text, at) >> 3)
         kind = entry & KIND_MASK
         if kind in (SPACE, IDEOGRAPH):
             return False
@@ -369,7 +342,7 @@ def _sigma_is_final(table, text, i):
             break
     at = i + 2
     while load_u8(text, at) != _NEWLINE:
-        decoded = _decode(text, at)
+        decoded = decode(text, at)
         if decoded < 0:
             return True  # reported when the text is read up to here
         entry = _lookup(table, decoded >> 3)
@@ -478,7 +451,7 @@ def read_word(table, word, text, i):
     """Reads the word at text[i], normalised, into `word` (see `scratch`), whatever it is made of; it may be empty.
 
     Stops before white space, before a character that stands alone, before a newline and before what is not UTF-8.
-    Returns its place, what `_decode` says of it, its entry (0 for the last two), the bytes and the code points of the
+    Returns its place, what `decode` says of it, its entry (0 for the last two), the bytes and the code points of the
     word, and whether there was anything but white space. A word of more than MAX_WORD code points is cut.
     """
     size = np.int64(0)  # bytes of the word
@@ -486,7 +459,7 @@ def read_word(table, word, text, i):
     run = np.int64(0)  # marks at its end that canonical ordering may still move
     seen = False
     while True:
-        decoded = _decode(text, i)
+        decoded = decode(text, i)
         if decoded < 0 or decoded >> 3 == _NEWLINE:
             return i, decoded, np.int64(0), size, points, seen
         length = decoded & 7

@@ -441,7 +441,7 @@ def order_ties(text_array, ends_array, keys, order, scratch):
     Args:
       text_array, ends_array, keys: of words that differ.
       order: int64[words], their numbers in the order of `keys`.
-      scratch: int64[words].
+      scratch: int64[words]; only the first of them are touched, one for each word of the longest tie.
     """
     text, ends = address(text_array), address(ends_array)
     words, merged = address(order), address(scratch)
@@ -457,13 +457,13 @@ def order_ties(text_array, ends_array, keys, order, scratch):
                 a, b = left, middle
                 for at in range(left, right):
                     if b == right or (a < middle and not _is_before(text, ends, get_i64(words, b), get_i64(words, a))):
-                        put_i64(merged, at, get_i64(words, a))
+                        put_i64(merged, at - first, get_i64(words, a))
                         a += 1
                     else:
-                        put_i64(merged, at, get_i64(words, b))
+                        put_i64(merged, at - first, get_i64(words, b))
                         b += 1
             for at in range(first, last):
-                put_i64(words, at, get_i64(merged, at))
+                put_i64(words, at, get_i64(merged, at - first))
             width *= 2
         first = last
 

@@ -26,7 +26,7 @@ PATTERNS = tuple(
     f"{FOLDER}/{folder}/*"
     for folder in ("transform_fn", "transform_fn/assets", "transform_fn/variables", "transformed_metadata")
 )
-# Their names in TFTransformOutput.vocabulary_by_name: the pieces in the order of their ids; the words and their counts.
+# Their names in TFTransformOutput.vocabulary_by_name: the pieces in the order of their ids; words with their counts.
 VOCABULARY, WORDS = "vocabulary", "words"
 
 _START = (

@@ -1,8 +1,11 @@
 """BERT's tokenization in operations of TensorFlow, with the tables of tokenization/unicode_tables.py.
 
-TensorFlow Text has tokenizers of its own (BertTokenizer, FastBertTokenizer). Their characters are those of the ICU
-that they were built with, they limit words by bytes, and a model that uses them loads only where the package is
-installed, in one version. The operations here are TensorFlow's own, and the ids are the pipeline's for all text.
+TensorFlow Text has tokenizers of its own (BertTokenizer, FastBertTokenizer). They normalise characters by Unicode's
+compatibility case folding ("²" becomes "2", "…" three full stops, every "ς" a "σ"), where BERT's own code lower-cases
+and decomposes. So the ids of version 2.21 differ for 7,447 code points, and in one line of 120 of an English
+Wikipedia. They also limit words by bytes, and a model with them loads only where their package is. The operations here
+are TensorFlow's own, and the ids are the pipeline's for all text. They take about as long as BertTokenizer;
+FastBertTokenizer is six times as fast.
 """
 
 import dataclasses
