@@ -162,7 +162,8 @@ def copy_text(text: Path, copies: int, new_words: bool, folder: Path) -> None:
         table = letters_exchanged(copy if new_words else 0)
         for place, shard in enumerate(shards):
             name = f"part-{copy * len(shards) + place:05}-of-{len(shards) * copies:05}"
-            (folder / name).write_bytes(shard.read_bytes().translate(table))
+            # Shards that are the same bytes are counted once, so each copy gets a line of its own.
+            (folder / name).write_bytes(shard.read_bytes().translate(table) + b"%d\n\n" % copy)
 
 
 def growth(text: Path, *, copies: Sequence[int], new_words: bool, workers: int, folder: Path) -> None:

@@ -13,7 +13,10 @@ def test_copies_have_new_words_of_the_same_lengths(tmp_path: Path) -> None:
     (tmp_path / "text" / "part-00000-of-00001").write_text(TEXT)
     copy_text(tmp_path / "text", 2, True, tmp_path / "new")
     copies = {path.name: path.read_text() for path in (tmp_path / "new").iterdir()}
-    assert copies == {"part-00000-of-00002": TEXT, "part-00001-of-00002": "Apë nfu b dbu.\nJu tbu.\n\n"}
+    assert copies == {
+        "part-00000-of-00002": TEXT + "0\n\n",
+        "part-00001-of-00002": "Apë nfu b dbu.\nJu tbu.\n\n1\n\n",
+    }
 
 
 def test_a_text_is_counted_in_the_words_of_berts_basic_tokenizer(tmp_path: Path) -> None:
