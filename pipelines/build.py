@@ -1,5 +1,6 @@
 """Runs stages: everything is checked first, and only then is Beam imported and the graph run."""
 
+import contextlib
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from pipelines import checks
 from pipelines.build_options import BuildOptions
 from pipelines.stage_options import ExamplesOptions
 from pipelines.stages import MIX, STAGES, StageEntry
+from pipelines.startup import without_cloud_libraries
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 
@@ -78,7 +80,10 @@ def run_entries(
         checked = [(entry, dataclasses.replace(found, unclaimed=tuple(found.contents))) for entry, found in checked]
     # Beam takes a second or two to import; this line shows at once that the command was understood.
     print(checked[0][1].announcement, file=sys.stderr, flush=True)
-    from pipelines.stage import run_stages
+    # Other runners than the local one stage files themselves, perhaps to gs://.
+    is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
+    with without_cloud_libraries() if is_local else contextlib.nullcontext():
+        from pipelines.stage import run_stages
 
-    stages = [entry.load().of(found) for entry, found in checked if entry.implementation is not None]
+        stages = [entry.load().of(found) for entry, found in checked if entry.implementation is not None]
     return run_stages(stages, beam_arguments)

@@ -1,10 +1,16 @@
 """What every process of maskmill's does first."""
 
+import contextlib
 import gc
 import logging
+import sys
+from collections.abc import Iterator
 
 # Objects between two collections of the youngest generation, and of those between two of the next.
 _THRESHOLDS = (50_000, 50, 50)
+
+# Modules of Beam that import Google's client libraries.
+_OF_GOOGLE = tuple(f"apache_beam.io.gcp.{name}" for name in ("bigquery", "gcsfilesystem", "gcsio", "pubsub"))
 
 
 def collect_garbage_rarely() -> None:
@@ -19,6 +25,22 @@ def collect_garbage_rarely() -> None:
 def hide_bigquery_warning() -> None:
     """Hides what Beam logs when it is imported without its extra [gcp]: that it has no client for BigQuery."""
     logging.getLogger().addFilter(lambda record: not record.getMessage().startswith("apitools not found"))
+
+
+@contextlib.contextmanager
+def without_cloud_libraries() -> Iterator[None]:
+    """Leaves Google's client libraries out where Beam is imported in this block: 0.4 s of 0.9 s of CPU.
+
+    transforms/storage/files.py imports them when the first path needs them.
+    """
+    left_out = [name for name in _OF_GOOGLE if name not in sys.modules]
+    # An import of them now fails as if they were not installed, which Beam is prepared for.
+    sys.modules |= dict.fromkeys(left_out)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in left_out:
+            del sys.modules[name]
 
 
 def first_line(name: str, *, files: int, size: int, output: str) -> str:

@@ -59,6 +59,8 @@ def _beam(path: str) -> Any:
     """
     paths.check_scheme(path)
     check_path(path)
+    if path.startswith("gs://"):
+        import apache_beam.io.gcp.gcsfilesystem  # noqa: F401  Beam was imported without it (pipelines/startup.py).
     from apache_beam.io.filesystem import CompressionTypes
     from apache_beam.io.filesystems import FileSystems
 
