@@ -25,7 +25,8 @@ SENTENCE = "run the same command again, it goes on from what is finished."
 class Terminal:
     """A command in a process of its own, on a terminal of its own; `scratch` is its directory for temporary files.
 
-    hangup: what its SIGHUP does from the start. The tests themselves may run under nohup.
+    hangup: what its SIGHUP does from the start. The tests themselves may run under nohup, or in
+      the background of a script, where SIGINT is ignored.
     """
 
     def __init__(self, arguments: list[str], scratch: Path, hangup: signal.Handlers = signal.SIG_DFL) -> None:
@@ -35,6 +36,7 @@ class Terminal:
         pid, self._terminal = pty.fork()
         if pid == 0:
             signal.signal(signal.SIGHUP, hangup)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execve(sys.executable, [sys.executable, "-c", program, *arguments], environment)
         self.process = psutil.Process(pid)
         self._shown = b""

@@ -41,7 +41,7 @@ class VocabularyOptions:
     reserved_tokens: int = option(0, help="how many pieces [unused0], [unused1], … to keep for later use")
     do_lower_case: bool | None = option(None, help="lower-case the text; wordpiece: True, bpe: it cannot")
     limit_alphabet: int | None = option(
-        None, help="wordpiece: how many characters to have, the most frequent ones, for large scripts"
+        None, help="wordpiece: how many characters to have; default: those of 9,999 of 10,000 in the text"
     )
     add_prefix_space: bool = option(False, help="bpe: treat a line as if a space stood before it")
 
