@@ -6,6 +6,7 @@ that transformers saves for BERT's and RoBERTa's tokenizers, in the same order.
 
 import json
 from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
 from typing import Any
 
 # Characters; a longer word is unknown, to the reference and to kernels/wordpiece.py.
@@ -164,7 +165,23 @@ def lower_cases(content: bytes, ids: Mapping[str, int]) -> bool | None:
 
 def to_bytes(content: Mapping[str, Any]) -> bytes:
     """A JSON file as `tokenizers` and transformers write them: indented by two, characters as they are."""
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+    return (_written(content, "\n") + "\n").encode()
+
+
+def _written(value: Any, margin: str) -> str:
+    """Indented JSON. Python's own encoder takes several times as long for a vocabulary.
+
+    margin: the newline and the blanks that stand before the closing bracket.
+    """
+    if isinstance(value, str):
+        return encode_basestring(value)
+    inner = margin + "  "
+    if isinstance(value, Mapping) and value:
+        items = [f"{inner}{encode_basestring(name)}: {_written(item, inner)}" for name, item in value.items()]
+        return "{" + ",".join(items) + margin + "}"
+    if isinstance(value, Sequence) and value:
+        return "[" + ",".join([inner + _written(item, inner) for item in value]) + margin + "]"
+    return json.dumps(value)
 
 
 def _tokenizer(*, added_tokens: list[dict[str, Any]], **parts: Any) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from transforms.vocabularies.word_counts import WordCounts
 from transforms.vocabularies.word_tables import WordTable
 
 # Every vocabulary is measured on the same text, up to so much of it: enough for all the digits that are shown.
-MOST_BYTES = 8 << 20
+MOST_BYTES = 2 << 20
 OURS = "this vocabulary"
 
 _WORDS_AT_ONCE = 1 << 16
