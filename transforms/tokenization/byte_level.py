@@ -1,7 +1,7 @@
 """Text files to pieces by byte-level BPE, as RoBERTa's and GPT-2's tokenizers split them (kernels/byte_level.py)."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from transforms.tokenization import pre_token_classes
 from transforms.tokenization.kernels import byte_level as kernels
 from transforms.tokenization.library_tokenizer import LibraryTokenizer
 from transforms.tokenization.line_parts import LineParts
-from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8, read_blocks
-from transforms.tokenization.tokenized_text import TokenizedText
+from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8
+from transforms.tokenization.tokenized_text import TextTokenizer, TokenizedText
 
 _BYTES = 256
 _FIRST_ROOM = 1 << 12  # bytes of a pre-token that there is memory for at first
@@ -87,11 +87,12 @@ def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
     )
 
 
-class ByteLevelTokenizer:
+class ByteLevelTokenizer(TextTokenizer):
     """Splits text as `Tokenizer.encode(line, add_special_tokens=False)` of `tokenizers` does, line by line.
 
-    Lines with an added token are left to the library. One tokenizer serves one thread at a time: its word cache is
-    written to.
+    Lines with an added token are left to the library. A line is blank if it has white space only. One tokenizer serves
+    one thread at a time: its word cache is written to. Memory: the pieces, for a file's longest line some 10 bytes a
+    byte, and for its longest word 13 bytes a byte.
     """
 
     def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
@@ -115,23 +116,6 @@ class ByteLevelTokenizer:
         )
         self._first_nodes, self._trie = _trie_of(pairs.added_tokens)
         self._has_added = bool(pairs.added_tokens)
-
-    def tokenize_files(self, paths: Sequence[str]) -> TokenizedText:
-        """Tokenizes text files that are read as one: one segment a line, blank lines between documents.
-
-        A line is blank if it has white space only. No document ends where a file ends. Every carriage return is
-        dropped, and only a newline ends a line. Memory: the pieces, and for a file's longest line some 10 bytes a byte,
-        for its longest word 13 bytes a byte.
-
-        Raises:
-          UnusableInputError: a file is missing or not UTF-8.
-        """
-        return self._tokenize(block for path in paths for block in read_blocks(path))
-
-    def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
-        """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
-        text = text.replace(b"\r", b"")
-        return self._tokenize([TextBlock(name, 0, text)] if text else [])
 
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
         parts = LineParts()

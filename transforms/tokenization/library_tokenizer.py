@@ -1,6 +1,6 @@
 """Text files to pieces by the library `tokenizers`: every tokenizer.json that has no compiled path."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import tokenizers
@@ -8,8 +8,8 @@ import tokenizers
 from transforms.errors import UnusableInputError
 from transforms.tokenization import pre_token_classes
 from transforms.tokenization.line_parts import LineParts
-from transforms.tokenization.text_blocks import TextBlock, not_utf8, read_blocks
-from transforms.tokenization.tokenized_text import TokenizedText
+from transforms.tokenization.text_blocks import TextBlock, not_utf8
+from transforms.tokenization.tokenized_text import TextTokenizer, TokenizedText
 
 _WHITE = "".join(map(chr, np.flatnonzero(pre_token_classes.load() == pre_token_classes.WHITE).tolist()))
 
@@ -19,28 +19,16 @@ def is_library_error(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
-class LibraryTokenizer:
-    """Splits text as `Tokenizer.encode(line, add_special_tokens=False)` does, line by line, on one thread."""
+class LibraryTokenizer(TextTokenizer):
+    """Splits text as `Tokenizer.encode(line, add_special_tokens=False)` does, line by line, on one thread.
+
+    A line is blank if it has white space only.
+    """
 
     def __init__(self, tokenizer: tokenizers.Tokenizer, unknown_id: int | None) -> None:
         """Takes a tokenizer that neither truncates nor pads; unknown_id: the piece that stands for unknown text."""
         self._tokenizer = tokenizer
         self._unknown_id = unknown_id
-
-    def tokenize_files(self, paths: Sequence[str]) -> TokenizedText:
-        """Tokenizes text files that are read as one: one segment a line, blank lines between documents.
-
-        A line is blank if it has white space only. No document ends where a file ends. Every carriage return is
-        dropped, and only a newline ends a line.
-
-        Raises:
-          UnusableInputError: a file is missing or not UTF-8, or the library cannot split a line.
-        """
-        return self._tokenize(block for path in paths for block in read_blocks(path))
-
-    def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
-        """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
-        return self._tokenize([TextBlock(name, 0, text.replace(b"\r", b""))])
 
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
         parts = LineParts()

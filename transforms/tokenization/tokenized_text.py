@@ -1,12 +1,13 @@
 """Text as pieces of a vocabulary, and what makes it: the tokenizer that belongs to a vocabulary."""
 
+import abc
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from transforms.tokenization.text_blocks import TextBlock, read_blocks
 from transforms.tokenization.vocabulary import Vocabulary
 
 
@@ -35,22 +36,28 @@ class TokenizedText:
     continues: npt.NDArray[np.uint8] | None = None
 
 
-class TextTokenizer(Protocol):
+class TextTokenizer(abc.ABC):
     """Splits text into pieces. One tokenizer serves one thread at a time."""
 
     def tokenize_files(self, paths: Sequence[str]) -> TokenizedText:
         """Tokenizes text files that are read as one: one segment a line, blank lines between documents.
 
-        No document ends where a file ends. Every carriage return is dropped, and only a newline ends a line.
+        No document ends where a file ends. Every carriage return is dropped, and only a newline ends a line, as
+        TensorFlow's readline reads text.
 
         Raises:
-          UnusableInputError: a file is missing or not UTF-8.
+          UnusableInputError: a file is missing or not UTF-8, or a line cannot be split.
         """
-        ...
+        return self._tokenize(block for path in paths for block in read_blocks(path))
 
     def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
         """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
-        ...
+        text = text.replace(b"\r", b"")
+        return self._tokenize([TextBlock(name, 0, text)] if text else [])
+
+    @abc.abstractmethod
+    def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
+        """Tokenizes the blocks of a text, in order."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Text files to pieces of a vocabulary, as tokenization.py of the reference splits them (kernels/wordpiece.py)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -9,16 +9,19 @@ from transforms.errors import UnusableInputError
 from transforms.tokenization import unicode_tables
 from transforms.tokenization.kernels import wordpiece as kernels
 from transforms.tokenization.line_parts import joined_arrays
-from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8, read_blocks
-from transforms.tokenization.tokenized_text import TokenizedText
+from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8
+from transforms.tokenization.tokenized_text import TextTokenizer, TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
 
 _MOST_PIECE_BYTES = (1 << 24) - 2  # a node of the trie and a byte make a 32-bit key
 _ASCII = 128
 
 
-class Tokenizer:
-    """Splits text into pieces. One tokenizer serves one thread at a time: its word cache is written to."""
+class Tokenizer(TextTokenizer):
+    """Splits text into pieces. One tokenizer serves one thread at a time: its word cache is written to.
+
+    Memory: the pieces, and twice a file's longest line.
+    """
 
     def __init__(self, vocabulary: Vocabulary, *, do_lower_case: bool = True, unicode: str = "11.0.0") -> None:
         """Makes the tables.
@@ -46,22 +49,6 @@ class Tokenizer:
     def tokenize_file(self, path: str) -> TokenizedText:
         """Tokenizes one file; see `tokenize_files`."""
         return self.tokenize_files([path])
-
-    def tokenize_files(self, paths: Sequence[str]) -> TokenizedText:
-        """Tokenizes text files that are read as one: one segment a line, blank lines between documents.
-
-        No document ends where a file ends. They are read as TensorFlow's readline reads them: every carriage return
-        is dropped and only a newline ends a line. Memory: the pieces, and twice a file's longest line.
-
-        Raises:
-          UnusableInputError: a file is missing or not UTF-8.
-        """
-        return self._tokenize(block for path in paths for block in read_blocks(path))
-
-    def tokenize_bytes(self, text: bytes, name: str = "text") -> TokenizedText:
-        """Tokenizes text in memory; see `tokenize_files`. `name` is what an error calls it."""
-        text = text.replace(b"\r", b"")
-        return self._tokenize([TextBlock(name, 0, text)] if text else [])
 
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
         memory = _BlockMemory()
