@@ -12,15 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.storage import files
-from transforms.tokenization import tokenizer_json, unicode_tables
-from transforms.tokenization.kernels import wordpiece as wordpiece_kernels
-from transforms.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
+from transforms.tokenization import tokenizer_json
+from transforms.tokenization.text_blocks import TextBlock, read_blocks
 from transforms.tokenization.tokenized_text import TextTokenizer
 from transforms.tokenization.tokenizers import load_tokenizer
 from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
-from transforms.vocabularies.counting import UNICODE
-from transforms.vocabularies.kernels import word_counts as kernels
+from transforms.vocabularies.counting import UNICODE, WordCounter, WordRules
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.word_counts import WordCounts
 from transforms.vocabularies.word_tables import WordTable
@@ -170,23 +168,10 @@ def _read(texts: Sequence[str]) -> _Text:
 
 def _count_words(blocks: Sequence[TextBlock]) -> tuple[WordCounts, int]:
     """The words of text as BERT's basic tokenizer splits it without lower-casing; and how many there are in all."""
-    points = unicode_tables.load(UNICODE, False)
-    scratch = np.empty(wordpiece_kernels.SCRATCH, np.uint8)
-    arrays = kernels.CodePointArrays(points.pages, points.blocks, points.pool, scratch, False)
-    padded, table = PaddedText(), WordTable()
-    state = table.state
-    for block in blocks:
-        size, at = padded.load(block.content), 0
-        while at < size:
-            kernels.count_words(padded.text, size, at, arrays, table.arrays, state)
-            if state[kernels.BAD_BYTE] >= 0:
-                raise not_utf8(block, int(state[kernels.BAD_BYTE]))
-            at = int(state[kernels.AT])
-            if at < size:
-                table.grow()
-    ends = table.arrays.ends[1 : len(table) + 1]
-    text = table.arrays.text[: table.arrays.ends[len(table)]]
-    return WordCounts(text, ends, table.counts), int(state[kernels.READ])
+    counter = WordCounter(WordRules(kind="wordpiece", do_lower_case=False, add_prefix_space=False))
+    # There is one table at the most: it has room for more than MOST_BYTES.
+    tables = [table.word_counts() for table in counter.full_tables(blocks)]
+    return tables[0] if tables else WordTable().word_counts(), counter.counts["words"]
 
 
 def _load(name: str, path: str, do_lower_case: bool | None) -> _Candidate:
