@@ -105,16 +105,19 @@ def writes_examples(terminal: Terminal, folder: Path) -> object:
     return list((folder / "out" / "examples").glob("part*"))
 
 
-MOMENTS = [imports_beam, has_claimed_its_output, has_workers, extracts, writes_examples]
+# Before there are workers, it makes no difference that there will be some.
+MOMENTS = {
+    IN_MEMORY: ("in-memory", [imports_beam, has_claimed_its_output, extracts, writes_examples]),
+    TWO_PROCESSES: ("two-processes", [has_workers, extracts, writes_examples]),
+}
 
 
 @pytest.mark.parametrize(
     ("flags", "moment"),
     [
         pytest.param(flags, moment, id=f"{name}-{moment.__name__}")
-        for flags, name in ((IN_MEMORY, "in-memory"), (TWO_PROCESSES, "two-processes"))
-        for moment in MOMENTS
-        if not (moment is has_workers and flags == IN_MEMORY)  # there are no workers
+        for flags, (name, moments) in MOMENTS.items()
+        for moment in moments
     ],
 )
 def test_ctrl_c_in_a_build(
@@ -124,8 +127,8 @@ def test_ctrl_c_in_a_build(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    arguments = ["build", str(build_file(tmp_path)), *flags]
-    terminal = Terminal(arguments, tmp_path / "scratch")
+    arguments = ["build", str(build_file(tmp_path))]
+    terminal = Terminal([*arguments, *flags], tmp_path / "scratch")
     terminal.wait_for(lambda: moment(terminal, tmp_path))
     workers = terminal.process.children(recursive=True)
     terminal.type(CTRL_C)
@@ -136,15 +139,15 @@ def test_ctrl_c_in_a_build(
     assert list((tmp_path / "scratch").glob("maskmill-*")) == []
     assert list((tmp_path / "scratch").glob("beam-*")) == []
 
-    assert cli.main(arguments) == 0, capsys.readouterr().err
+    assert cli.main([*arguments, *IN_MEMORY]) == 0, capsys.readouterr().err
     assert digests(tmp_path / "out", manifests=False) == expected
     assert leftovers(tmp_path) == []
 
 
 @pytest.mark.parametrize(
     ("number", "whole_group"),
-    [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, True)],
-    ids=["SIGTERM", "SIGTERM-to-all", "SIGHUP-to-all"],
+    [(signal.SIGTERM, False), (signal.SIGHUP, True)],
+    ids=["SIGTERM", "SIGHUP-to-all"],
 )
 def test_other_signals_to_stop_a_build(number: signal.Signals, whole_group: bool, tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *TWO_PROCESSES], tmp_path / "scratch")

@@ -33,13 +33,13 @@ def arguments_of(text: Path, output: Path, flags: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.parametrize("flags", CASES.values(), ids=CASES)
 def test_two_processes_give_the_same_bytes_as_one(flags: tuple[str, ...], text: Path, tmp_path: Path) -> None:
-    for name, workers in (("one", IN_MEMORY), ("two", TWO_PROCESSES)):
-        done = maskmill(*arguments_of(text, tmp_path / name, flags), *workers)
-        assert done.returncode == 0, done.stderr
+    assert cli.main([*arguments_of(text, tmp_path / "one", flags), *IN_MEMORY]) == cli.DONE
+    done = maskmill(*arguments_of(text, tmp_path / "two", flags), *TWO_PROCESSES)
+    assert done.returncode == 0, done.stderr
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
 
 
-@pytest.mark.parametrize("flags", [CASES["packed"], CASES["order"]], ids=["packed", "order"])
+@pytest.mark.parametrize("flags", [CASES["packed"]], ids=["packed"])
 def test_a_file_that_is_lost_or_damaged_is_made_again(flags: tuple[str, ...], text: Path, tmp_path: Path) -> None:
     arguments = arguments_of(text, tmp_path / "out", flags)
     assert cli.main([*arguments, "--quiet"]) == cli.DONE

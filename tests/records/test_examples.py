@@ -92,7 +92,7 @@ def test_any_text_vocabulary_seed_and_options(seed: int, tmp_path: Path) -> None
 
 
 @pytest.mark.long
-@tries(1500, **SEEDED)
+@tries(1000, **SEEDED)
 @given(seed=st.integers(0, 2**62))
 def test_many_texts_vocabularies_seeds_and_options(seed: int, tmp_path: Path) -> None:
     check(case_of(seed), tmp_path)
