@@ -1,0 +1,74 @@
+"""Bytes of files, local or not."""
+
+import abc
+import os
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import RunFailedError, UnusableInputError
+
+
+class ByteRanges(abc.ABC):
+    """Reads ranges of files. Several threads may call the methods at the same time."""
+
+    @abc.abstractmethod
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        """Bytes [start, end) of a file, in an array of its own that may be written to.
+
+        Raises:
+          UnusableInputError: there is no such file, or it ends before `end`.
+          RunFailedError: it cannot be read.
+        """
+
+    @abc.abstractmethod
+    def read_all(self, path: str) -> bytes:
+        """The whole content of a small file."""
+
+    @abc.abstractmethod
+    def size(self, path: str) -> int:
+        """The size of a file in bytes."""
+
+    @abc.abstractmethod
+    def forget(self, path: str) -> bool:
+        """Drops what is kept of a file; returns whether reading it again may give other bytes."""
+
+    def stats(self) -> dict[str, int]:
+        """How much was read: `bytes_read`; where there is a cache, `cache_hits`, `cache_misses` and `bytes_fetched`."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Closes files and connections."""
+
+
+class LocalRanges(ByteRanges):
+    """Files on this machine."""
+
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        data = np.empty(end - start, np.uint8)
+        try:
+            with open(path, "rb", buffering=0) as file:
+                file.seek(start)
+                filled = 0
+                while filled < len(data):
+                    count = file.readinto(data[filled:].data)
+                    if not count:
+                        raise UnusableInputError(f"{path}: this file ends before byte {end:,}; make or fetch it again.")
+                    filled += count
+        except FileNotFoundError:
+            raise UnusableInputError(f"{path}: this file does not exist.") from None
+        except OSError as error:
+            raise RunFailedError(f"{path}: this file cannot be read ({error.strerror or error}).") from error
+        return data
+
+    def read_all(self, path: str) -> bytes:
+        return self.read(path, 0, self.size(path)).tobytes()
+
+    def size(self, path: str) -> int:
+        try:
+            return os.path.getsize(path)
+        except OSError as error:
+            raise UnusableInputError(f"{path}: this file cannot be read ({error.strerror}).") from None
+
+    def forget(self, path: str) -> bool:
+        return False
