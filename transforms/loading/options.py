@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from transforms.errors import UnusableInputError
 
 Tail = Literal["drop", "pad", "repeat", "carry"]
-Features = Literal["stored", "huggingface"]
+Features = Literal["google", "v2", "huggingface"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,8 @@ class LoaderOptions:
       tail: the last batch of an epoch, where samples do not fill it. "drop": left out. "pad": filled up with rows of
         padding, and `sample_weights` (float32[batch]) tells them by 0. "repeat": filled up with the epoch's first
         samples. "carry": filled up with the first samples of the next epoch, which starts behind them.
-      features: "stored": google's names, as the data set has them. "huggingface": what a model of transformers takes.
+      features: what arrays are called: "google" as in BERT, "v2" as in TensorFlow Models, or "huggingface", which has
+        labels for every piece (-100: none) and int64, as a model of transformers takes.
       with_samples: whether batches have `samples` (int64[batch]), the numbers of their samples, -1 for padding.
       prefetch: how many batches are made ahead of use.
     """
@@ -37,7 +38,7 @@ class LoaderOptions:
     worker: int = 0
     workers: int = 1
     tail: Tail = "drop"
-    features: Features = "stored"
+    features: Features = "google"
     with_samples: bool = False
     prefetch: int = 4
 
