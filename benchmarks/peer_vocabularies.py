@@ -12,6 +12,7 @@ the same files.
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 MIN_FREQUENCY = 2
 BERT_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -22,27 +23,15 @@ def train_tokenizers(kind: str, size: int, output: str, shards: Sequence[str]) -
     """Learns a vocabulary with `tokenizers` and saves its tokenizer.json."""
     from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
 
-    files = list(shards)
+    tokenizer: Any
     if kind == "wordpiece":
-        wordpiece = BertWordPieceTokenizer(lowercase=True)
-        wordpiece.train(
-            files,
-            vocab_size=size,
-            min_frequency=MIN_FREQUENCY,
-            special_tokens=list[str](BERT_TOKENS),
-            show_progress=False,
-        )
-        wordpiece.save(output)
+        tokenizer, special = BertWordPieceTokenizer(lowercase=True), BERT_TOKENS
     else:
-        bpe = ByteLevelBPETokenizer()
-        bpe.train(
-            files,
-            vocab_size=size,
-            min_frequency=MIN_FREQUENCY,
-            special_tokens=list[str](ROBERTA_TOKENS),
-            show_progress=False,
-        )
-        bpe.save(output)
+        tokenizer, special = ByteLevelBPETokenizer(), ROBERTA_TOKENS
+    tokenizer.train(
+        list(shards), vocab_size=size, min_frequency=MIN_FREQUENCY, special_tokens=special, show_progress=False
+    )
+    tokenizer.save(output)
 
 
 def train_tensorflow_text(size: int, output: str, shards: Sequence[str]) -> None:

@@ -407,7 +407,7 @@ def _check_model_directory(options: VocabularyStageOptions) -> None:
 
 def _note_size(options: VocabularyOptions) -> None:
     """Names the nearest multiple of 64 where the size of a vocabulary is none."""
-    size = options.decided.size or 0
+    size = options.decided_size
     if size % _SIZE_MULTIPLE:
         nearest = _SIZE_MULTIPLE * max(1, round(size / _SIZE_MULTIPLE))
         note = f"--size {size:,} is no multiple of {_SIZE_MULTIPLE}, and models train faster with one: {nearest:,}."
@@ -442,7 +442,8 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     skipped = beside_texts(options.input) if is_first else []
     masking = decided_masking(options.masking, options.compat)
     name, path = options.tokenizer
-    vocabulary = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file").vocabulary
+    loaded = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file")
+    vocabulary = loaded.vocabulary
     contents = {f"{name}_sha256": vocabulary.sha256}
     plan = ExamplesPlan(masking=masking, objective=options.objective, format=options.format)
     _check_output("examples", options, contents, plan.folders)
@@ -461,6 +462,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
             paths=(*read, path, options.output),
         ),
         contents=contents,
+        found={"tokenizer_kernels": loaded.kernels},
         announcement=first_line("examples", files=len(texts), size=size, output=options.output),
     )
 

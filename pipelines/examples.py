@@ -19,9 +19,13 @@ from transforms.records.examples import kernels_of
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesStage(Stage[ExamplesOptions]):
-    """Input: TextShard. Output: ExampleShard."""
+    """Input: TextShard. Output: ExampleShard.
+
+    tokenizer_kernels: the compiled code that the tokenizer needs, see LoadedTokenizer.
+    """
 
     name: ClassVar[str] = "examples"
+    tokenizer_kernels: tuple[str, ...]
 
     @property
     def setup(self) -> ExamplesSetup:
@@ -41,7 +45,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those of the steps from sentences to records."""
-        return kernels_of(self.setup.plan, self.setup.loaded().kernels)
+        return kernels_of(self.setup.plan, self.tokenizer_kernels)
 
     @property
     def decided(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from training.preflight import check_vocabulary_size
 from transforms.errors import UnusableInputError
 from transforms.storage import files
 from transforms.tokenization import tokenizer_json
-from transforms.tokenization.special_tokens import ROLES, roles_of
+from transforms.tokenization.special_tokens import named_roles, roles_of
 from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
 
 VOCABULARY = "vocab.txt"
@@ -176,8 +176,5 @@ def _roles(tokenizer: Mapping[str, bytes], ids: Mapping[str, int]) -> dict[str, 
     """The token of each role: as the files of a tokenizer name it, else by its usual name."""
     roles = roles_of(ids)
     for name in (SPECIAL_TOKENS, CONFIG):
-        for role, token in json.loads(tokenizer.get(name, b"{}")).items():
-            token = token.get("content") if isinstance(token, dict) else token
-            if role in ROLES and isinstance(token, str):
-                roles[role] = token
+        roles |= named_roles(json.loads(tokenizer.get(name, b"{}")))
     return roles

@@ -15,7 +15,7 @@ from made_up_texts import text_of, vocabulary_from, vocabulary_of, vocabulary_of
 from properties import SEEDED, tries
 
 from transforms.errors import UnusableInputError
-from transforms.tokenization import text_blocks, unicode_tables, wordpiece
+from transforms.tokenization import text_blocks, unicode_tables
 from transforms.tokenization.vocabulary import load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
 
@@ -212,8 +212,7 @@ def test_where_blocks_end_makes_no_difference(block: int, tmp_path: Path, monkey
     (tmp_path / "text").write_bytes(content[: content.rindex(b"\n")])
     tokenizer = Tokenizer(load_vocabulary(str(oracle.DATA / "vocab.txt")))
     whole = tokenizer.tokenize_file(str(tmp_path / "text"))
-    for module in (text_blocks, wordpiece):
-        monkeypatch.setattr(module, "BLOCK_BYTES", block)
+    monkeypatch.setattr(text_blocks, "BLOCK_BYTES", block)
     parts = tokenizer.tokenize_file(str(tmp_path / "text"))
     assert parts.ids.tolist() == whole.ids.tolist()
     assert parts.segment_ends.tolist() == whole.segment_ends.tolist()

@@ -72,7 +72,7 @@ class ExamplesSetup:
     @property
     def folders(self) -> list[str]:
         """The folders below the output that have files, beside the output itself."""
-        return self.plan_of("train", 0).folders
+        return self.plan.folders
 
     def loaded(self) -> LoadedTokenizer:
         """The vocabulary and its tokenizer, loaded once in a process."""

@@ -11,7 +11,7 @@ from transforms.tokenization import pre_token_classes
 from transforms.tokenization.kernels import byte_level as kernels
 from transforms.tokenization.library_tokenizer import LibraryTokenizer
 from transforms.tokenization.line_parts import LineParts
-from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8
+from transforms.tokenization.text_blocks import BlockMemory, TextBlock, not_utf8
 from transforms.tokenization.tokenized_text import TextTokenizer, TokenizedText
 
 _BYTES = 256
@@ -154,9 +154,9 @@ class ByteLevelTokenizer(TextTokenizer):
             tokens, segments = int(state[kernels.IDS]), int(state[kernels.SEGMENTS])
             parts.add(
                 memory.ids[:tokens].copy(),
-                memory.continues[:tokens].copy(),
                 memory.segment_ends[:segments],
                 memory.document_ends[: state[kernels.DOCUMENTS]],
+                memory.continues[:tokens].copy(),
             )
             parts.open_segments = int(state[kernels.OPEN_SEGMENTS])
             parts.words += int(state[kernels.WORDS])
@@ -169,28 +169,19 @@ class ByteLevelTokenizer(TextTokenizer):
             start = int(state[kernels.READ])
 
 
-class _BlockMemory:
-    """Arrays that hold a block and what it becomes; they are used for one block after the other, and grow."""
+class _BlockMemory(BlockMemory):
+    """Memory that has `continues` beside the ids, too."""
 
     def __init__(self) -> None:
-        self._padded = PaddedText()
-        self._bytes = self._lines = -1
+        super().__init__(kernels.SPARE_IDS, _FRONT)
+        self.continues = np.empty(0, np.uint8)
 
     def load(self, content: bytes | bytearray) -> int:
-        """Takes in the text of a block; returns its size, those of the newlines before and behind it included."""
-        size = self._padded.load(b"\n" * _FRONT + content)
-        self.text = self._padded.text
-        if size > self._bytes:
-            self._bytes = max(size, BLOCK_BYTES)
-            self.ids = np.empty(self._bytes + kernels.SPARE_IDS, np.int32)
-            self.continues = np.empty(self._bytes + kernels.SPARE_IDS, np.uint8)
-        # A block that is larger than most is one long line with few others before it, or was given as a whole.
-        lines = size if size <= BLOCK_BYTES else content.count(b"\n") + 1
-        if lines > self._lines:
-            self._lines = max(lines, BLOCK_BYTES)
-            self.segment_ends = np.empty(self._lines + 1, np.int64)
-            self.document_ends = np.empty(self._lines + 1, np.int64)
-        return size
+        """Takes in the text of a block; returns where it ends."""
+        end = super().load(content)
+        if len(self.continues) < len(self.ids):
+            self.continues = np.empty(len(self.ids), np.uint8)
+        return end
 
     def lines(self, state: npt.NDArray[np.int64]) -> kernels.TokenizedLines:
         """What the kernel writes to."""

@@ -18,7 +18,9 @@ class LineParts:
       words, unknown, bytes: as in TokenizedText.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells_words: bool = True) -> None:
+        """Takes no lines yet; tells_words: whether it is told which pieces go on a word."""
+        self._tells_words = tells_words
         self.open_segments = self.words = self.unknown = self.bytes = 0
         self._ids: list[npt.NDArray[np.int32]] = []
         self._continues: list[npt.NDArray[np.uint8]] = []
@@ -29,16 +31,17 @@ class LineParts:
     def add(
         self,
         ids: npt.NDArray[np.int32],
-        continues: npt.NDArray[np.uint8],
         segment_ends: npt.NDArray[np.int64],
         document_ends: npt.NDArray[np.int64],
+        continues: npt.NDArray[np.uint8] | None = None,
     ) -> None:
-        """Adds lines, laid out as in TokenizedText and counted from their start; the arrays are kept.
+        """Adds lines, laid out as in TokenizedText and counted from their start; ids and continues are kept.
 
         A document that ends in these lines may have started in earlier ones.
         """
         self._ids.append(ids)
-        self._continues.append(continues)
+        if continues is not None:
+            self._continues.append(continues)
         self._segment_ends.append(segment_ends + self._tokens)
         self._document_ends.append(document_ends + self._segments)
         self._tokens += len(ids)
@@ -51,7 +54,7 @@ class LineParts:
         pieces = np.array(ids, np.int32)
         same = [before is not None and before == word for before, word in itertools.pairwise(words)]
         continues = np.array([False, *same], np.uint8)
-        self.add(pieces, continues, np.array([len(pieces)]), np.empty(0, np.int64))
+        self.add(pieces, np.array([len(pieces)]), np.empty(0, np.int64), continues)
         self.open_segments += 1
         word = np.cumsum(continues == 0)
         self.words += int(word[-1])
@@ -67,17 +70,17 @@ class LineParts:
         """All lines; a document that is still open ends. The parts are given up."""
         self.end_document()
         return TokenizedText(
-            ids=joined_arrays(self._ids, np.int32),
-            segment_ends=joined_arrays(self._segment_ends, np.int64),
-            document_ends=joined_arrays(self._document_ends, np.int64),
+            ids=_joined(self._ids, np.int32),
+            segment_ends=_joined(self._segment_ends, np.int64),
+            document_ends=_joined(self._document_ends, np.int64),
             words=self.words,
             unknown=self.unknown,
             bytes=self.bytes,
-            continues=joined_arrays(self._continues, np.uint8),
+            continues=_joined(self._continues, np.uint8) if self._tells_words else None,
         )
 
 
-def joined_arrays(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
+def _joined(parts: list[npt.NDArray[Any]], kind: type[np.generic]) -> npt.NDArray[Any]:
     """Joins arrays of a kind; `parts` is emptied."""
     joined = np.concatenate(parts) if parts else np.empty(0, kind)
     parts.clear()  # so that no more than one array is there twice

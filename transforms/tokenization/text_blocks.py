@@ -73,6 +73,37 @@ class PaddedText:
         return whole
 
 
+class BlockMemory:
+    """Arrays that hold a block and what it becomes; they are used for one block after the other, and grow.
+
+    Attributes:
+      text: the block, see PaddedText.
+      ids: int32, room for a piece for each byte of the text, and for `spare_ids` more.
+      segment_ends, document_ends: int64, room for one more than the text has lines.
+    """
+
+    def __init__(self, spare_ids: int, lead: int = 0) -> None:
+        """Makes memory without room; lead: newlines before the text."""
+        self._padded = PaddedText(lead)
+        self._spare_ids = spare_ids
+        self._bytes = self._lines = -1
+
+    def load(self, content: bytes | bytearray) -> int:
+        """Takes in the text of a block; returns where it ends, see PaddedText."""
+        end = self._padded.load(content)
+        self.text = self._padded.text
+        if end > self._bytes:
+            self._bytes = max(end, BLOCK_BYTES)
+            self.ids = np.empty(self._bytes + self._spare_ids, np.int32)
+        # A block that is larger than most is one long line with few others before it, or was given as a whole.
+        lines = end if end <= BLOCK_BYTES else content.count(b"\n") + 1
+        if lines > self._lines:
+            self._lines = max(lines, BLOCK_BYTES)
+            self.segment_ends = np.empty(self._lines + 1, np.int64)
+            self.document_ends = np.empty(self._lines + 1, np.int64)
+        return end
+
+
 def not_utf8(block: TextBlock, bad: int) -> UnusableInputError:
     """The error for the byte at `bad` of a block."""
     content = block.content

@@ -13,7 +13,7 @@ import numpy as np
 
 from transforms.errors import UnusableInputError
 from transforms.storage import files
-from transforms.tokenization.special_tokens import ROLES
+from transforms.tokenization.special_tokens import ROLES, named_roles
 from transforms.tokenization.vocabulary import Vocabulary
 
 # transformers reads the first of these files that has a name for the token.
@@ -82,12 +82,8 @@ def _named_beside(path: str) -> dict[str, tuple[str, str]]:
         beside = files.join(files.parent(path), name)
         if not files.exists(beside):
             continue
-        roles = _json_object(beside)
-        for role in ROLES:
-            token = roles.get(role)
-            token = token.get("content") if isinstance(token, dict) else token
-            if isinstance(token, str):
-                named.setdefault(role, (token, beside))
+        for role, token in named_roles(_json_object(beside)).items():
+            named.setdefault(role, (token, beside))
     return named
 
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from transforms.errors import UnusableInputError
 from transforms.tokenization import unicode_tables
 from transforms.tokenization.kernels import wordpiece as kernels
-from transforms.tokenization.line_parts import joined_arrays
-from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText, TextBlock, not_utf8
+from transforms.tokenization.line_parts import LineParts
+from transforms.tokenization.text_blocks import BlockMemory, TextBlock, not_utf8
 from transforms.tokenization.tokenized_text import TextTokenizer, TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
 
@@ -51,61 +51,24 @@ class Tokenizer(TextTokenizer):
         return self.tokenize_files([path])
 
     def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
-        memory = _BlockMemory()
+        parts = LineParts(tells_words=False)
+        memory = BlockMemory(kernels.SPARE_IDS)
         state = np.zeros(kernels.STATE, np.int64)
-        ids: list[npt.NDArray[np.int32]] = []
-        segment_ends: list[npt.NDArray[np.int64]] = []
-        document_ends: list[npt.NDArray[np.int64]] = []
-        tokens = segments = read = 0
         for block in blocks:
             size = memory.load(block.content)
             tokenized = kernels.TokenizedBlock(memory.ids, memory.segment_ends, memory.document_ends, state)
             kernels.tokenize_block(memory.text, size, self._arrays, tokenized)
             if state[kernels.BAD_BYTE] >= 0:
                 raise not_utf8(block, int(state[kernels.BAD_BYTE]))
-            ids.append(memory.ids[: state[kernels.IDS]].copy())
-            segment_ends.append(memory.segment_ends[: state[kernels.SEGMENTS]] + tokens)
-            document_ends.append(memory.document_ends[: state[kernels.DOCUMENTS]] + segments)
-            tokens += int(state[kernels.IDS])
-            segments += int(state[kernels.SEGMENTS])
-            read += len(block.content)
-        if state[kernels.OPEN_SEGMENTS]:
-            document_ends.append(np.array([segments], np.int64))
-        return TokenizedText(
-            ids=joined_arrays(ids, np.int32),
-            segment_ends=joined_arrays(segment_ends, np.int64),
-            document_ends=joined_arrays(document_ends, np.int64),
-            words=int(state[kernels.WORDS]),
-            unknown=int(state[kernels.UNKNOWN]),
-            bytes=read,
-        )
-
-
-class _BlockMemory:
-    """Arrays that hold a block and what it becomes; they are used for one block after the other, and grow."""
-
-    def __init__(self) -> None:
-        self._text = PaddedText()
-        self._bytes = self._lines = -1
-
-    @property
-    def text(self) -> npt.NDArray[np.uint8]:
-        """The block, padded."""
-        return self._text.text
-
-    def load(self, content: bytes | bytearray) -> int:
-        """Takes in the text of a block; returns its size, that of a newline at its end included."""
-        size = self._text.load(content)
-        if size > self._bytes:
-            self._bytes = max(size, BLOCK_BYTES)
-            self.ids = np.empty(self._bytes + kernels.SPARE_IDS, np.int32)
-        # A block that is larger than most is one long line with few others before it, or was given as a whole.
-        lines = size if size <= BLOCK_BYTES else content.count(b"\n") + 1
-        if lines > self._lines:
-            self._lines = max(lines, BLOCK_BYTES)
-            self.segment_ends = np.empty(self._lines + 1, np.int64)
-            self.document_ends = np.empty(self._lines + 1, np.int64)
-        return size
+            parts.add(
+                memory.ids[: state[kernels.IDS]].copy(),
+                memory.segment_ends[: state[kernels.SEGMENTS]],
+                memory.document_ends[: state[kernels.DOCUMENTS]],
+            )
+            parts.bytes += len(block.content)
+        parts.open_segments = int(state[kernels.OPEN_SEGMENTS])
+        parts.words, parts.unknown = int(state[kernels.WORDS]), int(state[kernels.UNKNOWN])
+        return parts.joined()
 
 
 def _trie_of(vocabulary: Vocabulary) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int32]]:

@@ -57,8 +57,7 @@ def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphab
         )
     del counts
     first = len(options.first_tokens)
-    size = options.decided.size
-    assert size is not None
+    size = options.decided_size
     if first + len(characters) > size:
         raise UnusableInputError(
             f"--size {size} is less than the {first} special and reserved tokens and the {len(characters)} characters "

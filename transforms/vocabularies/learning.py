@@ -22,8 +22,8 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
 
     The pieces of one character come first (alphabets.py). Then the most frequent pair of neighbouring pieces becomes a
     piece, again and again; of equally frequent pairs the one with the smaller left id is first, then the one with the
-    smaller right id. It stops when there are `options.size` pieces, or when no pair occurs `options.min_frequency`
-    times. With bpe, merges and ids are those of the trainer of `tokenizers` for the same words.
+    smaller right id. It stops when there are `options.decided_size` pieces, or when no pair occurs
+    `options.min_frequency` times. With bpe, merges and ids are those of the trainer of `tokenizers` for the same words.
 
     WordPiece's merges go by frequency, too, as in `tokenizers`, not by likelihood (Schuster and Nakajima 2012). With
     the same alphabet, 8,000 pieces learnt from 5 MB of English give on held-out text 1.260 pieces a word by frequency,
@@ -37,8 +37,6 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
       UnusableInputError: there are fewer than two words, none of their characters is frequent enough, the alphabet
         alone is larger than the vocabulary may be, or a special token is also a piece of the text.
     """
-    options = options.decided
-    assert options.size is not None
     if len(words) < _FEWEST_WORDS:
         only = f"only {len(words)} word" if len(words) else "no words"
         raise UnusableInputError(f"the input has {only} to learn a vocabulary from; name more text with --input.")
@@ -46,7 +44,7 @@ def learn_vocabulary(words: WordCounts, options: VocabularyOptions) -> LearnedVo
     alphabet = (bytes_alphabet if options.kind == "bpe" else characters_alphabet)(words, options)
     pieces = list(alphabet.pieces)
     first = len(pieces)
-    lengths = np.ones(options.size, np.int32)
+    lengths = np.ones(options.decided_size, np.int32)
     lengths[:first] = [_bytes_of(piece, options.kind) for piece in pieces]
     merges = kernels.merge_words(alphabet.symbols, words.ends, alphabet.weights, lengths, first, options.min_frequency)
     prefix = _INSIDE if options.kind == "wordpiece" else ""

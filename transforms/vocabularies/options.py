@@ -94,7 +94,7 @@ class VocabularyOptions:
 
     def _check_size(self) -> None:
         """Checks that the vocabulary has room for what it has in any case."""
-        size = _SIZES[self.kind] if self.size is None else self.size
+        size = self.decided_size
         first, alphabet = len(self.first_tokens), BYTES if self.kind == "bpe" else 1
         if size < first + alphabet:
             others = f"{BYTES} bytes" if self.kind == "bpe" else "a character"
@@ -102,6 +102,11 @@ class VocabularyOptions:
                 f"--size {size} leaves no room for {first} special and reserved tokens and {others}; give "
                 f"{first + alphabet} or more."
             )
+
+    @property
+    def decided_size(self) -> int:
+        """How many pieces are wanted."""
+        return _SIZES[self.kind] if self.size is None else self.size
 
     @property
     def first_tokens(self) -> tuple[str, ...]:
@@ -117,7 +122,7 @@ class VocabularyOptions:
         """These options with the values that were decided for what was left open."""
         return dataclasses.replace(
             self,
-            size=_SIZES[self.kind] if self.size is None else self.size,
+            size=self.decided_size,
             special_tokens=self._special_tokens,
             do_lower_case=self.kind == "wordpiece" if self.do_lower_case is None else self.do_lower_case,
         )

@@ -15,7 +15,6 @@ from transforms.storage import files
 from transforms.tokenization import tokenizer_json
 from transforms.tokenization.text_blocks import TextBlock, read_blocks
 from transforms.tokenization.tokenized_text import TextTokenizer
-from transforms.tokenization.tokenizers import load_tokenizer
 from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
 from transforms.tokenization.wordpiece import Tokenizer
 from transforms.vocabularies.counting import UNICODE, WordCounter, WordRules
@@ -181,6 +180,9 @@ def _load(name: str, path: str, do_lower_case: bool | None) -> _Candidate:
       UnusableInputError: there is none.
     """
     if path.endswith(".json"):
+        # The library is imported only where it is needed: it takes a moment.
+        from transforms.tokenization.tokenizers import load_tokenizer
+
         loaded = load_tokenizer(path, files.read_bytes(path))
         return _Candidate(name=name, vocabulary=loaded.vocabulary, tokenizer=loaded.tokenizer(), do_lower_case=None)
     vocabulary = load_vocabulary(path)

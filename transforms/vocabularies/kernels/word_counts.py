@@ -149,6 +149,13 @@ def _same(first, second, size):
 
 
 @kernel
+def _copy(target, source, size):
+    """Copies source[:size]; up to seven bytes more are read, and written behind the copy, where nothing stands yet."""
+    for j in range(0, size, 8):
+        store_u64(target, j, load_u64(source, j))
+
+
+@kernel
 def _add(table, source, size, hashed, count):
     """Adds `count` to that of source[:size], whose hash is `hashed`. The table must have room for it."""
     tag = hashed >> _HALF
@@ -166,8 +173,7 @@ def _add(table, source, size, hashed, count):
         at = (at + 1) & table.slot_mask
     k = get_i64(table.state, WORDS)
     start = get_i64(table.ends, k)
-    for j in range(0, size, 8):
-        store_u64(table.text + start, j, load_u64(source, j))  # what it writes too much is written over
+    _copy(table.text + start, source, size)
     put_i64(table.ends, k + 1, start + size)
     put_i64(table.counts, k, count)
     put_i64(table.state, WORDS, k + 1)
@@ -361,8 +367,7 @@ def write_records(table, order, records_array, starts):
             starts[bucket] = at
         at = _put_varint(records, at, size)
         at = _put_varint(records, at, get_i64(counts, k))
-        for j in range(0, size, 8):
-            store_u64(records + at, j, load_u64(text + start, j))
+        _copy(records + at, text + start, size)
         at += size
     for later in range(bucket + 1, BUCKETS + 1):
         starts[later] = at
@@ -384,8 +389,7 @@ def take_records(records_array, size, threshold, table, state):
         count, at = _varint(records, at)
         if count >= threshold:
             start = get_i64(ends, words)
-            for j in range(0, word_bytes, 8):
-                store_u64(text + start, j, load_u64(records + at, j))
+            _copy(text + start, records + at, word_bytes)
             put_i64(ends, words + 1, start + word_bytes)
             put_i64(counts, words, count)
             words += 1
@@ -476,8 +480,7 @@ def gather(text_array, ends, order, new_text_array, new_ends):
     for k in range(len(order)):
         start = ends[order[k]]
         size = ends[order[k] + 1] - start
-        for j in range(0, size, 8):
-            store_u64(new_text + at, j, load_u64(text + start, j))
+        _copy(new_text + at, text + start, size)
         at += size
         new_ends[k] = at
 
