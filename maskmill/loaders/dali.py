@@ -146,10 +146,8 @@ def tfrecord_pipeline(
         rows are packed.
     """
     data_set = _readable_by_dali(loader)
-    features = {
-        column.name: tfrecord.VarLenFeature(tfrecord.float32 if column.dtype.kind == "f" else tfrecord.int64, 0)
-        for column in data_set.columns
-    }
+    floats, integers = tfrecord.VarLenFeature(tfrecord.float32, 0.0), tfrecord.VarLenFeature(tfrecord.int64, 0)
+    features = {column.name: floats if column.dtype.kind == "f" else integers for column in data_set.columns}
     chosen = loader.options
     rows = chosen.batch_size // chosen.ranks
     made = Pipeline(batch_size=rows, num_threads=num_threads, device_id=device_id, seed=chosen.seed)
@@ -183,8 +181,8 @@ def _readable_by_dali(loader: Loader) -> DataSet:
       UnusableInputError: it cannot.
     """
     reason = ""
-    data_set = loader.sources[0].data_set
-    if len(loader.sources) > 1:
+    data_set = loader.data_sets[0]
+    if len(loader.data_sets) > 1:
         reason = "this is a mix of data sets"
     elif data_set.format != "tfrecord":
         reason = f"this data set is {data_set.format}, not TFRecord"
