@@ -14,11 +14,8 @@ from oracle_row_masks import Generator
 from properties import tries
 
 from transforms.errors import UnusableInputError
-from transforms.loading.data_set import DataFile, DataSet, ReadColumn
+from transforms.loading.data_set import DataFile, DataSet
 from transforms.loading.mixing import Given, Mix, mix_of
-from transforms.masking.row_masks import row_mask_rules
-
-RULES = row_mask_rules(unit="piece", to_predict=[0, 1], kinds=[0, 1], mask_id=1, piece_ids=[0])
 
 
 def plain_mix(mix: Mix) -> Iterator[tuple[int, int]]:
@@ -138,12 +135,11 @@ def test_a_finite_mix_has_no_positions_behind_its_end() -> None:
 
 def a_data_set(path: str = "wiki", samples: int = 10, **more: Any) -> DataSet:
     """A data set without files that exist."""
-    columns = (ReadColumn(name="input_ids", feature="input_ids", width=8, varies=True, dtype=np.dtype(np.uint16)),)
     described: dict[str, Any] = {
         "path": path,
         "format": "tfrecord",
         "files": (DataFile(path=f"{path}/0", samples=samples, size=1, sha256=None, index=None, width=8),),
-        "columns": columns,
+        "columns": (),
         "width": 8,
         "fingerprint": path,
         "vocabulary_size": 100,
@@ -178,26 +174,6 @@ def test_fingerprint_of_a_mix_tells_sources_shares_and_caps_but_no_scale_of_weig
         mix_of([wiki, dataclasses.replace(books, fingerprint="x")], [1, 3]),
     ]
     assert len({first, *(mix.fingerprint for mix in others)}) == 5
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"vocabulary_size": 90}, "their vocabularies' sizes differ (90; 100)"),
-        ({"special_ids": {"[PAD]": 1}}, "the ids of their special pieces differ ({'[PAD]': 1}; {'[PAD]': 0})"),
-        ({"packed": True}, "their rows differ (packed; not packed)"),
-        ({"mask_rules": RULES}, "their masks differ (drawn when they are read; stored)"),
-        ({"columns": ()}, "their columns differ (none; input_ids)"),
-    ],
-    ids=["size", "special-ids", "packed", "masks", "columns"],
-)
-def test_data_sets_that_do_not_go_together_are_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(UnusableInputError) as error:
-        mix_of([a_data_set("wiki"), a_data_set("books", **change)], [1, 1])
-    expected = (
-        f"books cannot be mixed with wiki, because {message}; write both with the same options and the same vocabulary."
-    )
-    assert str(error.value) == expected
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,8 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -174,18 +173,17 @@ def mix_of(
     """The mix of data sets.
 
     Args:
-      data_sets: one or more, alike in columns, masking and vocabulary.
+      data_sets: one or more.
       weights: the share of each in proportion to the others', in samples; 0.1 is a tenth, not the nearest float.
       max_repetitions: how often each sample of a source is given at most: of all sources, or of each. None: any
         number of times. A part of one, such as the half of 2.5, is of the samples that come first in that epoch.
       seed: any integer.
 
     Raises:
-      UnusableInputError: data sets that do not go together, or a weight or number of repetitions that is not above 0.
+      UnusableInputError: a weight or number of repetitions that is not above 0.
     """
     if len(weights) != len(data_sets) or not data_sets:
         raise ValueError(f"{len(data_sets)} data sets and {len(weights)} weights")
-    check_alike(data_sets)
     exact = [_fraction(data_set.path, "weight", weight) for data_set, weight in zip(data_sets, weights, strict=True)]
     caps = [
         None if most is None else max(1, math.floor(_fraction(one.path, "max_repetitions", most) * one.samples))
@@ -222,25 +220,3 @@ def _fraction(path: str, name: str, value: float) -> Fraction:
     if not (math.isfinite(value) and value > 0):
         raise UnusableInputError(f"{path}: {name} of this data set is {value}, but it must be a number above 0.")
     return Fraction(str(value))
-
-
-def check_alike(data_sets: Sequence[DataSet]) -> None:
-    """Raises UnusableInputError unless samples of all data sets can stand in one batch."""
-    first = data_sets[0]
-    for other in data_sets[1:]:
-        for name, trait in _TRAITS.items():
-            if trait(first) != trait(other):
-                raise UnusableInputError(
-                    f"{other.path} cannot be mixed with {first.path}, because {name} differ ({trait(other)}; "
-                    f"{trait(first)}); write both with the same options and the same vocabulary."
-                )
-
-
-# What data sets of a mix have in common, and what messages call it.
-_TRAITS: Mapping[str, Callable[[DataSet], Any]] = {
-    "their vocabularies' sizes": lambda data_set: data_set.vocabulary_size,
-    "the ids of their special pieces": lambda data_set: data_set.special_ids,
-    "their rows": lambda data_set: "packed" if data_set.packed else "not packed",
-    "their masks": lambda data_set: "stored" if data_set.mask_rules is None else "drawn when they are read",
-    "their columns": lambda data_set: ", ".join(column.feature for column in data_set.columns) or "none",
-}
