@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from transforms.loading.mixing import CHUNK, Mix
+from transforms.loading.mixing import Mix
 from transforms.loading.options import LoaderOptions
 from transforms.loading.order import Read, SampleOrder
 from transforms.loading.schedule import PADDING, Segment
@@ -74,7 +74,7 @@ class SampleSequence:
         else:
             start = segment.start
             while start < segment.stop:
-                stop = min(segment.stop, (start // CHUNK + 1) * CHUNK)
+                stop = min(segment.stop, (start // self._mix.chunk + 1) * self._mix.chunk)
                 yield self._mixed(self._mix, start, stop)
                 start = stop
 
@@ -143,7 +143,7 @@ def plans(chunks: Iterable[Samples], options: LoaderOptions, orders: Sequence[Sa
         first, behind = behind, behind + len(chunk)
         own = _own_places(first, behind, options)
         rows = joined([left, chunk[own]])
-        cuts = []
+        cuts: list[Cut] = []
         for batch in range(first // size, behind // size):
             open_width = max(open_width, _widest(chunk, batch * size - first, (batch + 1) * size - first))
             if batch % options.workers == options.worker:
@@ -164,7 +164,8 @@ def _own_places(first: int, behind: int, options: LoaderOptions) -> npt.NDArray[
     batches = np.arange(first // size, -(-behind // size))
     batches = batches[batches % options.workers == options.worker]
     places = (batches[:, None] * size + start + np.arange(of_rank)).reshape(-1) - first
-    return places[(places >= 0) & (places < behind - first)]
+    own: npt.NDArray[np.int64] = places[(places >= 0) & (places < behind - first)]
+    return own
 
 
 def _widest(chunk: Samples, start: int, stop: int) -> int:

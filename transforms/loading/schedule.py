@@ -7,6 +7,7 @@ from transforms.errors import UnusableInputError
 from transforms.loading.options import Tail
 
 PADDING = -1  # the epoch of a segment that is padding
+_FOR_EVER = 1 << 62  # positions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,34 +83,28 @@ class Schedule:
     def segments(self, place: Place, *, endless: bool) -> Iterator[Segment]:
         """What the batches are made of, one after the other: to the end of the epoch, or for ever."""
         if self.samples is None:
-            yield from self._without_end(place)
+            yield Segment(0, place.sample, _FOR_EVER)
         elif self.tail == "carry" and self.repeats:
-            yield from self._carried(place, endless=endless)
+            yield from self._carried(place, self.samples, endless=endless)
         else:
-            yield from self._epoch(place)
+            yield from self._epoch(place, self.samples)
             while endless and self.repeats:
                 place = Place(place.epoch + 1, 0)
-                yield from self._epoch(place)
+                yield from self._epoch(place, self.samples)
 
-    def _without_end(self, place: Place) -> Iterator[Segment]:
-        start = place.sample
-        while True:
-            yield Segment(0, start, start + self.batch_size)
-            start += self.batch_size
-
-    def _carried(self, place: Place, *, endless: bool) -> Iterator[Segment]:
+    def _carried(self, place: Place, samples: int, *, endless: bool) -> Iterator[Segment]:
         """Epochs without a gap, until a batch ends at the end of the first or behind it."""
         left = (self.steps(place) or 0) * self.batch_size
         while endless or left:
-            stop = self.samples if endless else min(self.samples, place.sample + left)
+            stop = samples if endless else min(samples, place.sample + left)
             yield Segment(place.epoch, place.sample, stop)
             left -= stop - place.sample
             place = Place(place.epoch + 1, 0)
 
-    def _epoch(self, place: Place) -> Iterator[Segment]:
+    def _epoch(self, place: Place, samples: int) -> Iterator[Segment]:
         """An epoch from some position on; the last batch is filled up, or left out."""
         left = (self.steps(place) or 0) * self.batch_size
-        stop = min(self.samples, place.sample + left)
+        stop = min(samples, place.sample + left)
         if place.sample < stop:
             yield Segment(place.epoch, place.sample, stop)
         left -= stop - place.sample
@@ -117,5 +112,5 @@ class Schedule:
             yield Segment(PADDING, 0, left)
             return
         while left:
-            yield Segment(place.epoch, 0, min(self.samples, left))
-            left -= min(self.samples, left)
+            yield Segment(place.epoch, 0, min(samples, left))
+            left -= min(samples, left)
