@@ -118,11 +118,6 @@ class Loader:
         """Batches of a whole epoch, of all workers together; None: a mix that goes on for ever."""
         return self._schedule.steps(Place(0, 0))
 
-    @property
-    def steps_left(self) -> int | None:
-        """Batches that are left of the epoch, of all workers together; None: a mix that goes on for ever."""
-        return self._schedule.steps(self._place())
-
     def rows_of(self, samples: npt.ArrayLike, epoch: int = 0, source: int = 0) -> Batch:
         """A batch of any samples.
 
