@@ -27,7 +27,9 @@ def epoch_order(
     blocks: list[tuple[int, range]] = []  # the width, and the samples
     first = 0
     for samples, width in files:
-        blocks += [(width, range(start, min(start + block, first + samples))) for start in range(first, first + samples, block)]
+        blocks += [
+            (width, range(start, min(start + block, first + samples))) for start in range(first, first + samples, block)
+        ]
         first += samples
     windows: list[list[int]] = []
     for group, width in enumerate(sorted({width for width, _ in blocks})):

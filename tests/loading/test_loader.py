@@ -2,26 +2,19 @@
 
 import dataclasses
 import functools
-import gc
 import itertools
 import json
 import pickle
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import hypothesis.strategies as st
-import numpy as np
-import pytest
 from hypothesis import given
 from made_up_data_sets import data_set, samples_in, source
 from oracle_loading import batches, epoch_order
 from properties import tries
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.loading.block_reader import Block
 from transforms.loading.loader import Loader
-from transforms.loading.mixing import mix_of
 from transforms.loading.options import LoaderOptions
 
 TAILS = ("drop", "pad", "repeat", "carry")
@@ -119,9 +112,7 @@ def read_together(loaders: list[list[Loader]], *, endless: bool) -> Iterator[lis
 
 def oracle_order(run: Run) -> Any:
     """The run's samples by epoch."""
-    return functools.partial(
-        epoch_order, run.files, fingerprint="f", seed=run.seed, window=run.window, block=run.block
-    )
+    return functools.partial(epoch_order, run.files, fingerprint="f", seed=run.seed, window=run.window, block=run.block)
 
 
 @given(run=runs())
@@ -175,7 +166,10 @@ def test_workers_go_on_from_states_of_their_own(run: Run, ends: bool) -> None:
     readers = [iter(loader) for loader in of_rank]
     taken = min(part.steps, steps)
     first = [next(readers[step % part.workers])["samples"].tolist() for step in range(taken)]
-    again = [pickle.loads(pickle.dumps(loader)) if ends else opened(run, part).with_options(worker=worker) for worker, loader in enumerate(of_rank)]
+    again = [
+        pickle.loads(pickle.dumps(loader)) if ends else opened(run, part).with_options(worker=worker)
+        for worker, loader in enumerate(of_rank)
+    ]
     if not ends:
         for new, old in zip(again, of_rank, strict=True):
             new.load_state_dict(old.state_dict())
