@@ -3,17 +3,14 @@
 import dataclasses
 import os
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from transforms.loading.batches import ArraySpec, Batch, BatchMaker
-from transforms.loading.block_reader import BlockReader
-from transforms.loading.byte_ranges import ByteRanges
 from transforms.loading.chunks import NO_SAMPLE, Plan, Samples, SampleSequence, joined, plans, reads
-from transforms.loading.data_set import DataSet
 from transforms.loading.mixing import Given, Mix
 from transforms.loading.options import LoaderOptions
 from transforms.loading.order import Read, SampleOrder
@@ -21,36 +18,11 @@ from transforms.loading.production import Product, Production
 from transforms.loading.reading import read_rows
 from transforms.loading.rows import Rows
 from transforms.loading.schedule import Place, Schedule
+from transforms.loading.sources import Source
 from transforms.loading.states import State, checked_place, state_of
 from transforms.loading.stats import LoaderStats
 
 _ATTENTION = ("input_mask", "attention_mask")
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """A data set that is open.
-
-    Attributes:
-      data_set: what it is.
-      reader: reads its files.
-      ranges: the bytes of its files.
-      reopen: opens the same data set in another process; picklable. None: the source itself is picklable.
-    """
-
-    data_set: DataSet
-    reader: BlockReader
-    ranges: ByteRanges
-    reopen: "Callable[[], Source] | None" = None
-
-    def reopened(self) -> "Source":
-        """The same data set, with files and connections of its own."""
-        return self if self.reopen is None else self.reopen()
-
-    def __reduce__(self) -> Any:
-        if self.reopen is not None:
-            return self.reopen, ()
-        return Source, (self.data_set, self.reader, self.ranges)
 
 
 class Loader:
@@ -117,6 +89,11 @@ class Loader:
     def steps_per_epoch(self) -> int | None:
         """Batches of a whole epoch, of all workers together; None: a mix that goes on for ever."""
         return self._schedule.steps(Place(0, 0))
+
+    @property
+    def steps_left(self) -> int | None:
+        """Batches that are left of the epoch, of all workers together; None: a mix that goes on for ever."""
+        return self._schedule.steps(self._place())
 
     def rows_of(self, samples: npt.ArrayLike, epoch: int = 0, source: int = 0) -> Batch:
         """A batch of any samples.
