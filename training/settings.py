@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # Settings that are no options' values: what options and data come to.
 MODEL, DATA, NEXT_SENTENCE, DEVICES = "model", "training_data", "next_sentence_prediction", "devices"
+# Which order of the examples a seed means. Checkpoints from before transforms/loading do not name it.
+ORDER, ORDER_NOW = "order_of_examples", 2
 
 
 def predicts_next_sentence(options: TrainOptions, config: ModelConfig) -> bool:
@@ -35,7 +37,7 @@ def resume_settings(
     """
     model = dataclasses.asdict(config)
     del model["position_offset"]  # no weight depends on it
-    settings = deciding_options(options) | {MODEL: model, DATA: training_data}
+    settings = deciding_options(options) | {MODEL: model, DATA: training_data, ORDER: ORDER_NOW}
     if options.task == "pretrain":
         settings[NEXT_SENTENCE] = predicts_next_sentence(options, config)
     if "steps_per_update" in settings:
