@@ -14,9 +14,9 @@ import numpy as np
 
 from training import checkpoints, evaluate, storage
 from training.inputs import Arrays
+from training.input_meter import InputMeter
 from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
-from training.read_ahead import ReadAhead, StarvationMeter
 from training.steps import Steps
 from training.training_input import TrainingInput
 from transforms.errors import RunFailedError, UnusableInputError
@@ -104,9 +104,7 @@ class Trainer:
         self._saved_step = -1
         # From when on the throughput is measured. Evaluations and checkpoints do not count.
         self._clock = _Clock(time=0.0, step=0, tokens=0, waited=0.0)
-        # Seconds for which the devices waited for batches.
-        self._waited = 0.0
-        self._starvation = StarvationMeter()
+        self._meter = InputMeter()
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -182,17 +180,11 @@ class Trainer:
         self.mlperf.begin(self._progress(), resumed=self._saved_step >= 0)
         if self.step == 0 and not reached:
             metrics, reached = self._evaluate()
-        with (
-            contextlib.closing(self.input(self.step)) as batches,
-            ReadAhead(batches) as ahead,
-            _signals() as received,
-        ):
+        with contextlib.closing(self.input(self.step)) as batches, _signals() as received:
             self._restart_clock()
             while self.step < run.num_train_steps and not reached:
                 self.mlperf.block_start(self._progress(), samples=self._samples_to_evaluation())
-                batch = ahead.take(self._read_losses)
-                self._waited = ahead.waited
-                self._train_step(batch)
+                self._train_step(self._meter.take(batches, self._read_losses))
                 evaluates, saves = self._evaluation_is_due(), self.step % run.save_steps == 0
                 # The checkpoint comes last: a run that is killed before it repeats this step's evaluation.
                 if evaluates:
@@ -284,7 +276,7 @@ class Trainer:
     def _log_losses(self, step: int, tokens: int, losses: Mapping[str, float]) -> None:
         """Writes the losses of a step, the throughput up to it and the waiting to the log and the terminal."""
         clock = self._clock
-        seconds, waited = time.monotonic() - clock.time, self._waited - clock.waited
+        seconds, waited = time.monotonic() - clock.time, self._meter.waited - clock.waited
         tokens_per_second = (tokens - clock.tokens) / seconds
         throughput = {
             "examples_per_second": round((step - clock.step) * self.input.batch / seconds, 2),
@@ -297,7 +289,7 @@ class Trainer:
                 f"step {step}/{self.run.num_train_steps}: loss {losses['loss']:.4f}, learning rate "
                 f"{losses['learning_rate']:.3g}, {tokens_per_second:,.0f} tokens/s"
             )
-        starved = self._starvation.add(seconds, waited)
+        starved = self._meter.told(seconds, waited)
         if starved is not None:
             say(
                 f"warning: up to step {step}, the devices waited for examples {starved:.0%} of the time; put the "
@@ -310,7 +302,7 @@ class Trainer:
             time=time.monotonic(),
             step=self.step if step is None else step,
             tokens=self._tokens if tokens is None else tokens,
-            waited=self._waited,
+            waited=self._meter.waited,
         )
 
     def _evaluate(self) -> tuple[dict[str, float], bool]:

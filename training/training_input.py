@@ -7,7 +7,7 @@ alone, so a run resumes where it stopped. Masks that are drawn while reading are
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -56,13 +56,10 @@ class TrainingInput:
                 f"The batch of {self.batch} examples cannot be shared evenly by {self.hosts} hosts; choose a multiple."
             )
 
-    def __call__(self, step: int) -> Generator[Arrays, None, None]:
-        """This host's batches, from the one that follows `step` batches on, without end: arrays [batch / hosts, …].
+    def __call__(self, step: int) -> "TrainingBatches":
+        """This host's batches, from the one that follows `step` batches on, without end.
 
         A batch at the end of an epoch is filled up with the first examples of the next.
-
-        Raises:
-          UnusableInputError: an example cannot be read or used.
         """
         options = LoaderOptions(
             batch_size=self.batch,
@@ -73,11 +70,36 @@ class TrainingInput:
             ranks=self.hosts,
             tail="carry",
         )
-        with _loader(self.data_set, options) as loader:
-            loader.load_state_dict(loader.state_after(step))
-            with contextlib.closing(loader.endless()) as batches:
-                for batch in batches:
-                    yield _arrays(batch, self.features)
+        loader = _loader(self.data_set, options)
+        loader.load_state_dict(loader.state_after(step))
+        return TrainingBatches(loader, self.features)
+
+
+class TrainingBatches(Iterator[Arrays]):
+    """Batches of a training run, arrays [batch / hosts, …], which a thread makes ahead of use."""
+
+    def __init__(self, loader: Loader, features: Mapping[str, Feature]) -> None:
+        """Takes the loader's batches from where it stands, and closes it in the end."""
+        self._loader = loader
+        self._batches = loader.endless()
+        self._features = features
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next batch is there, so that nobody has to wait for it."""
+        return self._batches.is_ready
+
+    def __next__(self) -> Arrays:
+        """The next batch.
+
+        Raises:
+          UnusableInputError: an example cannot be read or used.
+        """
+        return _arrays(next(self._batches), self._features)
+
+    def close(self) -> None:
+        """Ends the thread; closes files and connections."""
+        self._loader.close()
 
 
 class EvaluationInput:
