@@ -1,5 +1,6 @@
 """Fine-tuning: examples from TSV and TFRecords, limits for each text, metrics, and a run that learns."""
 
+import contextlib
 import json
 
 import numpy as np
