@@ -343,6 +343,11 @@ class Batches(Iterator[Batch]):
         self._loader._gave(product)
         return product.batch
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next batch is there, so that asking for it does not wait."""
+        return self._production.is_ready
+
     def close(self) -> None:
         """Ends the thread. The loader stands behind the last batch that was taken."""
         self._production.close()

@@ -56,7 +56,8 @@ def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeE
       UnusableInputError: an entry is missing, or is not as maskmill writes it.
     """
     try:
-        options = dict(made["parameters"]) | dict(made.get("decided", {}))
+        # The parameters of picked eval examples are those of the picking.
+        options = dict(made.get("examples", made["parameters"])) | dict(made.get("decided", {}))
         width = int(options.get("max_seq_length", 0))
         shards = [shard for shard in made["shards"] if shard["kind"] == split]
         entries = [entry for shard in shards for entry in manifest.files_of_shard(shard) if entry["examples"]]

@@ -64,6 +64,11 @@ class Production:
         return product, seconds, now - asked
 
     @property
+    def is_ready(self) -> bool:
+        """Whether `take` has something to give at once."""
+        return not self._made.empty()
+
+    @property
     def is_closed(self) -> bool:
         """Whether the thread was told to end."""
         return self._stop.is_set

@@ -1,5 +1,6 @@
 """What is left to do once all example shards, or the picked eval examples, are there: the manifest and the sweep."""
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -69,7 +70,7 @@ def close_examples(
         inputs=inputs,
         shards=[_shard_entry(s, setup, output) for s in ordered],
         counts=counts,
-        data={"format": setup.format.format, "schema": _schema(setup)} | _copy_vocabulary(setup, output),
+        data=_for_readers(setup, output),
     )
     if setup.format.format == "parquet":
         _write_dataset_card(ordered, output)
@@ -82,6 +83,11 @@ def close_examples(
         patterns=(*OUTPUT_PATTERNS, *in_folders),
         records={example_shards.KIND: [s.key for s in ordered]},
     )
+
+
+def _for_readers(setup: ExamplesSetup, output: str) -> dict[str, Any]:
+    """What a manifest tells readers of examples: their format, their columns, their vocabulary, which it copies."""
+    return {"format": setup.format.format, "schema": _schema(setup)} | _copy_vocabulary(setup, output)
 
 
 def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
@@ -169,10 +175,18 @@ def _file_entry(file: ExampleFile, output: str) -> dict[str, Any]:
 
 
 def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], output: str) -> None:
-    """Writes the manifest of the picked eval examples, of which there may be none; sweeps what is left over."""
+    """Writes the manifest of the picked eval examples, of which there may be none, and a copy of the vocabulary.
+
+    Sweeps what is left over. The manifest's `examples` are the options that the examples were made with, because its
+    `parameters` are those of the picking.
+
+    Raises:
+      RunFailedError: the vocabulary has changed since the examples were made.
+    """
     counts = {"available": 0, "picked": 0, "bytes": 0}
     inputs: list[dict[str, Any]] = []
     shards: list[dict[str, Any]] = []
+    data: dict[str, Any] = {}
     if picked is not None:
         counts = {"available": picked.available, "picked": picked.picked, "bytes": picked.size}
         inputs = [{"path": path, "sha256": sha256} for path, sha256 in picked.inputs.items()]
@@ -185,7 +199,10 @@ def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], o
                 "examples": picked.picked,
             }
         ]
+        setup = picked.setup
+        data = {"examples": dataclasses.asdict(setup.masking) | dataclasses.asdict(setup.objective)}
+        data |= _for_readers(setup, output)
     manifest.write_manifest(
-        output, stage="eval", parameters=parameters, inputs=inputs, shards=shards, counts={"eval": counts}
+        output, stage="eval", parameters=parameters, inputs=inputs, shards=shards, counts={"eval": counts}, data=data
     )
     manifest.sweep(output, keep=[s["name"] for s in shards], patterns=("*.tfrecord",), records={})
