@@ -11,7 +11,7 @@ import os
 import re
 import threading
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import NoReturn
@@ -24,7 +24,7 @@ from transforms.loading import disk_cache, web_client
 from transforms.loading.byte_ranges import ByteRanges, LocalRanges
 from transforms.loading.cloud_account import CloudAccount
 from transforms.loading.disk_cache import DiskCache, Piece
-from transforms.loading.web_client import DeniedError, TransientError, WebClient
+from transforms.loading.web_client import DeniedError, RefusedError, TransientError, WebClient
 from transforms.storage import paths
 
 CACHE_BYTES = 8 << 30
@@ -126,7 +126,7 @@ class RemoteRanges(ByteRanges):
     def size(self, path: str) -> int:
         return self._file(path).size
 
-    def sizes(self, paths: Iterable[str]) -> list[int]:
+    def sizes(self, paths: Sequence[str]) -> list[int]:
         with concurrent.futures.ThreadPoolExecutor(self.parallel_reads) as threads:
             return list(threads.map(self.size, paths))
 
@@ -264,7 +264,7 @@ class WebRanges(RemoteRanges):
     def _look(self, path: str) -> RemoteFile:
         url = self._address(path)
         # An address may be signed for GET alone, and a server may not know HEAD, or not say the size.
-        with contextlib.suppress(UnusableInputError), self._answer(path, "HEAD", url) as response:
+        with contextlib.suppress(DeniedError, RefusedError), self._client.answer(path, "HEAD", url, {}) as response:
             size = response.headers.get("Content-Length", "")
             if response.status == HTTPStatus.OK and size.isdecimal():
                 return RemoteFile(path, url, int(size), _version(response))
