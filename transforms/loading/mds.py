@@ -15,24 +15,27 @@ from transforms.loading.data_set import DataFile, DataSet, ReadColumn
 from transforms.loading.kernels import mds_samples as kernels
 from transforms.loading.kernels import targets
 from transforms.loading.rows import Rows
-from transforms.loading.targets import TargetTables, wrong_count, wrong_value
+from transforms.loading.targets import TargetTables, is_float, wrong_count, wrong_value
 
 BLOCK_SAMPLES = 256
 _WORD = 4  # bytes of a number in a shard's head
 _CONFIG_BYTES = 4096  # most shards describe themselves in fewer
-_ENCODING = "ndarray:"
+# The types of values that maskmill stores, by their names in MDS.
+_INTEGERS = {f"ndarray:{name}": np.dtype(name) for name in ("uint8", "uint16", "int32")}
+_FLOATS = {"ndarray:float32": np.dtype(np.float32)}
+_CODES = 4  # for the type of a length, in the first byte of a part
 
 
 @dataclasses.dataclass(frozen=True)
 class _Head:
     """What a shard says of itself.
 
-    starts: int64[blocks + 1], where each block starts in the file, and where the last one ends. columns: int64[parts],
-    the column of each part of a sample; -1: none that is read.
+    starts: int64[blocks + 1], where each block starts in the file, and where the last one ends. parts: int64[parts,
+    PART], what the parts of a sample hold (kernels/mds_samples.py).
     """
 
     starts: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int64]
+    parts: npt.NDArray[np.int64]
 
 
 class MdsReader(BlockReader):
@@ -51,17 +54,17 @@ class MdsReader(BlockReader):
         head = self._head(block.file)
         number = block.first // BLOCK_SAMPLES
         start, end = head.starts[number : number + 2].tolist()
-        return head.columns, self._ranges.read(self._files[block.file].path, start, end)
+        return head.parts, self._ranges.read(self._files[block.file].path, start, end)
 
     def decode(
         self, fetched: Any, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
-        columns, data = fetched
+        parts, data = fetched
         # Copies, because numba compiles anew for arrays that cannot be written to.
         wanted, rows = np.array(wanted, np.int64), np.array(rows, np.int64)
-        end, sample, place, why = kernels.read_samples(data, block.count, wanted, rows, self._targets.of(into), columns)
+        end, sample, place, why = kernels.read_samples(data, block.count, wanted, rows, self._targets.of(into), parts)
         if end == kernels.DONE:
-            self._fill_missing(columns, rows, into)
+            self._fill_missing(parts, rows, into)
             return
         path = self._files[block.file].path
         if end == kernels.OTHER_END:
@@ -69,19 +72,19 @@ class MdsReader(BlockReader):
                 f"{path}: records {block.first + 1:,} to {block.first + block.count:,} do not end where they must: "
                 "it is damaged; make or fetch it again."
             )
-        column = self._columns[place]
-        record = _record(data, sample, len(columns), columns.tolist().index(place))
-        raise DamagedBlockError(f"{path}, record {block.first + sample + 1:,}: {_explain(record, column, why)}")
+        part = parts[:, kernels.COLUMN].tolist().index(place)
+        reason = _explain(_part(data, sample, len(parts), part), parts[part].tolist(), self._columns[place], why)
+        raise DamagedBlockError(f"{path}, record {block.first + sample + 1:,}: {reason}")
 
     def forget(self, block: Block) -> bool:
         with self._locks[block.file]:
             self._heads.pop(block.file, None)
         return self._ranges.forget(self._files[block.file].path)
 
-    def _fill_missing(self, columns: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows) -> None:
+    def _fill_missing(self, parts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows) -> None:
         """Writes zeros for the optional columns that a shard lacks."""
         for place, column in enumerate(self._columns):
-            if place not in columns:
+            if place not in parts[:, kernels.COLUMN]:
                 into.arrays[column.feature][rows] = 0
                 if column.varies:
                     into.counts[column.feature][rows] = 0
@@ -110,34 +113,39 @@ class MdsReader(BlockReader):
             )
         if offsets[0] > len(data):
             data = self._ranges.read(file.path, 0, int(offsets[0]))
-        places = self._places(file.path, data[config_at : offsets[0]].tobytes())
-        return _Head(np.append(offsets[:-1:BLOCK_SAMPLES], offsets[-1]), places)
+        parts = self._parts(file.path, data[config_at : offsets[0]].tobytes())
+        return _Head(np.append(offsets[:-1:BLOCK_SAMPLES], offsets[-1]), parts)
 
-    def _places(self, path: str, config: bytes) -> npt.NDArray[np.int64]:
-        """The column of each part of a sample."""
+    def _parts(self, path: str, config: bytes) -> npt.NDArray[np.int64]:
+        """What the parts of a sample hold, as a shard describes it."""
         try:
             described = json.loads(config)
-            stored = dict(zip(described["column_names"], described["column_encodings"], strict=True))
+            encodings = dict(zip(described["column_names"], described["column_encodings"], strict=True))
             sizes = described["column_sizes"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError):
             raise DamagedBlockError(
-                f"{path}: this shard does not say what its columns are ({error}); make or fetch it again."
+                f"{path}: this shard does not say what its columns are; make or fetch it again."
             ) from None
-        for column in self._columns:
-            if column.name not in stored:
-                if not column.optional:
-                    raise DamagedBlockError(f"{path}: the column {column.name} is missing; make or fetch it again.")
-            elif stored[column.name] != f"{_ENCODING}{column.dtype.name}" or any(sizes):
+        parts = np.full((len(encodings), kernels.PART), -1, np.int64)
+        names = list(encodings)
+        for place, column in enumerate(self._columns):
+            encoding = encodings.get(column.name)
+            if encoding is None and column.optional:
+                continue
+            if encoding is None:
+                raise DamagedBlockError(f"{path}: the column {column.name} is missing; make or fetch the file again.")
+            stored = (_FLOATS if is_float(column) else _INTEGERS).get(encoding)
+            if stored is None or any(sizes):
                 raise UnusableInputError(
-                    f"{path}: the column {column.name} is stored as {stored[column.name]} instead of "
-                    f"{_ENCODING}{column.dtype.name}; only shards that maskmill wrote are read."
+                    f"{path}: the values of {column.name} are stored as {encoding}, which is not read; make the "
+                    "examples with maskmill."
                 )
-        names = [column.name for column in self._columns]
-        return np.array([names.index(name) if name in names else -1 for name in stored], np.int64)
+            parts[names.index(column.name)] = place, stored.itemsize
+        return parts
 
 
-def _record(data: npt.NDArray[np.uint8], sample: int, parts: int, part: int) -> bytes:
-    """The bytes of a part of a sample."""
+def _part(data: npt.NDArray[np.uint8], sample: int, parts: int, part: int) -> bytes:
+    """The bytes of one of the `parts` of a sample."""
     start = 0
     while True:
         sizes = data[start : start + _WORD * parts].view("<u4").astype(np.int64)
@@ -148,10 +156,11 @@ def _record(data: npt.NDArray[np.uint8], sample: int, parts: int, part: int) -> 
         sample -= 1
 
 
-def _explain(part: bytes, column: ReadColumn, why: int) -> str:
+def _explain(part: bytes, held: list[int], column: ReadColumn, why: int) -> str:
     """What is wrong with a part, as a sentence without the place."""
     if why == targets.UNREADABLE:
         return f"{column.name} cannot be read; make or fetch the file again."
-    length_bytes = 1 << (part[0] & 3)
-    values = np.frombuffer(part[1 + length_bytes :], column.dtype)
+    known = _FLOATS if is_float(column) else _INTEGERS
+    dtype = next(dtype for dtype in known.values() if dtype.itemsize == held[kernels.STORED_BYTES])
+    values = np.frombuffer(part[1 + (1 << part[0] % _CODES) :], dtype)
     return wrong_count(column, len(values)) if why == targets.OTHER_COUNT else wrong_value(column, values)

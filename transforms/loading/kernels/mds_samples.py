@@ -19,8 +19,14 @@ from transforms.loading.kernels.targets import (
     Targets,
     are_floats_allowed,
     finish_row,
+    put_value,
     row_address,
 )
+
+# What a part of a sample holds.
+COLUMN = 0  # the column that it is read to; -1: none
+STORED_BYTES = 1  # of a value: 1 or 2 (unsigned integers), or 4 (int32 or float32)
+PART = 2
 
 # How the reading of a block ends.
 DONE = 0
@@ -43,10 +49,19 @@ def _copy(target, source, size):
 
 
 @kernel
-def _least_and_most(source, size, count):
-    """The smallest and the largest of integers of a column's types: uint8, uint16 or int32."""
+def _get(source, size, k):
+    """The k-th integer of one of the stored types."""
+    if size == 1:
+        return load_u8(source, k)
+    return get_u16(source, k) if size == 2 else get_i32(source, k)
+
+
+@kernel
+def _are_integers_allowed(source, size, count, column):
+    """Whether the smallest and the largest integer are within their limits."""
     least = np.int64(1 << 62)
     most = np.int64(-1 << 62)
+    # A loop for each size, so that it is compiled to instructions that compare several values at a time.
     if size == 1:
         for k in range(count):
             value = load_u8(source, k)
@@ -62,15 +77,12 @@ def _least_and_most(source, size, count):
             value = get_i32(source, k)
             least = min(least, value)
             most = max(most, value)
-    return least, most
+    return count == 0 or (least >= get_i64(column, LOW) and most <= get_i64(column, HIGH))
 
 
 @kernel
-def _part(data, i, end, column, limits, row):
-    """Reads a part to a row of its column; returns the number of values, negative if they are wrong.
-
-    Its values are of the column's type.
-    """
+def _part(data, i, end, stored, column, limits, row):
+    """Reads a part, of values of `stored` bytes, to a row of its column; returns their number, negative if wrong."""
     code = load_u8(data, i) - _ONE_DIMENSION if i < end else np.int64(-1)
     if code < 0 or code > 2 or i + 1 + (1 << code) > end:
         return np.int64(UNREADABLE)
@@ -80,19 +92,20 @@ def _part(data, i, end, column, limits, row):
     elif code == 2:
         count = load_u32(data, i + 1)
     source = data + i + 1 + (1 << code)
-    size = get_i64(column, VALUE_BYTES)
-    if count * size != data + end - source:
+    if count * stored != data + end - source:
         return np.int64(UNREADABLE)
     if count > get_i64(column, WIDTH):
         return np.int64(OTHER_COUNT)
-    _copy(row_address(column, row), source, count * size)
-    if get_i64(column, IS_FLOAT):
-        if not are_floats_allowed(column, limits, row, count):
-            return np.int64(OUT_OF_RANGE)
-    elif count:
-        least, most = _least_and_most(source, size, count)
-        if least < get_i64(column, LOW) or most > get_i64(column, HIGH):
-            return np.int64(OUT_OF_RANGE)
+    if not get_i64(column, IS_FLOAT) and not _are_integers_allowed(source, stored, count, column):
+        return np.int64(OUT_OF_RANGE)
+    target, size = row_address(column, row), get_i64(column, VALUE_BYTES)
+    if size == stored:
+        _copy(target, source, count * size)
+    else:
+        for k in range(count):
+            put_value(target, size, k, _get(source, stored, k))
+    if get_i64(column, IS_FLOAT) and not are_floats_allowed(column, limits, row, count):
+        return np.int64(OUT_OF_RANGE)
     return finish_row(column, row, count)
 
 
@@ -108,31 +121,31 @@ def _sample_end(data, start, size, parts):
 
 
 @kernel
-def read_samples(data, count, wanted, rows, targets, columns):
+def read_samples(data, count, wanted, rows, targets, parts):
     """Reads samples of a block to rows.
 
     data: uint8, samples, the first at byte 0, the last at the end. count: how many they are. wanted: int64[n],
-    ascending, which of them to read. rows: int64[n], the row for each. targets: kernels/targets.py. columns:
-    int64[parts], the column that each part of a sample is read to, -1: none.
+    ascending, which of them to read. rows: int64[n], the row for each. targets: kernels/targets.py. parts:
+    int64[parts, PART], in the order in which a sample has them.
 
     Returns how the reading ended and the sample; for BAD_SAMPLE also the column and why.
     """
     base = address(data)
-    parts = len(columns)
     i = np.int64(0)
     k = 0
     for sample in range(count):
-        end = _sample_end(base, i, len(data), parts)
+        end = _sample_end(base, i, len(data), len(parts))
         if end < 0:
             return OTHER_END, sample, np.int64(-1), np.int64(0)
         if k < len(wanted) and wanted[k] == sample:
-            start = i + _SIZE_BYTES * parts
-            for part in range(parts):
+            start = i + _SIZE_BYTES * len(parts)
+            for part in range(len(parts)):
                 stop = start + load_u32(base, i + _SIZE_BYTES * part)
-                column = columns[part]
+                column = parts[part, COLUMN]
                 if column >= 0:
                     line = address(targets.integers) + 8 * TARGET * column
-                    why = _part(base, start, stop, line, targets.floats[column], rows[k])
+                    limits = targets.floats[column]
+                    why = _part(base, start, stop, parts[part, STORED_BYTES], line, limits, rows[k])
                     if why < 0:
                         return BAD_SAMPLE, sample, column, why
                 start = stop
@@ -145,4 +158,4 @@ def warm_up() -> None:
     """Compiles the entry kernels of this module."""
     none = np.empty(0, np.int64)
     targets = Targets(np.empty((0, TARGET), np.int64), np.empty((0, LIMIT), np.float64))
-    read_samples(np.empty(0, np.uint8), 0, none, none, targets, none)
+    read_samples(np.empty(0, np.uint8), 0, none, none, targets, np.empty((0, PART), np.int64))
