@@ -25,7 +25,7 @@ from transforms.records.varints import varint
 MAGIC = b"PAR1"
 _PAGE_BYTES = 1 << 20  # about as many, before compression
 # Fewer values than so many for each entry of a dictionary are smaller without it.
-_DICTIONARY_SHARE = 8
+_DICTIONARY_SHARE = 4
 # A dictionary of 30,522 pieces takes 32 kB instead of 75 kB on level 1. It is packed once, in 10 ms.
 _DICTIONARY_LEVEL = 15
 
