@@ -1,7 +1,8 @@
 """Runs the commands of the how-tos in docs/, and compares what they print with what the pages say.
 
-A block of ```console holds commands after `$ ` (continued after `> `), and what each prints. In what is printed, `…`
-stands for any text of a line, and a line of `…` alone for any lines.
+A block of ```console holds commands after `$ ` (continued after `> `), and what each prints. A block of ```python with
+a block of ```text directly behind it is a program and what it prints; other blocks of ```python do not run. In what is
+printed, `…` stands for any text of a line, and a line of `…` alone for any lines.
 """
 
 import dataclasses
@@ -33,7 +34,12 @@ class Step:
 def steps(page: str) -> list[Step]:
     """The commands of a page, in order."""
     found: list[Step] = []
-    for block in re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+    blocks = r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?"
+    for kind, block, printed in re.findall(blocks, page, re.MULTILINE | re.DOTALL):
+        if kind == "python":
+            if printed:
+                found.append(Step(f"python -c {shlex.quote(block)}", printed.splitlines()))
+            continue
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append(Step(line[2:], []))

@@ -104,13 +104,13 @@ def test_more_examples_than_there_are_is_one_sentence(tmp_path: Path) -> None:
 
 def test_examples_of_another_length_are_one_sentence(tmp_path: Path) -> None:
     for options, sentence in (
-        ({"max_seq_length": 128}, "record 0 has 512 values in input_ids, not 128; give the lengths"),
-        ({"max_predictions_per_seq": 20}, "record 0 has 76 values in masked_lm_positions, not 20"),
+        ({"max_seq_length": 128}, "record 1 has 512 values in input_ids, not 128; give the lengths"),
+        ({"max_predictions_per_seq": 20}, "record 1 has 76 values in masked_lm_positions, not 20"),
     ):
         with pytest.raises(UnusableInputError, match=sentence):
             pick_examples(str(PICKED), str(tmp_path / "picked"), 3, **options)
     path = write_records(tmp_path / "records", [oracle.encode_example({"input_ids": [1, 2]})])
-    with pytest.raises(UnusableInputError, match="record 0 has no such feature in input_mask, not 2"):
+    with pytest.raises(UnusableInputError, match="record 1 has no such feature in input_mask, not 2"):
         pick_examples(path, str(tmp_path / "picked"), 1, max_seq_length=2)
 
 
@@ -120,7 +120,7 @@ def test_examples_of_another_length_are_one_sentence(tmp_path: Path) -> None:
 )
 def test_records_that_are_no_examples_are_one_sentence(record: bytes, tmp_path: Path) -> None:
     path = write_records(tmp_path / "records", [record])
-    with pytest.raises(UnusableInputError, match=r"records: record 0 is not a tf\.train\.Example \("):
+    with pytest.raises(UnusableInputError, match=r"records: record 1 is not a tf\.train\.Example \("):
         pick_examples(path, str(tmp_path / "picked"), 1)
 
 

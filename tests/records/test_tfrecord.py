@@ -142,7 +142,7 @@ def test_a_truncated_file_is_one_sentence(end: int, tmp_path: Path) -> None:
     content = Path(path).read_bytes()[:end]
     Path(path).write_bytes(content)
     number = len(content) // 116
-    sentence = rf"records: record {number} at byte {116 * number} is truncated; make or fetch the file again\."
+    sentence = rf"records: record {number + 1} at byte {116 * number} is truncated; make or fetch the file again\."
     with pytest.raises(UnusableInputError, match=sentence):
         index_tfrecord(path, str(tmp_path / "index"))
     with pytest.raises(UnusableInputError, match=sentence):
@@ -157,7 +157,7 @@ def test_any_damaged_byte_is_one_sentence(place: int, tmp_path: Path) -> None:
     content[116 + place] ^= 1 << random.Random(place).randrange(8)
     Path(path).write_bytes(content)
     what = "a length" if place < 12 else "data"
-    with pytest.raises(UnusableInputError, match=f"record 1 at byte 116 has {what} that does not fit its checksum"):
+    with pytest.raises(UnusableInputError, match=f"record 2 at byte 116 has {what} that does not fit its checksum"):
         list(read_records(path))
 
 
@@ -165,7 +165,7 @@ def test_any_damaged_byte_is_one_sentence(place: int, tmp_path: Path) -> None:
 def test_a_length_that_no_file_has_is_one_sentence(size: int, tmp_path: Path) -> None:
     length = struct.pack("<Q", size)
     (tmp_path / "records").write_bytes(length + struct.pack("<I", oracle.masked_crc(length)) + bytes(100))
-    with pytest.raises(UnusableInputError, match=r"record 0 at byte 0 has [0-9,]+ bytes; no reader takes"):
+    with pytest.raises(UnusableInputError, match=r"record 1 at byte 0 has [0-9,]+ bytes; no reader takes"):
         list(read_records(str(tmp_path / "records")))
 
 

@@ -1,12 +1,18 @@
 """Bytes of files, local or not."""
 
 import abc
+import glob
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from transforms.errors import RunFailedError, UnusableInputError
+
+
+class MissingFileError(UnusableInputError):
+    """There is no file of this name."""
 
 
 class ByteRanges(abc.ABC):
@@ -17,7 +23,8 @@ class ByteRanges(abc.ABC):
         """Bytes [start, end) of a file, in an array of its own that may be written to.
 
         Raises:
-          UnusableInputError: there is no such file, or it ends before `end`.
+          MissingFileError: there is no such file. `read_all` and `size` raise it, too.
+          UnusableInputError: the file ends before `end`, or must not be read.
           RunFailedError: it cannot be read.
         """
 
@@ -28,6 +35,18 @@ class ByteRanges(abc.ABC):
     @abc.abstractmethod
     def size(self, path: str) -> int:
         """The size of a file in bytes."""
+
+    def sizes(self, paths: Sequence[str]) -> list[int]:
+        """The size of each of these files; raises what `size` does, for the first of them that is at fault."""
+        return [self.size(path) for path in paths]
+
+    def glob(self, pattern: str) -> list[str]:
+        """The files whose paths match a pattern with *, ? and [...], sorted; a path of a file matches itself.
+
+        Raises:
+          UnusableInputError: files cannot be listed there.
+        """
+        raise UnusableInputError(f"{pattern}: files cannot be listed here; name a data set's directory.")
 
     @abc.abstractmethod
     def forget(self, path: str) -> bool:
@@ -55,8 +74,8 @@ class LocalRanges(ByteRanges):
                     if not count:
                         raise UnusableInputError(f"{path}: this file ends before byte {end:,}; make or fetch it again.")
                     filled += count
-        except FileNotFoundError:
-            raise UnusableInputError(f"{path}: this file does not exist.") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
         except OSError as error:
             raise RunFailedError(f"{path}: this file cannot be read ({error.strerror or error}).") from error
         return data
@@ -67,8 +86,15 @@ class LocalRanges(ByteRanges):
     def size(self, path: str) -> int:
         try:
             return os.path.getsize(path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
         except OSError as error:
             raise UnusableInputError(f"{path}: this file cannot be read ({error.strerror}).") from None
+
+    def glob(self, pattern: str) -> list[str]:
+        if os.path.isfile(pattern):
+            return [pattern]
+        return sorted(path for path in glob.glob(os.path.expanduser(pattern)) if os.path.isfile(path))
 
     def forget(self, path: str) -> bool:
         return False

@@ -47,6 +47,7 @@ class DataFile:
       sha256: of its content, in hexadecimal; None: not known.
       index: the path of its DALI index; None: none is known.
       width: most pieces of a row: max_seq_length, or the width of its bin.
+      digest: tells its content from any other, in 32 hexadecimal digits.
     """
 
     path: str
@@ -55,6 +56,7 @@ class DataFile:
     sha256: str | None
     index: str | None
     width: int
+    digest: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

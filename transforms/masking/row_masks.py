@@ -61,17 +61,7 @@ class RowMasker:
 
     def __init__(self, vocabulary: Vocabulary, masking: MaskingOptions, objective: ObjectiveOptions) -> None:
         """Uses `random_seed`, `max_seq_length`, `max_predictions_per_seq` and `masked_lm_prob` of `masking`."""
-        kinds = np.where(piece_continuations(vocabulary), CONTINUES, STARTS).astype(np.uint8)
-        kinds[[vocabulary.cls_id, vocabulary.sep_id]] = SPECIAL
-        self.rules = row_mask_rules(
-            unit=decided_mask_unit(masking, objective),
-            to_predict=predictions(masking),
-            kinds=kinds,
-            mask_id=vocabulary.mask_id,
-            piece_ids=vocabulary.ids,
-            shares=(objective.mask_share, objective.random_share, objective.keep_share),
-            run_lengths=_run_lengths(objective),
-        )
+        self.rules = rules_of(vocabulary, masking, objective)
         self._seed = masking.random_seed
 
     def draw(self, rows: RowArrays, count: int, epochs: npt.NDArray[np.int64], samples: npt.NDArray[np.int64]) -> None:
@@ -143,6 +133,21 @@ def _check_arrays(rows: MaskedRows, epochs: npt.NDArray[np.int64], samples: npt.
         raise ValueError(f"positions are {rows.positions.shape} and labels {rows.labels.shape}; they must be alike")
     if epochs.shape != (count,) or samples.shape != (count,):
         raise ValueError(f"epochs and samples must have an element for each of {count} rows")
+
+
+def rules_of(vocabulary: Vocabulary, masking: MaskingOptions, objective: ObjectiveOptions) -> RowMaskRules:
+    """The rules of RowMasker."""
+    kinds = np.where(piece_continuations(vocabulary), CONTINUES, STARTS).astype(np.uint8)
+    kinds[[vocabulary.cls_id, vocabulary.sep_id]] = SPECIAL
+    return row_mask_rules(
+        unit=decided_mask_unit(masking, objective),
+        to_predict=predictions(masking),
+        kinds=kinds,
+        mask_id=vocabulary.mask_id,
+        piece_ids=vocabulary.ids,
+        shares=(objective.mask_share, objective.random_share, objective.keep_share),
+        run_lengths=_run_lengths(objective),
+    )
 
 
 def row_mask_rules(

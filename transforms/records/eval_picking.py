@@ -91,13 +91,13 @@ def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -
     try:
         features = parse_example(record)
     except ValueError as error:
-        raise UnusableInputError(f"{path}: record {place} is not a tf.train.Example ({error}).") from None
+        raise UnusableInputError(f"{path}: record {place + 1:,} is not a tf.train.Example ({error}).") from None
     for name, length in lengths.items():
         values = count_values(features[name]) if name in features else None
         if values != length:
             have = "no such feature" if values is None else f"{values} values"
             raise UnusableInputError(
-                f"{path}: record {place} has {have} in {name}, not {length}; "
+                f"{path}: record {place + 1:,} has {have} in {name}, not {length}; "
                 "give the lengths that the examples were made with."
             )
     return features

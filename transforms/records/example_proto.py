@@ -71,11 +71,11 @@ _Example = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorfl
 Feature = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Feature"))
 
 
-def parse_example(record: bytes) -> dict[str, Message]:
+def parse_example(record: bytes, *, strict: bool = True) -> dict[str, Message]:
     """The features of a serialised tf.train.Example by name, in sorted order; each is a tf.train.Feature.
 
     Raises:
-      ValueError: it is not one, or has fields that tf.train.Example does not have.
+      ValueError: it is not one, or, if `strict`, has fields that tf.train.Example does not have.
     """
     example = _Example()
     try:
@@ -85,7 +85,7 @@ def parse_example(record: bytes) -> dict[str, Message]:
     known = _Example()
     known.CopyFrom(example)
     known.DiscardUnknownFields()
-    if known.ByteSize() != example.ByteSize():
+    if strict and known.ByteSize() != example.ByteSize():
         raise ValueError("it has fields that an Example does not have")
     # Of entries with one name the last one counts, as in any map.
     features = {entry.key: entry.value for entry in example.features.feature}

@@ -93,6 +93,7 @@ class ExampleShard:
       counts: the fields of ExampleCounts that apply.
       inputs: the text shard's path, and its sha256.
       key: of the completion record.
+      setup: what decided the examples.
     """
 
     files: tuple[ExampleFile, ...]
@@ -102,6 +103,7 @@ class ExampleShard:
     counts: Mapping[str, int]
     inputs: Mapping[str, str]
     key: str
+    setup: ExamplesSetup = dataclasses.field(compare=False)
 
     @property
     def size(self) -> int:
@@ -148,6 +150,7 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
         counts=_counts_of(record, plan),
         inputs={shard.path: shard.sha256},
         key=key,
+        setup=setup,
     )
 
 
@@ -261,6 +264,7 @@ class PickedExamples:
       path, size, sha256: of the TFRecord file; size in bytes.
       picked, available: how many examples were picked, of how many.
       inputs: the path of each shard that was read, and its sha256.
+      setup: what decided the examples.
     """
 
     path: str
@@ -269,6 +273,7 @@ class PickedExamples:
     picked: int
     available: int
     inputs: Mapping[str, str]
+    setup: ExamplesSetup = dataclasses.field(compare=False)
 
 
 def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output: str) -> PickedExamples | None:
@@ -306,6 +311,7 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
         picked=picked,
         available=available,
         inputs={file.path: str(file.sha256) for file in of_eval},
+        setup=ordered[0].setup,
     )
 
 

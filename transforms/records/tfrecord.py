@@ -121,7 +121,7 @@ def check_indexable(path: str) -> None:
         if not raw.read(1):
             raise UnusableInputError(f"{path}: this file is empty; it has no record to index.")
         raw.seek(0)
-        if _unpacked(raw, path) is not raw:
+        if unpacked(raw, path) is not raw:
             raise UnusableInputError(
                 f"{path}: this TFRecord is packed with gzip, and an index is of use only for one that is not; "
                 "unpack it first."
@@ -149,7 +149,7 @@ def _index_lines(sizes: npt.NDArray[np.int64], offset: int) -> bytes:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Run:
+class RecordRun:
     """Records of a file that lie one after the other.
 
     offset: where the first starts in the file, unpacked. data: uint8. starts, sizes: int64[records], where the data
@@ -162,51 +162,73 @@ class _Run:
     sizes: npt.NDArray[np.int64]
 
 
-def _runs(path: str) -> Iterator[_Run]:
+def _runs(path: str) -> Iterator[RecordRun]:
     """Yields all records of a file; a run is valid until the next one is asked for."""
+    with files.open_input(path) as raw:
+        yield from record_runs(unpacked(raw, path), path)
+
+
+def record_runs(file: BinaryIO, path: str, block_bytes: int | None = None) -> Iterator[RecordRun]:
+    """Yields all records of an open file; a run is valid until the next one is asked for.
+
+    Args:
+      file: the records, unpacked.
+      path: what the file is called in messages.
+      block_bytes: how much is read at a time; some megabytes if not given.
+
+    Raises:
+      UnusableInputError: the file is truncated, damaged or no TFRecord; each checksum is verified.
+    """
     starts = np.empty(_BLOCK_RECORDS, np.int64)
     sizes = np.empty(_BLOCK_RECORDS, np.int64)
-    data = np.empty(_BLOCK_BYTES, np.uint8)
+    data = np.empty(block_bytes or _BLOCK_BYTES, np.uint8)
     filled = 0  # bytes of `data`
     offset = 0  # of data[0] in the file
     records = 0
-    with files.open_input(path) as raw:
-        file = _unpacked(raw, path)
-        while True:
-            filled = _fill(file, path, data, filled)
-            ended = filled < len(data)
-            end, count, at, needs = kernels.scan_records(data, filled, starts, sizes)
-            if count:
-                yield _Run(offset, data, starts[:count], sizes[:count])
-            records += count
-            where = f"{path}: record {records:,} at byte {offset + at:,}"
-            _check_record(where, end, needs)
-            if end == kernels.INCOMPLETE and ended:
-                if at < filled:
-                    raise UnusableInputError(f"{where} is truncated; make or fetch the file again.")
-                return
-            rest = data[at:filled].copy()
-            if needs > len(data):
-                data = np.empty(needs, np.uint8)
-            filled = len(rest)
-            data[:filled] = rest
-            offset += at
+    while True:
+        filled = _fill(file, path, data, filled)
+        ended = filled < len(data)
+        end, count, at, needs = kernels.scan_records(data, filled, starts, sizes)
+        if count:
+            yield RecordRun(offset, data, starts[:count], sizes[:count])
+        records += count
+        where = f"{path}: record {records + 1:,} at byte {offset + at:,}"
+        _check_record(where, end, needs)
+        if end == kernels.INCOMPLETE and ended:
+            if at < filled:
+                raise UnusableInputError(f"{where} is truncated; make or fetch the file again.")
+            return
+        rest = data[at:filled].copy()
+        if needs > len(data):
+            data = np.empty(needs, np.uint8)
+        filled = len(rest)
+        data[:filled] = rest
+        offset += at
 
 
 def _fill(file: BinaryIO, path: str, data: npt.NDArray[np.uint8], filled: int) -> int:
     """Reads on until `data` is full or the file ends; returns how many bytes it has."""
     while filled < len(data):
-        try:
-            block = file.read(len(data) - filled)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise UnusableInputError(
-                f"{path}: this gzip file is truncated or damaged ({error}); make or fetch it again."
-            ) from error
+        block = read_part(file, path, len(data) - filled)
         if not block:
             break
         data[filled : filled + len(block)] = np.frombuffer(block, np.uint8)
         filled += len(block)
     return filled
+
+
+def read_part(file: BinaryIO, path: str, size: int) -> bytes:
+    """Up to `size` bytes of a file that `unpacked` gave; none at its end.
+
+    Raises:
+      UnusableInputError: it is gzipped, and truncated or damaged.
+    """
+    try:
+        return file.read(size)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise UnusableInputError(
+            f"{path}: this gzip file is truncated or damaged ({error}); make or fetch it again."
+        ) from error
 
 
 def _check_record(where: str, end: int, needs: int) -> None:
@@ -220,8 +242,12 @@ def _check_record(where: str, end: int, needs: int) -> None:
         raise UnusableInputError(f"{where} has {needs:,} bytes; no reader takes so large a record.")
 
 
-def _unpacked(raw: BinaryIO, path: str) -> BinaryIO:
-    """The file's content, unpacked where it is gzipped: told by its first bytes, unless they are a valid record."""
+def unpacked(raw: BinaryIO, path: str) -> BinaryIO:
+    """The file's content, unpacked where it is gzipped: told by its first bytes, unless they are a valid record.
+
+    Raises:
+      UnusableInputError: the file is packed with something else.
+    """
     head = raw.read(kernels.HEAD)
     raw.seek(0)
     packing = next((name for magic, name in _OTHER_PACKINGS.items() if head.startswith(magic)), None)

@@ -251,7 +251,16 @@ def read_manifest(output: str) -> dict[str, Any]:
     path = files.join(output, MANIFEST)
     if not files.exists(path):
         raise UnusableInputError(f"{path}: there is no manifest; the build into this directory is not finished.")
-    made = find_manifest(output)
+    return parse_manifest(path, files.read_bytes(path))
+
+
+def parse_manifest(path: str, content: bytes) -> dict[str, Any]:
+    """The manifest that a file at `path` has as its content.
+
+    Raises:
+      UnusableInputError: it is none, or it is damaged.
+    """
+    made = _parsed(content)
     if made is None:
         raise UnusableInputError(
             f"{path}: this is no manifest of maskmill, or it is damaged; run the command that made the directory again."
@@ -262,8 +271,13 @@ def read_manifest(output: str) -> dict[str, Any]:
 def find_manifest(output: str) -> dict[str, Any] | None:
     """The manifest of an output directory; None where there is none, or one that is damaged."""
     path = files.join(output, MANIFEST)
+    return _parsed(files.read_bytes(path)) if files.exists(path) else None
+
+
+def _parsed(content: bytes) -> dict[str, Any] | None:
+    """The manifest with this content; None if it is none."""
     try:
-        made = json.loads(files.read_bytes(path)) if files.exists(path) else None
+        made = json.loads(content)
     except (ValueError, RecursionError):
         return None
     return made if _is_manifest(made) else None

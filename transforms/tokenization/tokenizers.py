@@ -27,7 +27,7 @@ def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
     Raises:
       UnusableInputError: it is not JSON or no tokenizer, or has no token for a mask and the like.
     """
-    tokenizer = _parsed(path, content)
+    tokenizer = parse_tokenizer(path, content)
     tokenizer.no_truncation()
     tokenizer.no_padding()
     vocabulary = tokenizer_vocabulary(path, content, tokenizer.get_vocab(with_added_tokens=True))
@@ -40,7 +40,12 @@ def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
     )
 
 
-def _parsed(path: str, content: bytes) -> tokenizers.Tokenizer:
+def parse_tokenizer(path: str, content: bytes) -> tokenizers.Tokenizer:
+    """The tokenizer of a tokenizer.json, as the library has it.
+
+    Raises:
+      UnusableInputError: it is not JSON or no tokenizer.
+    """
     try:
         text = content.decode()
         json.loads(text)

@@ -79,13 +79,25 @@ class Vocabulary:
 
 
 def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabulary:
-    """Reads a vocabulary as the reference does: every carriage return dropped, white space around a piece stripped.
+    """Reads a vocabulary; see `parse_vocabulary`.
 
     Raises:
-      UnusableInputError: the file is missing or not UTF-8, [MASK], [CLS], [SEP] or [UNK] is not in it, or nothing but
-        special pieces is.
+      UnusableInputError: the file is missing, or cannot be used.
     """
-    content = files.read_bytes(path)
+    return parse_vocabulary(path, files.read_bytes(path), duplicates)
+
+
+def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "first") -> Vocabulary:
+    """A vocab.txt, read as the reference does: every carriage return dropped, white space around a piece stripped.
+
+    Args:
+      path: of the file, for messages.
+      content: of the file.
+      duplicates: as in Vocabulary.
+
+    Raises:
+      UnusableInputError: it is not UTF-8, [MASK], [CLS], [SEP] or [UNK] is not in it, or nothing but special pieces is.
+    """
     lines = content.replace(b"\r", b"").split(b"\n")
     if not lines[-1]:
         lines.pop()

@@ -1,0 +1,222 @@
+"""Several data sets as one endless, or finite, sequence of samples, each with a share by its weight.
+
+A mix has no state but a position: which source gives position g, and which of the source's own samples it is, is a
+function of the sources' sizes, weights and caps, a seed, and g. A source with weight w stands at the times 1/(2w),
+3/(2w), 5/(2w), …; the merge of the sources' times is cut into chunks, and the places of a chunk are shuffled. A source
+with a cap on its repetitions has that many times and no more, so the others take over its share from there on.
+
+The counts are Webster's apportionment: for any number of positions, a source without a cap has given its share of
+them, but for 1/2 + share * sources / 2 samples at most. Unlike rounded quotas, they never fall as positions grow.
+
+Sources: M. Balinski, H. P. Young, "Fair Representation", 1982 (Webster's method and its monotony); Muennighoff et al.,
+"Scaling Data-Constrained Language Models", NeurIPS 2023 (what repetitions are worth, and why there is a cap).
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import UnusableInputError
+from transforms.kernels.counter_random import seed_of
+from transforms.loading.data_set import DataSet
+from transforms.loading.kernels.shuffling import shuffle
+
+# Positions that are shuffled among each other.
+CHUNK = 16384
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a source of a mix gave up to a step.
+
+    Attributes:
+      path: of the data set.
+      samples: how many, repeated ones included.
+      repetitions: how often the source was gone through; 0.5 is half of it.
+      share: of all samples that the mix gave; 0 before the first.
+    """
+
+    path: str
+    samples: int
+    repetitions: float
+    share: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mix:
+    """Which source gives which position.
+
+    Attributes:
+      samples: of each source, 1 or more.
+      weights: of each source, above 0; only their proportions count.
+      caps: the most positions that each source gives; None: any number.
+      seed: from 0 to 2**64 - 1; gives the order within chunks.
+      fingerprint: tells the sources, weights and caps apart from any other: hexadecimal.
+      chunk: how many positions are shuffled among each other.
+    """
+
+    samples: tuple[int, ...]
+    weights: tuple[Fraction, ...]
+    caps: tuple[int | None, ...]
+    seed: int
+    fingerprint: str
+    chunk: int = CHUNK
+
+    @functools.cached_property
+    def length(self) -> int | None:
+        """How many positions the mix has; None: it goes on for ever."""
+        return None if None in self.caps else sum(cap or 0 for cap in self.caps)
+
+    def before(self, position: int) -> npt.NDArray[np.int64]:
+        """How many positions before `position` each source gives, int64[sources], where a chunk starts.
+
+        Within a chunk, which is shuffled, they are what the sources would have given without shuffling.
+        """
+        half_a_time_each = Fraction(len(self.weights), 2)
+        time = self._time_of(max(Fraction(0), position - half_a_time_each))
+        counts = [
+            math.floor(time * weight + Fraction(1, 2))
+            if cap is None
+            else min(cap, math.floor(time * weight + Fraction(1, 2)))
+            for weight, cap in zip(self.weights, self.caps, strict=True)
+        ]
+        for _ in range(position - sum(counts)):
+            _, source = min(
+                ((2 * count + 1) / weight, source)
+                for source, (count, weight, cap) in enumerate(zip(counts, self.weights, self.caps, strict=True))
+                if count != cap
+            )
+            counts[source] += 1
+        return np.array(counts, np.int64)
+
+    def _time_of(self, amount: Fraction) -> Fraction:
+        """When the sources would have given `amount` together if they gave fractions of samples, too."""
+        ends = sorted(
+            (Fraction(cap) / weight, weight, cap)
+            for weight, cap in zip(self.weights, self.caps, strict=True)
+            if cap is not None
+        )
+        rate = sum(self.weights, Fraction(0))
+        used = Fraction(0)  # by sources that are at their ends
+        for end, weight, cap in ends:
+            if used + rate * end >= amount:
+                break
+            used += cap
+            rate -= weight
+        return (amount - used) / rate
+
+    def positions(self, start: int, stop: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The source of each position of [start, stop), and which of the source's own positions it is: int64[n] each.
+
+        A source's own positions ascend. Own position p is sample p % samples, in the order of epoch p // samples, of
+        the source. Chunks are computed as a whole, so ranges of whole chunks are cheapest.
+
+        Raises:
+          ValueError: `stop` is behind the end of the mix.
+        """
+        if self.length is not None and stop > self.length:
+            raise ValueError(f"positions up to {stop}, but the mix has {self.length}")
+        chunks = [self._chunk(first) for first in range(start - start % self.chunk, max(start, stop), self.chunk)]
+        if not chunks:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        skipped = start % self.chunk
+        sources, owns = (np.concatenate(parts)[skipped : skipped + stop - start] for parts in zip(*chunks, strict=True))
+        return sources, owns
+
+    def _chunk(self, first: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The sources and own positions of the chunk that starts at position `first`."""
+        end = first + self.chunk if self.length is None else min(first + self.chunk, self.length)
+        given = self.before(first)
+        counts = self.before(end) - given
+        sources = np.repeat(np.arange(len(counts)), counts)
+        shuffle(sources, seed_of(self.seed), 0, first // self.chunk)
+        owns = np.empty_like(sources)
+        starts = np.repeat(given - (np.cumsum(counts) - counts), counts)
+        owns[np.argsort(sources, kind="stable")] = starts + np.arange(len(sources))
+        return sources, owns
+
+    def given(self, position: int) -> npt.NDArray[np.int64]:
+        """How many of the positions before `position` each source gives, int64[sources], shuffling included."""
+        whole = position - position % self.chunk
+        return self.before(whole) + np.bincount(self.positions(whole, position)[0], minlength=len(self.samples))
+
+    def given_by(self, paths: Sequence[str], position: int) -> tuple[Given, ...]:
+        """What each source gave up to a position; `paths` tells their data sets."""
+        given = zip(paths, self.given(position).tolist(), self.samples, strict=True)
+        return tuple(
+            Given(path=path, samples=count, repetitions=count / samples, share=count / max(1, position))
+            for path, count, samples in given
+        )
+
+    def leaving(self, start: int, stop: int) -> list[int]:
+        """The sources that give their last sample at a position of [start, stop), if any source goes on behind it."""
+        if stop == self.length:
+            return []
+        ends = zip(self.given(start), self.given(stop), self.caps, strict=True)
+        return [source for source, (before, after, cap) in enumerate(ends) if before < after == cap]
+
+
+def mix_of(
+    data_sets: Sequence[DataSet],
+    weights: Sequence[float],
+    *,
+    max_repetitions: float | Sequence[float | None] | None = None,
+    seed: int = 0,
+) -> Mix:
+    """The mix of data sets.
+
+    Args:
+      data_sets: one or more.
+      weights: the share of each in proportion to the others', in samples; 0.1 is a tenth, not the nearest float.
+      max_repetitions: how often each sample of a source is given at most: of all sources, or of each. None: any
+        number of times. A part of one, such as the half of 2.5, is of the samples that come first in that epoch.
+      seed: any integer.
+
+    Raises:
+      UnusableInputError: a weight or number of repetitions that is not above 0.
+    """
+    if len(weights) != len(data_sets) or not data_sets:
+        raise ValueError(f"{len(data_sets)} data sets and {len(weights)} weights")
+    exact = [_fraction(data_set.path, "weight", weight) for data_set, weight in zip(data_sets, weights, strict=True)]
+    caps = [
+        None if most is None else max(1, math.floor(_fraction(one.path, "max_repetitions", most) * one.samples))
+        for one, most in zip(data_sets, _of_each(max_repetitions, len(data_sets)), strict=True)
+    ]
+    total = sum(exact)
+    shares = tuple(weight / total for weight in exact)
+    described = [
+        [data_set.fingerprint, str(share), cap] for data_set, share, cap in zip(data_sets, shares, caps, strict=True)
+    ]
+    return Mix(
+        samples=tuple(data_set.samples for data_set in data_sets),
+        weights=shares,
+        caps=tuple(caps),
+        seed=int(seed_of(seed)),
+        fingerprint=hashlib.sha256(json.dumps(described).encode()).hexdigest(),
+    )
+
+
+def _of_each(most: float | Sequence[float | None] | None, sources: int) -> Sequence[float | None]:
+    """`max_repetitions` of each source."""
+    if most is None or isinstance(most, (int, float)):
+        return [most] * sources
+    if len(most) != sources:
+        raise UnusableInputError(
+            f"max_repetitions has {len(most)} numbers, but the mix has {sources} data sets; give one for each, or one "
+            "for all."
+        )
+    return most
+
+
+def _fraction(path: str, name: str, value: float) -> Fraction:
+    """A number above 0 as a user wrote it."""
+    if not (math.isfinite(value) and value > 0):
+        raise UnusableInputError(f"{path}: {name} of this data set is {value}, but it must be a number above 0.")
+    return Fraction(str(value))
