@@ -17,6 +17,7 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.loading.byte_ranges import MissingFileError
 
 T = TypeVar("T")
 
@@ -136,7 +137,8 @@ class WebClient:
           TransientError: no answer, or one that may be another the next time; also for what the block raises when the
             connection fails.
           DeniedError: access is refused.
-          UnusableInputError: there is no such file; RefusedError: the server does not take such a request.
+          MissingFileError: there is no such file.
+          RefusedError: the server does not take such a request.
         """
         sent = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity", **headers}
         for _ in range(_MOST_REDIRECTS + 1):
@@ -242,7 +244,7 @@ def _check_status(path: str, server: Server, response: http.client.HTTPResponse)
     if response.status in _DENIED:
         raise DeniedError(text)
     if response.status in _MISSING:
-        raise UnusableInputError(f"{path}: there is no such file; check the address.")
+        raise MissingFileError(f"{path}: there is no such file; check the address.")
     if response.status == HTTPStatus.PRECONDITION_FAILED:
         raise changed(path)
     raise RefusedError(f"{path}: {server.host} refuses to deliver this file ({text}); check the address.")
