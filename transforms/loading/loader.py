@@ -1,56 +1,29 @@
 """Gives the samples of a data set, or of a mix, as batches of arrays."""
 
+import contextlib
 import dataclasses
 import os
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from transforms.loading.batches import ArraySpec, Batch, BatchMaker
-from transforms.loading.block_reader import BlockReader
-from transforms.loading.byte_ranges import ByteRanges
 from transforms.loading.chunks import NO_SAMPLE, Plan, Samples, SampleSequence, joined, plans, reads
-from transforms.loading.data_set import DataSet
 from transforms.loading.mixing import Given, Mix
 from transforms.loading.options import LoaderOptions
-from transforms.loading.order import Read, SampleOrder
+from transforms.loading.order import SampleOrder
 from transforms.loading.production import Product, Production
-from transforms.loading.reading import read_rows
+from transforms.loading.reading import PlannedReads
 from transforms.loading.rows import Rows
 from transforms.loading.schedule import Place, Schedule
+from transforms.loading.sources import Source
 from transforms.loading.states import State, checked_place, state_of
 from transforms.loading.stats import LoaderStats
 
 _ATTENTION = ("input_mask", "attention_mask")
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """A data set that is open.
-
-    Attributes:
-      data_set: what it is.
-      reader: reads its files.
-      ranges: the bytes of its files.
-      reopen: opens the same data set in another process; picklable. None: the source itself is picklable.
-    """
-
-    data_set: DataSet
-    reader: BlockReader
-    ranges: ByteRanges
-    reopen: "Callable[[], Source] | None" = None
-
-    def reopened(self) -> "Source":
-        """The same data set, with files and connections of its own."""
-        return self if self.reopen is None else self.reopen()
-
-    def __reduce__(self) -> Any:
-        if self.reopen is not None:
-            return self.reopen, ()
-        return Source, (self.data_set, self.reader, self.ranges)
 
 
 class Loader:
@@ -118,6 +91,11 @@ class Loader:
         """Batches of a whole epoch, of all workers together; None: a mix that goes on for ever."""
         return self._schedule.steps(Place(0, 0))
 
+    @property
+    def steps_left(self) -> int | None:
+        """Batches that are left of the epoch, of all workers together; None: a mix that goes on for ever."""
+        return self._schedule.steps(self._place())
+
     def rows_of(self, samples: npt.ArrayLike, epoch: int = 0, source: int = 0) -> Batch:
         """A batch of any samples.
 
@@ -137,7 +115,10 @@ class Loader:
         widths = order.widths_of(different) if len(different) else np.array([self.data_sets[source].width])
         rows = Samples(np.full_like(different, source), np.full_like(different, epoch), different, widths)
         room = Rows(self.data_sets[source].columns, len(different))
-        self._read(reads(rows, 0, self._orders), room)
+        wanted = reads(rows, 0, self._orders)
+        with contextlib.closing(PlannedReads(self._own_sources())) as planned:
+            planned.ask(wanted)
+            planned.read(wanted, room)
         is_sample = numbers != NO_SAMPLE
         at = np.where(is_sample, np.searchsorted(different, numbers), NO_SAMPLE)
         sources, epochs = np.full_like(numbers, source), np.full_like(numbers, epoch)
@@ -287,22 +268,20 @@ class Loader:
         self._current = weakref.ref(batches)
         return batches
 
-    def _products(self, place: Place, *, endless: bool) -> Iterator[Product]:
+    def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
         """Makes the batches from a place on."""
         segments = self._schedule.segments(place, endless=endless)
         chunks = (chunk for segment in segments for chunk in self._sequence.chunks(segment))
         last: Rows | None = None
         behind = 0  # the row of `last` behind its batches
-        for plan in plans(chunks, self.options, self._orders):
-            rows = Rows(self.data_sets[0].columns, len(plan.rows))
-            if last is not None:
-                rows.copy(last, behind, plan.carried)
-            self._read(plan.reads, rows)
-            yield from self._batches_of(plan, rows)
-            last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
-
-    def _read(self, wanted: Sequence[tuple[int, Read]], rows: Rows) -> None:
-        read_rows([source.reader for source in self._sources], wanted, rows)
+        with contextlib.closing(PlannedReads(self._sources)) as planned:
+            for plan in planned.planned(plans(chunks, self.options, self._orders)):
+                rows = Rows(self.data_sets[0].columns, len(plan.rows))
+                if last is not None:
+                    rows.copy(last, behind, plan.carried)
+                planned.read(plan.reads, rows)
+                yield from self._batches_of(plan, rows)
+                last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
 
     def _batches_of(self, plan: Plan, rows: Rows) -> Iterator[Product]:
         at = np.where(plan.rows.samples == NO_SAMPLE, NO_SAMPLE, np.arange(len(plan.rows)))

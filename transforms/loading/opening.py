@@ -14,7 +14,7 @@ from transforms.loading.data_set import DataFile, DataSet
 from transforms.loading.fingerprints import digest_of_ends, fingerprint
 from transforms.loading.made_examples import MadeExamples, parse_examples
 from transforms.loading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
-from transforms.loading.read_vocabulary import UNKNOWN, KnownVocabulary, load_known, mask_rules
+from transforms.loading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known, mask_rules
 from transforms.masking.kernels.row_masks import RowMaskRules
 from transforms.records.options import Format
 from transforms.storage import files, manifest
@@ -138,9 +138,10 @@ def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> Da
     _check_sizes(examples.files, request.ranges)
     if request.checksums:
         _check_sha256(examples, request.ranges)
+    named = NamedVocabulary(request.path, request.vocab_file, request.ranges)
     known, rules = examples.vocabulary, None
-    if examples.is_dynamic or request.vocab_file is not None:
-        vocabulary = load_known(known, request.path, request.vocab_file, request.ranges)
+    vocabulary = load_known(known, named, is_needed=examples.is_dynamic)
+    if vocabulary is not None:
         known = dataclasses.replace(known, size=vocabulary.size, special_ids=vocabulary.special_ids)
         rules = mask_rules(examples.options, vocabulary) if examples.is_dynamic else None
     content = _Content(
@@ -204,8 +205,8 @@ def _open_records(request: _Request) -> DataSet:
             f"{paths[0]}: only TFRecords can be read without a manifest; name the directory of the data set."
         )
     known = UNKNOWN
-    if request.vocab_file is not None:
-        vocabulary = load_known(known, request.path, request.vocab_file, ranges)
+    vocabulary = load_known(known, NamedVocabulary(request.path, request.vocab_file, ranges), is_needed=False)
+    if vocabulary is not None:
         known = dataclasses.replace(known, size=vocabulary.size, special_ids=vocabulary.special_ids)
     listed = [file for path in paths if (file := _counted_file(path, ranges)).samples]
     if not listed:
@@ -290,6 +291,7 @@ def _assembled(request: _Request, content: _Content, known: KnownVocabulary) -> 
         vocabulary_size=size,
         vocabulary=whose,
         segments=_MOST_SEGMENTS if content.schema is None else _PAIR,
+        pad_id=known.special_ids.get("pad_id") or 0,
     )
     if content.schema is None:
         columns = columns_of_example(content.features, limits)

@@ -21,12 +21,14 @@ class RowLimits:
       vocabulary_size: ids are below it; None: not known.
       vocabulary: where that is from, for messages.
       segments: segment ids are below it.
+      pad_id: what rows of pieces are filled up with.
     """
 
     width: int
     vocabulary_size: int | None
     vocabulary: str
     segments: int
+    pad_id: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +78,7 @@ def _column(column: SchemaColumn, limits: RowLimits) -> ReadColumn:
         width=_room(feature, limits.width) if column.length is None else column.length,
         varies=column.length is None,
         dtype=np.dtype(np.float32) if column.is_float else _smallest(allowed),
-        fill=None if feature == "cu_seqlens" else 0,
+        fill=_fill(feature, limits),
         low=None if allowed is None else allowed.low,
         high=None if allowed is None else allowed.high,
         meaning="" if allowed is None else allowed.meaning,
@@ -90,6 +92,11 @@ def _smallest(allowed: _Range | None) -> np.dtype:
             if allowed.high <= np.iinfo(kind).max:
                 return np.dtype(kind)
     return np.dtype(np.int32)
+
+
+def _fill(feature: str, limits: RowLimits) -> int | None:
+    """ReadColumn.fill. Padding is special to special_tokens_mask."""
+    return {"input_ids": limits.pad_id, "special_tokens_mask": 1, "cu_seqlens": None}.get(feature, 0)
 
 
 def _room(feature: str, width: int) -> int:

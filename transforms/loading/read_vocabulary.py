@@ -1,5 +1,6 @@
 """The vocabulary of a data set: beside its examples, or where the user says; and how masks are drawn with it."""
 
+import contextlib
 import dataclasses
 import hashlib
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from transforms.masking.kernels.row_masks import RowMaskRules
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.masking.row_masks import rules_of
+from transforms.storage import files
 from transforms.tokenization.vocabulary import Vocabulary, parse_vocabulary
 
 _Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions)
@@ -47,35 +49,81 @@ UNKNOWN = KnownVocabulary(
 )
 
 
-def load_known(known: KnownVocabulary, path: str, vocab_file: str | None, ranges: ByteRanges) -> Vocabulary:
-    """Loads the vocabulary of a data set.
+@dataclasses.dataclass(frozen=True)
+class NamedVocabulary:
+    """What a user named: the path of a data set, and its vocabulary's file, which may be left out; and what reads them.
+
+    The vocabulary may lie elsewhere: on another machine than the data.
+    """
+
+    path: str
+    vocab_file: str | None
+    ranges: ByteRanges
+
+    def read(self, file: str) -> bytes:
+        """The content of a vocabulary's file."""
+        if file != self.vocab_file or files.is_local(file) == files.is_local(self.path):
+            return self.ranges.read_all(file)
+        from transforms.loading.remote import open_ranges
+
+        with contextlib.closing(open_ranges(file)) as ranges:
+            return ranges.read_all(file)
+
+
+def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: bool) -> Vocabulary | None:
+    """Loads the vocabulary of a data set: the file that the user named, or the copy beside the examples.
 
     Args:
       known: what the data set says of it.
-      path: of the data set, for messages.
-      vocab_file: the vocabulary's file; None: the copy beside the examples.
-      ranges: read it.
+      named: the data set, and what the user says.
+      is_needed: whether masks are drawn; otherwise it is loaded only where the user named it and the data set does not
+        say all that it could tell.
 
     Raises:
-      UnusableInputError: there is no copy, or the file is missing, cannot be used or is another one.
+      UnusableInputError: it is needed and there is none, or the file is missing, cannot be used or is another one.
     """
-    file = vocab_file or known.copy
-    if file is None:
-        named = "" if known.name is None else f" ({known.name})"
+    if named.vocab_file is not None:
+        content = named.read(named.vocab_file)
+        if _is_known(known, content):
+            return _parsed(named.vocab_file, content, known)
+        # Training may name a file of the other kind with the same pieces; then what the data set says counts.
+        is_other_kind = _is_tokenizer(content) != known.is_tokenizer
+        if not is_other_kind or (is_needed and known.copy is None):
+            raise UnusableInputError(
+                f"{named.vocab_file}: the examples of {named.path} were made with another vocabulary, whose sha256 is "
+                f"{known.sha256}; name that one."
+            )
+    if not is_needed:
+        return None
+    if known.copy is None:
+        made_with = "" if known.name is None else f" ({known.name})"
         raise UnusableInputError(
-            f"{path}: masks are drawn with the vocabulary, and this data set of an older version has no copy of it; "
-            f"give the one that its examples were made with{named} as vocab_file."
+            f"{named.path}: masks are drawn with the vocabulary, and this data set of an older version has no copy of "
+            f"it; give the file that its examples were made with{made_with} as vocab_file."
         )
-    content = ranges.read_all(file)
-    if known.sha256 is not None and hashlib.sha256(content).hexdigest() != known.sha256:
+    content = named.ranges.read_all(known.copy)
+    if not _is_known(known, content):
         raise UnusableInputError(
-            f"{file}: this is not the vocabulary that the examples of {path} were made with (another sha256); "
-            "name that one."
+            f"{known.copy}: this copy of the vocabulary is not what was written (another sha256 than in the manifest); "
+            "fetch the file again, or run the command that made it again."
         )
-    is_tokenizer = known.is_tokenizer or (known.sha256 is None and content.lstrip().startswith(b"{"))
-    if not is_tokenizer:
-        return parse_vocabulary(file, content, "last" if known.duplicates == "last" else "first")
-    return _tokenizer_vocabulary(file, content, known)
+    return _parsed(known.copy, content, known)
+
+
+def _is_known(known: KnownVocabulary, content: bytes) -> bool:
+    """Whether a file may be the vocabulary that a data set was made with."""
+    return known.sha256 is None or hashlib.sha256(content).hexdigest() == known.sha256
+
+
+def _is_tokenizer(content: bytes) -> bool:
+    # A vocab.txt may have a piece "{", but hardly on its first line.
+    return content.lstrip().startswith(b"{")
+
+
+def _parsed(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
+    if _is_tokenizer(content):
+        return _tokenizer_vocabulary(file, content, known)
+    return parse_vocabulary(file, content, "last" if known.duplicates == "last" else "first")
 
 
 def _tokenizer_vocabulary(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
+from google.protobuf.message import Message
 
 from transforms.errors import UnusableInputError
 from transforms.loading.byte_ranges import ByteRanges
@@ -122,8 +123,10 @@ def count_samples(path: str, ranges: ByteRanges, index: str | None = None) -> in
     return index_blocks(path, ranges, index).samples
 
 
-def first_example(path: str, ranges: ByteRanges) -> dict[str, int]:
-    """How many values each feature of a file's first example has, by name; empty for a file without examples.
+def first_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]]:
+    """The features of a file's first example: by name, how many values each has, and "int64", "float" or "bytes".
+
+    A feature without a list of values counts as one of integers. A file without examples has no features.
 
     Raises:
       UnusableInputError: the file is missing, or no TFRecord of examples.
@@ -132,8 +135,12 @@ def first_example(path: str, ranges: ByteRanges) -> dict[str, int]:
     for run in record_runs(file, path, _FIRST_BYTES):
         start, size = int(run.starts[0]), int(run.sizes[0])
         try:
-            features = example_proto.parse_example(run.data[start : start + size].tobytes())
-        except ValueError as error:
-            raise UnusableInputError(f"{path}: this is no TFRecord of examples ({error}).") from None
-        return {name: example_proto.count_values(feature) for name, feature in features.items()}
+            features = example_proto.parse_example(run.data[start : start + size].tobytes(), strict=False)
+        except ValueError:
+            raise UnusableInputError(f"{path}: this is no TFRecord of examples.") from None
+        return {name: (example_proto.count_values(feature), _kind(feature)) for name, feature in features.items()}
     return {}
+
+
+def _kind(feature: Message) -> str:
+    return str(feature.WhichOneof("kind") or "int64_list").removesuffix("_list")

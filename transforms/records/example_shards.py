@@ -19,7 +19,7 @@ from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.records.eval_picking import pick_examples
 from transforms.records.examples import ExampleFile, write_example_files
-from transforms.records.options import FormatOptions
+from transforms.records.options import Format, FormatOptions
 from transforms.records.plan import ExamplesPlan
 from transforms.records.tfrecord import WrittenFile
 from transforms.records.tokenizing import load_tokenization
@@ -30,9 +30,9 @@ from transforms.tokenization.vocabulary import Vocabulary
 
 KIND = "examples"
 
-# The version of what records/examples.py makes beside the reference's TFRecords, which FORMAT_VERSIONS counts. Raise it
-# when the output changes for the same inputs and parameters.
-_PLAN_VERSION = 1
+# The versions of what records/examples.py makes beside the reference's TFRecords, which FORMAT_VERSIONS counts. Raise
+# that of a format when its files change for the same inputs and parameters.
+_PLAN_VERSIONS: Mapping[Format, int] = {"tfrecord": 1, "parquet": 2, "mds": 1}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -167,7 +167,8 @@ def _key(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, name: str) 
     if _is_reference(plan):
         # The key of versions that knew nothing else: what they made need not be made again.
         return completions.fingerprint(KIND, version, source, plan.exact_masking, name + _tfrecord_suffix(setup))
-    return completions.fingerprint(KIND, (version, _PLAN_VERSION), source, plan, setup.packed, shard.kind, name)
+    version_of_format = _PLAN_VERSIONS[plan.format.format]
+    return completions.fingerprint(KIND, (version, version_of_format), source, plan, setup.packed, shard.kind, name)
 
 
 def _is_reference(plan: ExamplesPlan) -> bool:

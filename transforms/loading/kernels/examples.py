@@ -32,6 +32,7 @@ from transforms.loading.kernels.targets import (
     VALUE_BYTES,
     WIDTH,
     Targets,
+    are_floats_allowed,
     finish_row,
     put_value,
     row_address,
@@ -300,20 +301,6 @@ def _entry_values(data, i, end, column, row):
 
 
 @kernel
-def _floats_allowed(column, limits, row, count):
-    """Whether floats are within their limits, which NaN never is. A lower limit of NaN: anything is allowed."""
-    low, high = limits[0], limits[1]
-    if low != low:
-        return True
-    target = row_address(column, row)
-    for n in range(count):
-        value = np.uint32(load_u32(target, 4 * n)).view(np.float32)
-        if not (value >= low and value <= high):
-            return False
-    return True
-
-
-@kernel
 def _entry(data, i, end, row, targets, names, name_sizes, guess):
     """Reads an entry of the map of features; returns its column (-1: not wanted) and its count, negative if wrong."""
     integers, limits = address(targets.integers), targets.floats
@@ -330,7 +317,7 @@ def _entry(data, i, end, row, targets, names, name_sizes, guess):
         return place, np.int64(0)
     if count < 0:
         return place, count
-    if get_i64(column, IS_FLOAT) and not _floats_allowed(column, limits[place], row, count):
+    if get_i64(column, IS_FLOAT) and not are_floats_allowed(column, limits[place], row, count):
         return place, np.int64(OUT_OF_RANGE)
     return place, finish_row(column, row, count)
 

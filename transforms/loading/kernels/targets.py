@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from transforms.kernels import kernel
-from transforms.kernels.memory import get_i64, load_u8, put_i32, store_u8, store_u16, store_u32
+from transforms.kernels.memory import get_i64, load_u8, load_u32, put_i32, store_u8, store_u16, store_u32
 
 # The integers of a column.
 ADDRESS = 0  # of its array
@@ -59,6 +59,20 @@ def put_value(target, size, n, value):
         store_u16(target, 2 * n, value)
     else:
         store_u32(target, 4 * n, value)
+
+
+@kernel
+def are_floats_allowed(column, limits, row, count):
+    """Whether floats are within their limits, which NaN never is. A lower limit of NaN: anything is allowed."""
+    low, high = limits[0], limits[1]
+    if low != low:
+        return True
+    target = row_address(column, row)
+    for n in range(count):
+        value = np.uint32(load_u32(target, 4 * n)).view(np.float32)
+        if not (value >= low and value <= high):
+            return False
+    return True
 
 
 @kernel
