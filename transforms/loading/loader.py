@@ -1,6 +1,7 @@
 """Gives the samples of a data set, or of a mix, as batches of arrays."""
 
 import dataclasses
+import logging
 import os
 import weakref
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,12 @@ from transforms.loading.order import Read, SampleOrder
 from transforms.loading.production import Product, Production
 from transforms.loading.reading import read_rows
 from transforms.loading.rows import Rows
-from transforms.loading.schedule import Place, Schedule
+from transforms.loading.schedule import PADDING, Place, Schedule
 from transforms.loading.sources import Source
 from transforms.loading.states import State, checked_place, state_of
 from transforms.loading.stats import LoaderStats
+
+_log = logging.getLogger(__name__)
 
 _ATTENTION = ("input_mask", "attention_mask")
 
@@ -266,8 +269,7 @@ class Loader:
 
     def _products(self, place: Place, *, endless: bool) -> Iterator[Product]:
         """Makes the batches from a place on."""
-        segments = self._schedule.segments(place, endless=endless)
-        chunks = (chunk for segment in segments for chunk in self._sequence.chunks(segment))
+        chunks = self._chunks(place, endless=endless)
         last: Rows | None = None
         behind = 0  # the row of `last` behind its batches
         for plan in plans(chunks, self.options, self._orders):
@@ -277,6 +279,28 @@ class Loader:
             self._read(plan.reads, rows)
             yield from self._batches_of(plan, rows)
             last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
+
+    def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
+        """The sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
+        says_it = self._mix is not None and self.options.rank == self.options.worker == 0
+        for segment in self._schedule.segments(place, endless=endless):
+            position = segment.start
+            for chunk in self._sequence.chunks(segment):
+                if says_it and segment.epoch != PADDING:
+                    self._say_who_leaves(position, position + len(chunk))
+                position += len(chunk)
+                yield chunk
+
+    def _say_who_leaves(self, start: int, stop: int) -> None:
+        """Logs which data sets give their last sample at positions [start, stop) of the mix."""
+        assert self._mix is not None
+        for source in self._mix.leaving(start, stop):
+            _log.warning(
+                "%s: this data set was given as often as max_repetitions allows; from sample %s of the mix at the latest "
+                "the others have its share.",
+                self.data_sets[source].path,
+                f"{stop:,}",
+            )
 
     def _read(self, wanted: Sequence[tuple[int, Read]], rows: Rows) -> None:
         read_rows([source.reader for source in self._sources], wanted, rows)
