@@ -4,6 +4,7 @@ import abc
 import concurrent.futures
 import contextlib
 import dataclasses
+import fnmatch
 import functools
 import http.client
 import json
@@ -14,7 +15,7 @@ import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -174,7 +175,7 @@ class RemoteRanges(ByteRanges):
                             raise TransientError("the connection was cut")
                         filled += count
             except TransientError as error:
-                error.progressed = filled > before
+                error.progressed |= filled > before
                 raise
             finally:
                 with self._lock:
@@ -218,8 +219,8 @@ class RemoteRanges(ByteRanges):
         account: the headers that were sent with the request.
         """
         raise UnusableInputError(
-            f"{path}: the server refuses access to this file ({error}); check the address, or copy the file here by "
-            "other means."
+            f"{path}: the server refuses access to this file ({error}); check the address, or download the data set "
+            "and open the copy."
         ) from error
 
 
@@ -251,6 +252,11 @@ def _check_range(file: RemoteFile, response: http.client.HTTPResponse, start: in
         raise web_client.changed(file.path)
 
 
+def _matches(name: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether the parts of a name between slashes match those of a pattern."""
+    return len(name) == len(wanted) and all(map(fnmatch.fnmatchcase, name, wanted))
+
+
 def _version(response: http.client.HTTPResponse) -> str:
     return response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
 
@@ -275,6 +281,13 @@ class WebRanges(RemoteRanges):
                 raise UnusableInputError(f"{path}: the server does not say how large this file is; copy it from there.")
             return RemoteFile(path, url, int(size), _version(response))
 
+    def glob(self, pattern: str) -> list[str]:
+        if "*" in pattern:
+            raise UnusableInputError(
+                f"{pattern}: web servers do not list files; name a data set's directory, or the files one by one."
+            )
+        return [pattern]
+
     def _check_version(self, file: RemoteFile, response: http.client.HTTPResponse) -> None:
         if _version(response) != file.version:
             raise web_client.changed(file.path)
@@ -293,6 +306,35 @@ class CloudRanges(RemoteRanges):
         endpoint = os.environ.get("STORAGE_EMULATOR_HOST") or _CLOUD_ENDPOINT
         self._endpoint = (endpoint if "://" in endpoint else f"http://{endpoint}").rstrip("/")
         self._cloud_account = CloudAccount()
+
+    def glob(self, pattern: str) -> list[str]:
+        bucket, _, names = pattern.removeprefix(_CLOUD).partition("/")
+        prefix = re.split(r"[*?[]", names, maxsplit=1)[0]
+        url = (
+            f"{self._endpoint}/storage/v1/b/{bucket}/o?fields=items(name),nextPageToken"
+            f"&prefix={urllib.parse.quote(prefix, safe='')}"
+        )
+        found: list[str] = []
+        token: str | None = ""
+        while token is not None:
+            page = self._client.patiently(pattern, url, functools.partial(self._list, pattern, url, token))
+            found += [item["name"] for item in page.get("items", ())]
+            token = page.get("nextPageToken")
+        wanted = names.split("/")
+        return sorted(
+            f"{_CLOUD}{bucket}/{name}" for name in found if _matches(name.split("/"), wanted) or name == names
+        )
+
+    def _list(self, pattern: str, url: str, token: str) -> dict[str, Any]:
+        """A page of a bucket's objects."""
+        with self._answer(
+            pattern, "GET", url + (f"&pageToken={urllib.parse.quote(token, safe='')}" if token else "")
+        ) as response:
+            try:
+                page: dict[str, Any] = json.loads(response.read())
+            except ValueError as error:
+                raise TransientError("it does not answer as Cloud Storage does") from error
+        return page
 
     def _object(self, path: str) -> str:
         bucket, _, name = path.removeprefix(_CLOUD).partition("/")
