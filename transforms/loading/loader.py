@@ -297,15 +297,16 @@ class Loader:
                 yield chunk
 
     def _say_who_leaves(self, start: int, stop: int) -> None:
-        """Logs which data sets give their last sample at positions [start, stop) of the mix."""
+        """Logs which data sets leave the mix at positions (start, stop]."""
         assert self._mix is not None
-        for source in self._mix.leaving(start, stop):
-            _log.warning(
-                "%s: this data set was given as often as max_repetitions allows; from sample %s of the mix on, at the "
-                "latest, the others have its share.",
-                self.data_sets[source].path,
-                f"{stop:,}",
-            )
+        for source, position in self._mix.leaving:
+            if start < position <= stop:
+                _log.warning(
+                    "%s: after %s samples of the mix, this data set was given as often as max_repetitions allows; the "
+                    "others have its share from there on.",
+                    self.data_sets[source].path,
+                    f"{position:,}",
+                )
 
     def _batches_of(self, plan: Plan, rows: Rows) -> Iterator[Product]:
         at = np.where(plan.rows.samples == NO_SAMPLE, NO_SAMPLE, np.arange(len(plan.rows)))
