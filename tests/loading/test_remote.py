@@ -127,7 +127,9 @@ def test_no_server() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         path = f"http://127.0.0.1:{probe.getsockname()[1]}/file"
-    with pytest.raises(RunFailedError, match=r"file: 127.0.0.1 does not deliver this file \(Connection refused\); check"):
+    with pytest.raises(
+        RunFailedError, match=r"file: 127.0.0.1 does not deliver this file \(Connection refused\); check"
+    ):
         web(patience=0.1).size(path)
 
 
@@ -161,7 +163,9 @@ def test_a_file_that_changes_while_it_is_read(server: FileServer, has_etags: boo
 def test_refused_access(server: FileServer, code: int) -> None:
     server.always = file_server.status(code)
     server.knows_head = False
-    with pytest.raises(UnusableInputError, match=rf"/file: the server refuses access to this file \({code} \w+\); check"):
+    with pytest.raises(
+        UnusableInputError, match=rf"/file: the server refuses access to this file \({code} \w+\); check"
+    ):
         web().size(f"{server.url}/file")
 
 
