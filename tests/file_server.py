@@ -96,7 +96,7 @@ def wrong_part(handler: Handler, content: bytes, headers: dict[str, str]) -> boo
 
 def short_part(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
     """Sends less than was asked for, and says so."""
-    first, last, size = map(int, re.findall(r"\d+", headers["Content-Range"]))
+    first, _, size = map(int, re.findall(r"\d+", headers["Content-Range"]))
     half = content[: (len(content) + 1) // 2]
     part = {"Content-Length": str(len(half)), "Content-Range": f"bytes {first}-{first + len(half) - 1}/{size}"}
     _send(handler, half, headers | part)
