@@ -24,7 +24,7 @@ _STAGES = ("examples", "eval")
 _MOST_SEGMENTS = 256  # of TFRecords without a schema; a pair of maskmill's has two parts
 _PAIR = 2
 _HASHED_BYTES = 8 << 20
-_HASHERS = 8  # threads
+_THREADS = 16  # that read different files
 # What may lie beside TFRecords: indexes, manifests, rejected documents, a vocabulary, a card.
 _INDEX = ".idx"
 _OTHER_SUFFIXES = (_INDEX, ".json", ".jsonl")
@@ -179,7 +179,7 @@ def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
 def _check_sha256(examples: MadeExamples, ranges: ByteRanges) -> None:
     """Holds the content of files and of their indexes against the checksums in the manifest."""
     expected = {file.path: file.sha256 for file in examples.files} | dict(examples.index_sha256)
-    with concurrent.futures.ThreadPoolExecutor(_HASHERS) as threads:
+    with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
         digests = threads.map(lambda path: _sha256_of(path, ranges), expected)
         for (path, wanted), digest in zip(expected.items(), digests, strict=True):
             if digest != wanted:
@@ -208,7 +208,8 @@ def _open_records(request: _Request) -> DataSet:
     vocabulary = load_known(known, NamedVocabulary(request.path, request.vocab_file, ranges), is_needed=False)
     if vocabulary is not None:
         known = dataclasses.replace(known, size=vocabulary.size, special_ids=vocabulary.special_ids)
-    listed = [file for path in paths if (file := _counted_file(path, ranges)).samples]
+    with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
+        listed = [file for file in threads.map(lambda path: _counted_file(path, ranges), paths) if file.samples]
     if not listed:
         raise UnusableInputError(f"{paths[0]}: there is no example in these files; name others.")
     content = _Content(format="tfrecord", files=listed, features=_first_features(listed, ranges))
