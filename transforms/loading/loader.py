@@ -64,6 +64,7 @@ class Loader:
         self._maker = BatchMaker(self.data_sets, options)
         self.spec: dict[str, ArraySpec] = self._maker.spec
         self._stats = LoaderStats()
+        self._current: weakref.ref[Batches] | None = None
         self._stand(Place(0, 0), limit=None)
 
     def _order(self, number: int) -> SampleOrder:
@@ -196,8 +197,9 @@ class Loader:
 
     def _stand(self, place: Place, limit: int | None) -> None:
         """Ends the iteration that goes on and takes another place to count from; limit: batches of the next one."""
+        self._stop()
+        self._current = None
         self._base, self._limit, self._rounds = place, limit, 0
-        self._current: weakref.ref[Batches] | None = None
 
     def _place(self) -> Place:
         """The place after the rounds of batches that this worker has given since the iteration started."""
@@ -260,7 +262,6 @@ class Loader:
             current.close()
 
     def _start(self, *, endless: bool) -> "Batches":
-        self._stop()
         self._own_sources()
         place = self._place()
         self._stand(place, limit=None if endless and self._mix is None else self._schedule.steps(place))
