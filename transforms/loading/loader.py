@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 import os
 import weakref
 from collections.abc import Generator, Iterator, Sequence
@@ -18,10 +19,12 @@ from transforms.loading.order import SampleOrder
 from transforms.loading.production import Product, Production
 from transforms.loading.reading import PlannedReads
 from transforms.loading.rows import Rows
-from transforms.loading.schedule import Place, Schedule
+from transforms.loading.schedule import PADDING, Place, Schedule
 from transforms.loading.sources import Source
 from transforms.loading.states import State, checked_place, state_of
 from transforms.loading.stats import LoaderStats
+
+_log = logging.getLogger(__name__)
 
 _ATTENTION = ("input_mask", "attention_mask")
 
@@ -271,8 +274,7 @@ class Loader:
 
     def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
         """Makes the batches from a place on."""
-        segments = self._schedule.segments(place, endless=endless)
-        chunks = (chunk for segment in segments for chunk in self._sequence.chunks(segment))
+        chunks = self._chunks(place, endless=endless)
         last: Rows | None = None
         behind = 0  # the row of `last` behind its batches
         with contextlib.closing(PlannedReads(self._sources)) as planned:
@@ -283,6 +285,29 @@ class Loader:
                 planned.read(plan.reads, rows)
                 yield from self._batches_of(plan, rows)
                 last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
+
+    def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
+        """The sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
+        says_it = self._mix is not None and self.options.rank == self.options.worker == 0
+        for segment in self._schedule.segments(place, endless=endless):
+            position = segment.start
+            for chunk in self._sequence.chunks(segment):
+                if says_it and segment.epoch != PADDING:
+                    self._say_who_leaves(position, position + len(chunk))
+                position += len(chunk)
+                yield chunk
+
+    def _say_who_leaves(self, start: int, stop: int) -> None:
+        """Logs which data sets leave the mix at positions (start, stop]."""
+        assert self._mix is not None
+        for source, position in self._mix.leaving:
+            if start < position <= stop:
+                _log.warning(
+                    "%s: after %s samples of the mix, this data set was given as often as max_repetitions allows; the "
+                    "others have its share from there on.",
+                    self.data_sets[source].path,
+                    f"{position:,}",
+                )
 
     def _batches_of(self, plan: Plan, rows: Rows) -> Iterator[Product]:
         at = np.where(plan.rows.samples == NO_SAMPLE, NO_SAMPLE, np.arange(len(plan.rows)))
