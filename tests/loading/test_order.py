@@ -96,7 +96,7 @@ def test_data_seed_and_epoch_decide_the_order() -> None:
 
 
 def test_neighbours_are_spread_over_a_window() -> None:
-    """Of samples that are neighbours in a file, few are neighbours in the order; windows come from all over the data."""
+    """Few samples that are neighbours in a file are neighbours in the order; a window is of almost all files."""
     order = SampleOrder(data_set([1000] * 20), 64, seed=0, window=4096, shuffle=True)
     numbers = np.array(samples_of(order, 0))
     assert (np.abs(np.diff(numbers)) == 1).mean() < 0.005

@@ -275,16 +275,19 @@ class Loader:
     def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
         """Makes the batches from a place on."""
         chunks = self._chunks(place, endless=endless)
-        last: Rows | None = None
-        behind = 0  # the row of `last` behind its batches
+        left: Rows | None = None  # rows of the batch that a plan ends within
         with contextlib.closing(PlannedReads(self._sources)) as planned:
             for plan in planned.planned(plans(chunks, self.options, self._orders)):
                 rows = Rows(self.data_sets[0].columns, len(plan.rows))
-                if last is not None:
-                    rows.copy(last, behind, plan.carried)
+                if left is not None:
+                    rows.copy(left, 0, plan.carried)
                 planned.read(plan.reads, rows)
                 yield from self._batches_of(plan, rows)
-                last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
+                # A copy of a few rows, so that not two windows are in memory.
+                behind = plan.cuts[-1].stop if plan.cuts else 0
+                left = Rows(self.data_sets[0].columns, len(plan.rows) - behind)
+                left.copy(rows, behind, len(plan.rows) - behind)
+                del rows
 
     def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
         """The sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
