@@ -275,7 +275,7 @@ COMMANDS: Mapping[str, _Command] = {
     ),
     "train": _of_options(
         "pre-train or fine-tune an encoder on the examples",
-        "maskmill train --input_file 'examples/part-*.tfrecord' --output_dir run --preset base",
+        "maskmill train --input_file examples --output_dir run --preset base",
         TrainOptions,
         _train,
     ),

@@ -35,11 +35,13 @@ def of(stages: Mapping[str, Any]) -> str:
     made = stages["examples"]
     if why_not_trained(made):
         return ""
-    arguments = {"input_file": files.join(made.output, "part-*.tfrecord" + (".gz" if made.packed else ""))}
+    arguments = {"input_file": made.output}
     if made.objective.objective in ("mlm", "blocks"):
         arguments["next_sentence_prediction"] = "False"
     if "eval" in stages:
-        arguments["eval_file"] = files.join(stages["eval"].output, EVAL_NAME)
+        # Without stored masks only the manifest of all examples says how they are drawn.
+        picked = files.join(stages["eval"].output, EVAL_NAME)
+        arguments["eval_file"] = made.output if made.objective.dynamic_masking else picked
     name, path = made.tokenizer
     return _command_line("train", arguments | {name: path, "preset": "base", "output_dir": "DIRECTORY"})
 

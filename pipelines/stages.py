@@ -141,9 +141,12 @@ def _tokenizer_of(build: BuildSoFar) -> Mapping[str, Any]:
     return decided
 
 
-def _examples_files(build: BuildSoFar) -> tuple[str, ...]:
+def _eval_examples(build: BuildSoFar) -> tuple[str, ...]:
+    """The picked eval examples; where none are picked, or have no masks, all that the build makes."""
     examples: ExamplesOptions = build.stages["examples"]
-    return (files.join(examples.output, "part-*.tfrecord" + (".gz" if examples.packed else "")),)
+    if "eval" not in build.stages or examples.objective.dynamic_masking:
+        return (examples.output,)
+    return (files.join(build.stages["eval"].output, EVAL_NAME),)
 
 
 def _why_not_picked(build: BuildSoFar) -> str | None:
@@ -158,20 +161,9 @@ def _why_not_picked(build: BuildSoFar) -> str | None:
 
 def why_not_trained(examples: ExamplesOptions) -> str | None:
     """Why `maskmill train` cannot read examples, as a clause; None where it can."""
-    not_read = {
-        f"format: {examples.format.format}": examples.format.format != "tfrecord",
-        "bins": examples.objective.bins is not None,
-        "pack": examples.objective.pack,
-        "dynamic_masking": examples.objective.dynamic_masking,
-        "feature_names: v2": examples.format.feature_names != "google",
-    }
-    named = [name for name, is_on in not_read.items() if is_on]
-    if not named:
+    if not examples.objective.pack:
         return None
-    return (
-        "maskmill train reads TFRecords with stored masks under google's names, a sequence a row, and the examples "
-        f"have {', '.join(named)}"
-    )
+    return "maskmill train reads a sequence a row, and the examples have pack"
 
 
 def _training_of(build: BuildSoFar) -> Mapping[str, Any]:
@@ -255,8 +247,8 @@ STAGES: tuple[StageEntry, ...] = (
         purpose="With this section the build ends with a training (extra [tensorflow]).",
         decided={
             "output_dir": lambda build: build.folder("train"),
-            "input_file": _examples_files,
-            "eval_file": lambda build: (files.join(build.stages["eval"].output, EVAL_NAME),),
+            "input_file": lambda build: (build.stages["examples"].output,),
+            "eval_file": _eval_examples,
             "vocab_file": lambda build: build.stages["examples"].vocab_file,
             "tokenizer_file": lambda build: build.stages["examples"].tokenizer_file,
         },

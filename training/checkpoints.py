@@ -23,7 +23,7 @@ import safetensors.numpy
 from training import storage
 from training.config import ModelConfig
 from training.options import TrainOptions
-from training.settings import NEXT_SENTENCE
+from training.settings import NEXT_SENTENCE, ORDER
 from transforms.errors import UnusableInputError
 from transforms.storage import files
 
@@ -197,6 +197,11 @@ def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[s
     Raises:
       UnusableInputError: a setting differs; the message names it with both values.
     """
+    if begun_with.get(ORDER) != settings.get(ORDER):
+        raise UnusableInputError(
+            f"{path}: this run was begun with another version of maskmill, which reads the examples in another order; "
+            "resume it with that version, or begin another run from its weights (maskmill convert-checkpoint)."
+        )
     defaults = {field.name: field.default for field in dataclasses.fields(TrainOptions)}
     for name in sorted({*begun_with, *settings}):
         if name in defaults and name not in settings:

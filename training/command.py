@@ -14,7 +14,6 @@ from transforms.storage import files
 if TYPE_CHECKING:
     from training.loop import Trainer
     from training.session import Session
-    from training.training_input import TrainingInput
 
 # How often a watching process looks for a new checkpoint.
 _WATCH_SECONDS = 2.0
@@ -118,22 +117,11 @@ def _train(session: "Session") -> None:
     Raises:
       Stopped: a signal ended the run; its state is saved.
     """
-    from training import tokenizer_files, training_input
+    from training import tokenizer_files
     from training.logs import say
 
-    options, examples = session.options, session.examples
-    blocks = training_input.find_blocks(examples.training)
-    batches = training_input.TrainingInput(
-        blocks=blocks,
-        features=examples.features,
-        batch=options.train_batch_size,
-        seed=options.seed,
-        shuffle=options.shuffle,
-        shuffle_buffer=options.shuffle_buffer,
-        host=session.devices.process_index,
-        hosts=session.devices.process_count,
-    )
-    trainer = _trainer(session, batches)
+    options = session.options
+    trainer = _trainer(session)
     if session.devices.is_first and options.vocab_file is not None:
         tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir)
     if session.devices.is_first and options.tokenizer_file is not None:
@@ -145,24 +133,28 @@ def _train(session: "Session") -> None:
     if not resumed:
         _load_initial(session)
         trainer.steps.load()
-    start = {"examples": blocks.total, "device": session.devices.kind, "options": settings.given_options(options)}
+    start = {
+        "examples": trainer.input.data_set.samples,
+        "device": session.devices.kind,
+        "options": settings.given_options(options),
+    }
     trainer.log.event("start", trainer.step, start)
     if options.mlperf_log:
         session.log_mlperf_settings()
     trainer.train()
 
 
-def _trainer(session: "Session", batches: "TrainingInput") -> "Trainer":
-    from training import evaluate, loop, training_input
+def _trainer(session: "Session") -> "Trainer":
+    from training import evaluate, loop
     from training.logs import RunLog
 
-    options = session.options
+    options, batches = session.options, session.training_batches()
     plan = loop.Run(
         directory=options.output_dir,
         settings=settings.resume_settings(
             options,
             session.config,
-            training_input.fingerprint(batches.blocks),
+            batches.data_set.fingerprint,
             device_count=session.devices.count,
         ),
         num_train_steps=options.num_train_steps,
@@ -171,14 +163,13 @@ def _trainer(session: "Session", batches: "TrainingInput") -> "Trainer":
         keep=options.keep_checkpoint_max,
         log_steps=options.log_steps,
         eval_interval=options.eval_every_samples or evaluate.default_interval(options.train_batch_size),
-        tokens_of_example=batches.features["input_ids"].length,
         target=options.target_masked_lm_accuracy,
         expected_initial=evaluate.expected_initial_accuracy(
             options.init_checkpoint, options.expected_initial_masked_lm_accuracy
         ),
     )
     log = RunLog(options.output_dir, "log", writes=session.devices.is_first, tensorboard=options.tensorboard)
-    evaluation = session.evaluation_set() if session.examples.evaluation else None
+    evaluation = session.evaluation_batches() if options.eval_file else None
     return loop.Trainer(plan, session.make_steps(), batches, evaluation, log=log, mlperf=session.mlperf)
 
 
@@ -201,7 +192,7 @@ def _evaluate_once(session: "Session") -> int:
     from training.logs import RunLog, say
 
     options = session.options
-    evaluation, steps = session.evaluation_set(), session.make_steps()
+    evaluation, steps = session.evaluation_batches(), session.make_steps()
     checkpoint = options.checkpoint
     if checkpoint is None:
         run_checkpoints = checkpoints.list_checkpoints(options.output_dir)
@@ -228,7 +219,7 @@ def _watch(session: "Session") -> int:
     from training.logs import RunLog, say
 
     options, built = session.options, session.task.built
-    evaluation, steps = session.evaluation_set(), session.make_steps()
+    evaluation, steps = session.evaluation_batches(), session.make_steps()
     log = RunLog(options.output_dir, "eval", writes=session.devices.is_first, tensorboard=options.tensorboard)
     step = -1
     while True:

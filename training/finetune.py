@@ -10,6 +10,7 @@ and `label_ids`; for ranking they also have `query_ids`.
 
 import atexit
 import codecs
+import dataclasses
 import os
 import shutil
 import tempfile
@@ -28,6 +29,7 @@ from training.model import BuiltModel
 from training.options import TrainOptions
 from training.tasks import Tensors, cross_entropy
 from transforms.errors import UnusableInputError
+from transforms.loading.beside import lies_beside
 
 if TYPE_CHECKING:
     from transforms.tokenization.wordpiece import Tokenizer
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 _FIRST_COLUMNS, _SECOND_COLUMNS = ("text", "text_a", "query"), ("text_b", "document")
 # The ranks that count for MRR@10.
 _MRR_DEPTH = 10
+_TSV = ".tsv"
 # Lines of a TSV file that are tokenized together.
 _LINES = 4096
 # The shortest lengths: [CLS] a token [SEP]; a token [SEP]; both.
@@ -115,34 +118,57 @@ def mean_reciprocal_rank(queries: np.ndarray, scores: np.ndarray, relevant: np.n
 
 
 def find_examples(options: TrainOptions, config: ModelConfig) -> Examples:
-    """The files and features of a classification run. TSV files become TFRecords in a temporary directory.
+    """The data sets and features of a classification run. TSV files become TFRecords in a temporary directory.
 
     Raises:
       UnusableInputError: a file, a column, a label or a feature is missing or wrong.
     """
-    training = [] if options.eval_only else inputs.find_files(",".join(options.input_file))
-    evaluation = inputs.find_files(",".join(options.eval_file)) if options.eval_file else []
-    tsv_paths = [p for p in (*training, *evaluation) if p.endswith(".tsv")]
-    if tsv_paths:
-        tokenized = _tokenized(tsv_paths, options, config)
-        training, evaluation = [tokenized.get(p, p) for p in training], [tokenized.get(p, p) for p in evaluation]
-    paths = [*training, *evaluation]
-    lengths = inputs.first_example_lengths(paths)
-    if not lengths:
-        raise UnusableInputError(f"{(tsv_paths or paths)[0]}: there is no example in these files.")
-    length = options.max_seq_length or lengths.get("input_ids", 0)
+    data_sets = inputs.open_data_sets(_with_tokenized(options, config), config)
+    first = next(iter(data_sets.values()))
+    length = options.max_seq_length or first.width
     names = ["input_ids", "input_mask"] + (["segment_ids"] if config.model_type == "bert" else [])
     features = {name: Feature(length) for name in names} | {"label_ids": Feature(1, scalar=True)}
-    if "query_ids" in lengths:
+    if any(column.feature == "query_ids" for column in first.columns):
         features["query_ids"] = Feature(1, scalar=True)
-    inputs.check_features(paths, features)
-    inputs.check_sequence_length(paths[0], length, config)
-    features = inputs.with_ranges(features, config, num_labels=options.num_labels)
-    return Examples(training=training, evaluation=evaluation, features=features)
+    inputs.check_sequence_length(first.path, length, config)
+    return inputs.fitted(data_sets, inputs.with_ranges(features, config, num_labels=options.num_labels))
+
+
+def _with_tokenized(options: TrainOptions, config: ModelConfig) -> TrainOptions:
+    """The options with a TFRecord in place of each TSV file.
+
+    Raises:
+      UnusableInputError: a TSV file cannot be tokenized.
+    """
+    training = [] if options.eval_only else _expanded(options.input_file)
+    evaluation = _expanded(options.eval_file)
+    tsv_paths = [path for path in (*training, *evaluation) if path.endswith(_TSV)]
+    if not tsv_paths:
+        return options
+    tokenized = _tokenized(tsv_paths, options, config)
+    return dataclasses.replace(
+        options,
+        input_file=tuple(tokenized.get(path, path) for path in training),
+        eval_file=tuple(tokenized.get(path, path) for path in evaluation),
+    )
+
+
+def _expanded(patterns: Sequence[str]) -> list[str]:
+    """Patterns, with the TSV files that they match named one by one."""
+    paths = []
+    for pattern in (part.strip() for named in patterns for part in named.split(",")):
+        matches = storage.matching(os.path.expanduser(pattern))
+        has_tsv = any(path.endswith(_TSV) for path in matches)
+        paths += [path for path in matches if not lies_beside(path)] if has_tsv else [pattern]
+    return paths
 
 
 def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig) -> dict[str, str]:
-    """Makes a TFRecord of each TSV file. Returns the TFRecords' paths by those of the TSV files."""
+    """Makes a TFRecord of each TSV file. Returns the TFRecords' paths by those of the TSV files.
+
+    Raises:
+      UnusableInputError: a TSV file cannot be tokenized, or has no example.
+    """
     from transforms.tokenization.vocabulary import load_vocabulary
     from transforms.tokenization.wordpiece import Tokenizer
 
@@ -167,6 +193,8 @@ def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig)
     for i, path in enumerate(dict.fromkeys(paths)):
         tokenized[path] = os.path.join(directory, f"{i:05d}.tfrecord")
         count = write_examples(path, tokenized[path], tokenizer, layout, options.num_labels)
+        if not count:
+            raise UnusableInputError(f"{path}: there is no example in this file; leave it out.")
         say(f"{path}: {count:,} examples tokenized")
     return tokenized
 

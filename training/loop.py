@@ -8,12 +8,13 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from training import checkpoints, evaluate, storage
 from training.inputs import Arrays
+from training.input_meter import InputMeter
 from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
 from training.steps import Steps
@@ -45,10 +46,18 @@ class Run:
     keep: int
     log_steps: int
     eval_interval: int
-    tokens_of_example: int
     target_metric: str = "masked_lm_accuracy"
     target: float | None = None
     expected_initial: float | None = None
+
+
+class _Clock(NamedTuple):
+    """A point in a run: the time (s), the step, the tokens up to it, and how long devices had waited for batches (s)."""
+
+    time: float
+    step: int
+    tokens: int
+    waited: float
 
 
 class Stopped(Exception):
@@ -88,11 +97,14 @@ class Trainer:
         self.log = log
         self.mlperf = mlperf
         self.step = 0
-        # The last step and its losses, while they are not read from the device yet.
-        self._unread_losses: tuple[int, Mapping[str, Any]] | None = None
+        # The tokens of all steps so far, padding included.
+        self._tokens = 0
+        # The last step, the tokens up to it and its losses, while they are not read from the device yet.
+        self._unread_losses: tuple[int, int, Mapping[str, Any]] | None = None
         self._saved_step = -1
-        # The time and the step from which the throughput is measured. Evaluations and checkpoints do not count.
-        self._clock_start, self._clock_step = 0.0, 0
+        # From when on the throughput is measured. Evaluations and checkpoints do not count.
+        self._clock = _Clock(time=0.0, step=0, tokens=0, waited=0.0)
+        self._meter = InputMeter()
 
     @property
     def weights(self) -> tuple[Weight, ...]:
@@ -168,12 +180,11 @@ class Trainer:
         self.mlperf.begin(self._progress(), resumed=self._saved_step >= 0)
         if self.step == 0 and not reached:
             metrics, reached = self._evaluate()
-        batches = self.input(self.step)
-        with _signals() as received:
+        with contextlib.closing(self.input(self.step)) as batches, _signals() as received:
             self._restart_clock()
             while self.step < run.num_train_steps and not reached:
                 self.mlperf.block_start(self._progress(), samples=self._samples_to_evaluation())
-                self._train_step(next(batches))
+                self._train_step(self._meter.take(batches, self._read_losses))
                 evaluates, saves = self._evaluation_is_due(), self.step % run.save_steps == 0
                 # The checkpoint comes last: a run that is killed before it repeats this step's evaluation.
                 if evaluates:
@@ -197,7 +208,8 @@ class Trainer:
         losses = self.steps.train(parts)
         self._read_losses()
         self.step += 1
-        self._unread_losses = self.step, losses
+        self._tokens += batch["input_ids"].size * self.steps.devices.process_count
+        self._unread_losses = self.step, self._tokens, losses
 
     def _evaluation_is_due(self) -> bool:
         last = self.step == self.run.num_train_steps
@@ -238,15 +250,15 @@ class Trainer:
         """Reads the losses that are still on the device, checks that they are finite, and logs them."""
         if self._unread_losses is None:
             return
-        step, device_losses = self._unread_losses
+        step, tokens, device_losses = self._unread_losses
         self._unread_losses = None
         losses = {name: float(_numpy(value)) for name, value in device_losses.items()}
         for name, value in losses.items():
             if not math.isfinite(value):
                 self._fail(step, name, value)
         if step % self.run.log_steps == 0 or step == self.run.num_train_steps:
-            self._log_losses(step, losses)
-            self._restart_clock(step)
+            self._log_losses(step, tokens, losses)
+            self._restart_clock(step, tokens)
 
     def _fail(self, step: int, name: str, value: float) -> NoReturn:
         """Ends the run because a loss is not finite."""
@@ -261,15 +273,15 @@ class Trainer:
             "learning rate, or lengthen the warm-up."
         )
 
-    def _log_losses(self, step: int, losses: Mapping[str, float]) -> None:
-        """Writes the losses of a step and the throughput up to it to the log and the terminal."""
-        steps = step - self._clock_step
-        seconds = time.monotonic() - self._clock_start
-        examples_per_second = steps * self.input.batch / seconds if steps > 0 else 0.0
-        tokens_per_second = examples_per_second * self.run.tokens_of_example
+    def _log_losses(self, step: int, tokens: int, losses: Mapping[str, float]) -> None:
+        """Writes the losses of a step, the throughput up to it and the waiting to the log and the terminal."""
+        clock = self._clock
+        seconds, waited = time.monotonic() - clock.time, self._meter.waited - clock.waited
+        tokens_per_second = (tokens - clock.tokens) / seconds
         throughput = {
-            "examples_per_second": round(examples_per_second, 2),
+            "examples_per_second": round((step - clock.step) * self.input.batch / seconds, 2),
             "tokens_per_second": round(tokens_per_second, 1),
+            "input_wait_share": round(waited / seconds, 4),
         }
         self.log.event("train", step, {"samples": step * self.input.batch, **losses, **throughput})
         if self.steps.devices.is_first:
@@ -277,10 +289,21 @@ class Trainer:
                 f"step {step}/{self.run.num_train_steps}: loss {losses['loss']:.4f}, learning rate "
                 f"{losses['learning_rate']:.3g}, {tokens_per_second:,.0f} tokens/s"
             )
+        starved = self._meter.told(seconds, waited)
+        if starved is not None:
+            say(
+                f"warning: up to step {step}, the devices waited for examples {starved:.0%} of the time; put the "
+                "examples on a faster disk, or give this machine more cores"
+            )
 
-    def _restart_clock(self, step: int | None = None) -> None:
-        """Measures the throughput anew, from a step or the current one."""
-        self._clock_start, self._clock_step = time.monotonic(), self.step if step is None else step
+    def _restart_clock(self, step: int | None = None, tokens: int | None = None) -> None:
+        """Measures the throughput anew, from a step with its tokens or the current one."""
+        self._clock = _Clock(
+            time=time.monotonic(),
+            step=self.step if step is None else step,
+            tokens=self._tokens if tokens is None else tokens,
+            waited=self._meter.waited,
+        )
 
     def _evaluate(self) -> tuple[dict[str, float], bool]:
         """Evaluates and logs. Returns the metrics, and whether the target is reached."""

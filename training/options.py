@@ -70,7 +70,7 @@ class TrainOptions:
 
     output_dir: str = option(help="directory of the checkpoints and logs; a run in it is resumed")
     input_file: tuple[str, ...] = option(
-        (), help="training examples: TFRecords, globs or comma lists; for classify also TSV"
+        (), help="training examples: a data set's directory, TFRecords, globs or comma lists; for classify also TSV"
     )
     eval_file: tuple[str, ...] = option((), help="evaluation examples, in the same forms as input_file")
     task: Literal["pretrain", "classify"] = deciding("pretrain", help="what to train")
@@ -102,7 +102,7 @@ class TrainOptions:
     seed: int = deciding(0, help="seed of the initial weights, the order of examples and dropout")
     shuffle: bool = deciding(True, help="shuffle the training examples; False: file order")
     shuffle_buffer: int = deciding(
-        16384, help="examples that are held in memory and shuffled together", when=lambda o: o.shuffle
+        16384, help="examples that are shuffled among each other at a time", when=lambda o: o.shuffle
     )
 
     optimizer: Literal["adamw", "lamb"] = deciding("adamw", help="optimizer")

@@ -11,10 +11,15 @@ from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
 from training.devices import check_coordinator
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import UnusableInputError
+from transforms.loading.beside import lies_beside
 from transforms.storage import files
 
 # Object stores that TensorFlow can use; `ram` is its file system in memory.
 _SCHEMES = ("gs", "ram")
+# Where examples can be read, which TensorFlow does not do.
+_EXAMPLES_SCHEMES = ("gs", "http", "https")
+# Of a data set, and of a build.
+_MANIFESTS = ("manifest.json", "examples/manifest.json")
 _GZIP_MAGIC = b"\x1f\x8b"
 # A record of a TFRecord file begins with its length, and 16 bytes are no part of the example itself.
 _LENGTH_BYTES, _FRAME_BYTES = 8, 16
@@ -34,9 +39,10 @@ def check(options: TrainOptions, *, has_input: bool = True) -> None:
     if options.launcher is not None:
         return  # the paths are those of other machines
     paths = [options.output_dir, options.bert_config_file, options.vocab_file, options.tokenizer_file]
-    paths += [*options.input_file, *options.eval_file] if has_input else []
     for path in (*paths, options.init_checkpoint, options.checkpoint):
         _check_scheme(path)
+    for path in (*options.input_file, *options.eval_file) if has_input else ():
+        _check_scheme(path, _EXAMPLES_SCHEMES, "training reads examples from local files, gs:// and http(s)://")
     named_model(options)
     for checkpoint in (options.init_checkpoint, options.checkpoint):
         if checkpoint is not None:
@@ -166,31 +172,38 @@ def check_checkpoint(path: str) -> None:
     )
 
 
-def _check_scheme(path: str | None) -> None:
-    """Refuses what is neither local nor on an object store that TensorFlow knows."""
+def _check_scheme(
+    path: str | None,
+    schemes: tuple[str, ...] = _SCHEMES,
+    where: str = "training reads and writes local files and gs:// only",
+) -> None:
+    """Refuses what is neither local nor in a place that can be reached; `where` says which these are."""
     if path is None or files.is_local(path):
         return
     scheme = path.partition("://")[0]
-    if scheme not in _SCHEMES:
-        raise UnusableInputError(
-            f"{path}: training reads and writes local files and gs:// only, not {scheme}://; copy the files first."
-        )
+    if scheme not in schemes:
+        raise UnusableInputError(f"{path}: {where}, not {scheme}://; copy the files first.")
 
 
 def _check_examples(pattern: str, options: TrainOptions) -> None:
-    """Checks that a local pattern matches files, and that these look like examples."""
+    """Checks that a local pattern matches files that look like examples, or is the directory of a data set."""
     if not files.is_local(pattern):
         return
     expanded = os.path.expanduser(pattern)
     if os.path.isdir(expanded):
-        raise UnusableInputError(f"{pattern}: this is a directory; name the examples in it, like '{pattern}/part-*'.")
+        if not any(os.path.exists(os.path.join(expanded, name)) for name in _MANIFESTS):
+            raise UnusableInputError(
+                f"{pattern}: this directory has no manifest.json, which the directory of a data set has; name the "
+                f"examples in it, like '{pattern}/part-*'."
+            )
+        return
     paths = [path for path in glob.glob(expanded) if os.path.isfile(path)]
     if not paths:
         raise UnusableInputError(f"{pattern}: no examples match; check the path.")
     for path in paths:
         if path.endswith(".tsv"):
             _check_tsv(path, options)
-        elif not path.endswith((".idx", ".json", ".jsonl")):
+        elif not lies_beside(path):
             _check_tfrecord(path)
 
 
@@ -209,7 +222,7 @@ def _check_tfrecord(path: str) -> None:
         return
     if _FRAME_BYTES + int.from_bytes(head, "little") > files.size(path):
         raise UnusableInputError(
-            f"{path}: this is no TFRecord of examples; make them with maskmill examples, or leave the file out."
+            f"{path}: this is no TFRecord of examples; leave the file out, or for Parquet and MDS name their directory."
         )
 
 

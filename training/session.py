@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -24,14 +23,11 @@ from training import (
     training_input,
 )
 from training.config import ModelConfig, from_json
-from training.inputs import Arrays, Examples
+from training.inputs import Examples
 from training.logs import MlperfLog
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.storage import files
-
-# What reads an evaluation set, from its beginning.
-EvaluationSet = Callable[[], Iterator[Arrays]]
 
 
 class Session:
@@ -77,7 +73,7 @@ class Session:
 
     @functools.cached_property
     def examples(self) -> Examples:
-        """The training and evaluation files, and the features of their examples."""
+        """The training and evaluation examples, and their features."""
         if self.options.task == "classify":
             return finetune.find_examples(self.options, self.config)
         return inputs.find_pretraining_examples(self.options, self.config, next_sentence=self._next_sentence)
@@ -99,35 +95,44 @@ class Session:
             step_options = steps.StepOptions(clip=_clip(self.options), seed=self.options.seed)
             return steps.make_steps(self.task, _optimizer(self.options), self.devices, step_options)
 
-    def evaluation_set(self) -> EvaluationSet:
-        """What reads this host's batches of the evaluation set."""
-        options, examples = self.options, self.examples
-        limit = None if options.max_eval_steps is None else options.max_eval_steps * options.eval_batch_size
-        return functools.partial(
-            inputs.evaluation_batches,
-            examples.evaluation,
-            examples.features,
+    def training_batches(self) -> training_input.TrainingInput:
+        """This host's batches of the training examples."""
+        options = self.options
+        return training_input.TrainingInput(
+            data_set=self.examples.data_sets["training"],
+            features=self.examples.features,
+            batch=options.train_batch_size,
+            seed=options.seed,
+            shuffle=options.shuffle,
+            shuffle_buffer=options.shuffle_buffer,
+            host=self.devices.process_index,
+            hosts=self.devices.process_count,
+        )
+
+    def evaluation_batches(self) -> training_input.EvaluationInput:
+        """This host's batches of the evaluation examples."""
+        options = self.options
+        return training_input.EvaluationInput(
+            self.examples.data_sets["evaluation"],
+            self.examples.features,
             batch=options.eval_batch_size,
-            limit=limit,
+            max_batches=options.max_eval_steps,
             host=self.devices.process_index,
             hosts=self.devices.process_count,
         )
 
     def log_mlperf_settings(self) -> None:
-        """Ends the preparation of a run in MLPerf's log: its settings, and that no example is in memory any more.
-
-        Raises:
-          UnusableInputError: an evaluation file is damaged.
-        """
+        """Ends the preparation of a run in MLPerf's log: its settings, and that no example is in memory any more."""
         options, examples = self.options, self.examples
-        eval_samples = training_input.find_blocks(examples.evaluation).total
+        evaluation = examples.data_sets.get("evaluation")
+        eval_samples = 0 if evaluation is None else evaluation.samples
         if options.max_eval_steps is not None:
             eval_samples = min(eval_samples, options.max_eval_steps * options.eval_batch_size)
         platform = f"{self.devices.count}x {self.devices.kind}"
         named = settings.mlperf_settings(options, examples.features, eval_samples=eval_samples, platform=platform)
         for key, value in named.items():
             self.mlperf.event(key, value)
-        self.mlperf.event("cache_clear", storage.drop_cached([*examples.training, *examples.evaluation]))
+        self.mlperf.event("cache_clear", storage.drop_cached(examples.paths))
         self.mlperf.end("init_stop")
 
     def _strategy_scope(self) -> contextlib.AbstractContextManager[Any]:

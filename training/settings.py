@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from training.config import ModelConfig
 from training.options import TrainOptions, deciding_options
+from transforms.loading import states
 
 if TYPE_CHECKING:
     from training.inputs import Feature
 
 # Settings that are no options' values: what options and data come to.
 MODEL, DATA, NEXT_SENTENCE, DEVICES = "model", "training_data", "next_sentence_prediction", "devices"
+# Which order of the examples a seed gives. Checkpoints of runs that read by tf.data do not name it.
+ORDER = "order_of_examples"
 
 
 def predicts_next_sentence(options: TrainOptions, config: ModelConfig) -> bool:
@@ -35,7 +38,7 @@ def resume_settings(
     """
     model = dataclasses.asdict(config)
     del model["position_offset"]  # no weight depends on it
-    settings = deciding_options(options) | {MODEL: model, DATA: training_data}
+    settings = deciding_options(options) | {MODEL: model, DATA: training_data, ORDER: states.VERSION}
     if options.task == "pretrain":
         settings[NEXT_SENTENCE] = predicts_next_sentence(options, config)
     if "steps_per_update" in settings:

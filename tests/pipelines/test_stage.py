@@ -164,7 +164,7 @@ def test_each_stage_finds_its_input_where_the_one_before_put_it() -> None:
     content = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v", "packed": True}, "train": {}}
     options = build_options.make_build(content, where="x").stages
     assert options["examples"].input == (options["extract"].output,) == ("o/text",)
-    assert options["train"].input_file == ("o/examples/part-*.tfrecord.gz",)
+    assert options["train"].input_file == ("o/examples",)
     assert options["train"].eval_file == ("o/eval/eval.tfrecord",)
     assert options["train"].vocab_file == "v"
     assert BuildSoFar(output="gs://b/o", compat="none", stages={}).folder("text") == "gs://b/o/text"

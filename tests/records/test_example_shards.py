@@ -344,6 +344,7 @@ def test_eval_shards_in_any_order_give_the_same_examples(shards: list[TextShard]
             picked=5,
             available=available,
             inputs={the_file(shard).path: str(the_file(shard).sha256) for shard in eval_shards},
+            setup=eval_shards[0].setup,
         )
         pick_in_pipeline([written[k] for k in order], 5, output, expected, strict=True)
         assert output.read_bytes() == (tmp_path / "expected").read_bytes()

@@ -61,6 +61,7 @@ def test_the_manifest_lists_every_file_as_it_is(setup: ExamplesSetup, tmp_path: 
         listed |= {file["name"]: (file["bytes"], file["sha256"]) for file in described}
         listed |= {file["index"]: (None, file["index_sha256"]) for file in described if "index" in file}
         assert ("files" in shard) == (setup.objective.bins is not None)
+    listed[made["vocabulary"]["name"]] = (made["vocabulary"]["bytes"], made["vocabulary"]["sha256"])
     there = digests(tmp_path / "out", manifests=False)
     indexes = {name for name in there if name.endswith(("index.json", "README.md"))}
     assert {name: sha256 for name, (_, sha256) in listed.items()} == {
@@ -148,5 +149,6 @@ def test_what_older_builds_left_is_swept_and_nothing_else(setup: ExamplesSetup, 
     assert after == before | {name: after[name] for name in kept}
     build(tmp_path, setup, NAMES[:1])
     fewer = digests(out, manifests=False)
-    assert [name for name in fewer if name not in kept and NAMES[0] not in name and "index.json" not in name] == []
+    of_all = ("index.json", "vocab.txt")
+    assert [name for name in fewer if name not in kept and NAMES[0] not in name and not name.endswith(of_all)] == []
     assert not [name for name in fewer if name.startswith("eval/") and name not in kept]

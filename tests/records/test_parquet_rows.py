@@ -39,7 +39,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 def test_a_reader_finds_the_rows_again(
     seed: int, padded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "_GROUP_ROWS", 5)
+    monkeypatch.setattr(parquet, "_GROUP_ROWS", 4)
     made = made_up_rows(seed)
     columns = columns_for(made, padded=padded)
     write(made, columns, tmp_path / "rows.parquet")
@@ -48,21 +48,21 @@ def test_a_reader_finds_the_rows_again(
 
 @pytest.mark.parametrize("block", [1, 4, 5, 1000])
 def test_bytes_do_not_depend_on_blocks(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "_GROUP_ROWS", 20)
+    monkeypatch.setattr(parquet, "_GROUP_ROWS", 23)
     made = made_up_rows(5, count=50)
     columns = columns_for(made, padded=False)
     write(made, columns, tmp_path / "one", block=10)
     write(made, columns, tmp_path / "other", block=block)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
     metadata = pyarrow.parquet.read_metadata(tmp_path / "one")
-    assert [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)] == [20, 20, 10]
+    assert [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)] == [16, 16, 16, 2]
 
 
 def test_a_row_group_has_a_bound_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = made_up_rows(3, count=50)
     columns = columns_for(made, padded=True)
     row_bytes = sum(a.nbytes for a in arrays_of(made, columns)[0].values() if a is not None)
-    monkeypatch.setattr(parquet, "_GROUP_BYTES", row_bytes * 8)
+    monkeypatch.setattr(parquet, "_GROUP_BYTES", row_bytes * 11)
     write(made, columns, tmp_path / "rows")
     metadata = pyarrow.parquet.read_metadata(tmp_path / "rows")
     assert metadata.row_group(0).num_rows == 8

@@ -1,12 +1,13 @@
 """Fine-tuning: examples from TSV and TFRecords, limits for each text, metrics, and a run that learns."""
 
+import contextlib
 import json
 
 import numpy as np
 import pytest
 from training_helpers import BACKEND, small_config
 
-from training import command, finetune, inputs
+from training import command, finetune, training_input
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 
@@ -62,6 +63,13 @@ def test_single_texts_are_learnt_from_tsv(tmp_path, vocab):
     assert last["f1"] > 0.95
 
 
+def first_batch(examples, count):
+    """The first examples of training, in file order."""
+    made = training_input.EvaluationInput(examples.data_sets["training"], examples.features, batch=count)
+    with contextlib.closing(made()) as batches:
+        return next(batches)
+
+
 def test_pairs_become_ids_with_a_limit_each(tmp_path, vocab):
     (tmp_path / "pairs.tsv").write_text(
         "query_id\tquery\tdocument\tlabel\n"
@@ -73,7 +81,7 @@ def test_pairs_become_ids_with_a_limit_each(tmp_path, vocab):
         tmp_path, vocab, input_file=(str(tmp_path / "pairs.tsv"),), max_query_length=4, max_document_length=4,
     )  # fmt: skip
     found = finetune.find_examples(chosen, small_config(vocab_size=12, max_position_embeddings=32))
-    batch = next(inputs.evaluation_batches(found.training, found.features, batch=3))
+    batch = first_batch(found, 3)
     unknown = SPECIAL.index("[UNK]")
     good, film, bad, plot = (int(ids(w)[0]) for w in ("good", "film", "bad", "plot"))
     expected = [
@@ -103,8 +111,8 @@ def test_tfrecords_are_taken_as_they_are(tmp_path, vocab):
     config = small_config(vocab_size=12, max_position_embeddings=32)
     # The sequence length is taken from the data.
     found = finetune.find_examples(options(tmp_path, None, input_file=(records,), max_seq_length=None), config)
-    assert found.training == [records]
-    batch = next(inputs.evaluation_batches(found.training, found.features, batch=2))
+    assert found.paths == [records]
+    batch = first_batch(found, 2)
     assert batch["input_ids"].tolist() == [
         [START, *ids("good film"), END] + [0] * 4,
         [START, *ids("bad plot"), END] + [0] * 4,
@@ -158,7 +166,7 @@ def test_padded_examples_do_not_count():
         ("text\tlabel\nx\t1\ny\n", "line 3: there are 1 columns, but the header has 2"),
         ("text\tlabel\nx\t2\n", "line 2: label '2' is no number from 0 to 1"),
         ("text\tlabel\nx\tyes\n", "line 2: label 'yes' is no number from 0 to 1"),
-        ("text\tlabel\n", "there is no example in these files"),
+        ("text\tlabel\n", "there is no example in this file"),
         ("", "the header line has no column label; it has nothing"),
     ],
 )
@@ -195,7 +203,7 @@ def test_a_label_beyond_the_models_is_refused(tmp_path, vocab):
         "made.tfrecord, record 2: label_ids is 4, but it must be from 0 to 1: --num_labels is 2, and labels count"
     )
     with pytest.raises(UnusableInputError, match=sentence):
-        list(inputs.evaluation_batches([records], examples.features, batch=2))
+        first_batch(examples, 2)
 
 
 def test_a_tsv_file_that_is_not_utf8_is_one_sentence(tmp_path, vocab):
@@ -211,4 +219,4 @@ def test_a_spreadsheets_mark_at_the_start_of_a_tsv_file_is_no_text(tmp_path, voc
     (tmp_path / "train.tsv").write_bytes("\ufefftext\tlabel\r\ngood film\t1\r\n".encode())
     chosen = options(tmp_path, vocab, input_file=(str(tmp_path / "train.tsv"),))
     examples = finetune.find_examples(chosen, small_config(vocab_size=12, max_position_embeddings=32))
-    assert inputs.example_lengths(examples.training[0])["input_ids"] == 16
+    assert examples.data_sets["training"].width == 16

@@ -18,13 +18,18 @@ def devices(count: int | None = None, dtype: str = "float32"):
 
 def batch_of(path: str, start: int, count: int) -> dict:
     """Examples [start, start + count) of a file of gold examples."""
-    import tensorflow as tf
+    import numpy as np
 
-    from training import inputs
+    from transforms.loading.loader import Loader, Source
+    from transforms.loading.opening import open_data_set, reader_of
+    from transforms.loading.byte_ranges import LocalRanges
+    from transforms.loading.options import LoaderOptions
 
-    records = list(tf.data.TFRecordDataset(path).skip(start).take(count).as_numpy_iterator())
-    parsed = inputs.parse(records, inputs.pretraining_features(128, 20))
-    return {name: value.numpy() for name, value in parsed.items()}
+    ranges = LocalRanges()
+    data_set = open_data_set(path, ranges=ranges)
+    with Loader([Source(data_set, reader_of(data_set, ranges), ranges)], LoaderOptions(batch_size=1)) as loader:
+        batch = loader.rows_of(np.arange(start, start + count))
+    return batch | {"next_sentence_labels": batch["next_sentence_labels"].reshape(-1)}
 
 
 def small_config(**changes):

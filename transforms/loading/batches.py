@@ -202,7 +202,8 @@ class BatchMaker:
             self._refuse(batch, behind, f"has a mask behind its {width} pieces")
 
     def _refuse(self, batch: "_Selection", is_bad: npt.ArrayLike, what: str) -> None:
-        for bad in np.flatnonzero(is_bad)[:1]:
+        if np.any(is_bad):
+            bad = np.flatnonzero(is_bad)[0]
             raise UnusableInputError(
                 f"{self._data_sets[batch.source[bad]].path}: sample {batch.samples[bad]:,} (counted from 0) {what}, "
                 "the width that its file has in the manifest; write the data set anew."

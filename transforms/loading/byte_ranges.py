@@ -16,7 +16,13 @@ class MissingFileError(UnusableInputError):
 
 
 class ByteRanges(abc.ABC):
-    """Reads ranges of files. Several threads may call the methods at the same time."""
+    """Reads ranges of files. Several threads may call the methods at the same time.
+
+    Attributes:
+      parallel_reads: how many reads should be under way at a time; 0: one after the other is fast enough.
+    """
+
+    parallel_reads: int = 0
 
     @abc.abstractmethod
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
@@ -74,8 +80,8 @@ class LocalRanges(ByteRanges):
                     if not count:
                         raise UnusableInputError(f"{path}: this file ends before byte {end:,}; make or fetch it again.")
                     filled += count
-        except FileNotFoundError:
-            raise MissingFileError(f"{path}: this file does not exist.") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
         except OSError as error:
             raise RunFailedError(f"{path}: this file cannot be read ({error.strerror or error}).") from error
         return data
@@ -86,12 +92,14 @@ class LocalRanges(ByteRanges):
     def size(self, path: str) -> int:
         try:
             return os.path.getsize(path)
-        except FileNotFoundError:
-            raise MissingFileError(f"{path}: this file does not exist.") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
         except OSError as error:
             raise UnusableInputError(f"{path}: this file cannot be read ({error.strerror}).") from None
 
     def glob(self, pattern: str) -> list[str]:
+        if os.path.isfile(pattern):
+            return [pattern]
         return sorted(path for path in glob.glob(os.path.expanduser(pattern)) if os.path.isfile(path))
 
     def forget(self, path: str) -> bool:

@@ -1,267 +1,240 @@
-"""Reads data sets in Parquet, a row group at a time, with pyarrow.
+"""Reads data sets in Parquet, a row group at a time; see parquet_pages.py.
 
-A file's footer is read once and kept. A row group's columns are fetched with one request, and decoded from memory.
+A file's footer is read once. What is kept of it are the places of the pages, some hundred bytes for a row group.
 """
 
-import collections
 import dataclasses
-import io
-import threading
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow
-import pyarrow.parquet
 
-from transforms.errors import UnusableInputError
 from transforms.loading.block_reader import Block, BlockReader, DamagedBlockError
 from transforms.loading.byte_ranges import ByteRanges
 from transforms.loading.data_set import DataSet, ReadColumn
+from transforms.loading.kernels.gathering import scatter
+from transforms.loading.parquet_pages import (
+    FOOTER_END,
+    DamagedPartError,
+    Layout,
+    Page,
+    footer_size,
+    read_layout,
+    read_pages,
+)
 from transforms.loading.rows import Rows
+from transforms.loading.targets import integer_limits, is_float, wrong_count, wrong_value
 
-_KEPT_BYTES = 8 << 20  # of footers, as files have them; several times as much in memory
+_FOOTER_BYTES = 1 << 16  # read at first; most footers are smaller
 
 
 @dataclasses.dataclass(frozen=True)
-class _Footer:
-    """What a file says of itself.
+class _File:
+    """What is kept of a file.
 
-    metadata: pyarrow's. size: of the file. starts: int64[groups + 1], the samples before each row group, and of all.
+    rows: int64[groups + 1], the rows before each row group, and of all.
+    extents: int64[groups, 2], where each row group starts and ends.
+    chunks: int64[groups, columns, 2], where the pages of each column of the data set do; 0, 0 for one that is missing.
     """
 
-    metadata: Any
-    size: int
-    starts: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    extents: npt.NDArray[np.int64]
+    chunks: npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Group:
-    """The bytes of a row group: number: its place in the file; start: where data begins in the file."""
+    """The bytes of a row group: its number, the first row and the end of its rows, where its bytes start, the bytes."""
 
     number: int
+    first: int
+    end: int
     start: int
     data: npt.NDArray[np.uint8]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Fetched:
-    """The row groups of a block, and the footer that they were found by."""
+    """The row groups that a block has rows of."""
 
-    footer: _Footer
+    file: _File
     groups: list[_Group]
 
 
 class ParquetReader(BlockReader):
-    """Reads the Parquet files of a data set.
+    """Reads the Parquet files of a data set. Columns are known by their names.
 
     Attributes:
-      block_samples: see BlockReader; the rows of the largest row group among the first files of each width.
+      block_samples: the rows of a row group; where files have different widths, those of the largest first group.
     """
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
-        """Reads the footer of a file or a few.
+        """Reads the footer of a file of each width.
 
         Raises:
-          UnusableInputError: a file is no Parquet, is damaged, or has other columns.
+          UnusableInputError: a file is no Parquet, is damaged, or lacks a column.
+          RunFailedError: a file cannot be read.
         """
-        self._files = data_set.files
+        self._data_files = data_set.files
         self._columns = data_set.columns
         self._ranges = ranges
-        self._footers: collections.OrderedDict[int, _Footer] = collections.OrderedDict()
-        self._lock = threading.Lock()
-        firsts = {file.width: number for number, file in reversed(list(enumerate(self._files)))}
-        rows = [int(self._footer(number).starts[1]) for number in firsts.values()]
-        self.block_samples = max(rows, default=1)
+        self._codec = pyarrow.Codec("zstd")
+        self._files: dict[int, _File] = {}
+        first_of_width = {file.width: number for number, file in reversed(list(enumerate(data_set.files)))}
+        self.block_samples = max((int(self._file(number).rows[1]) for number in first_of_width.values()), default=1)
 
     def fetch(self, block: Block) -> _Fetched:
-        footer = self._footer(block.file)
-        starts, path = footer.starts, self._files[block.file].path
-        first = int(np.searchsorted(starts, block.first, "right")) - 1
-        end = int(np.searchsorted(starts, block.first + block.count, "left"))
+        file, path = self._file(block.file), self._data_files[block.file].path
+        first = int(np.searchsorted(file.rows, block.first, "right")) - 1
+        end = int(np.searchsorted(file.rows, block.first + block.count, "left"))
         groups = []
         for number in range(first, end):
-            start, stop = _extent(footer.metadata.row_group(number))
-            if not 0 < start < stop <= footer.size:
-                raise DamagedBlockError(f"{path}: row group {number + 1} lies outside of the file; make it again.")
-            groups.append(_Group(number, start, self._ranges.read(path, start, stop)))
-        return _Fetched(footer, groups)
+            start, stop = file.extents[number].tolist()
+            data = self._ranges.read(path, start, stop)
+            groups.append(_Group(number, int(file.rows[number]), int(file.rows[number + 1]), start, data))
+        return _Fetched(file, groups)
 
     def decode(
         self, fetched: _Fetched, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
     ) -> None:
-        path, samples = self._files[block.file].path, wanted + block.first
+        path, samples = self._data_files[block.file].path, wanted + block.first
+        rows = np.array(rows, np.int64)  # in one run and writable: numba compiles anew for any other array
         for group in fetched.groups:
-            start, end = fetched.footer.starts[group.number : group.number + 2]
-            chosen = slice(*np.searchsorted(samples, [start, end]))
-            table = _table(path, fetched.footer, group)
-            for column in self._columns:
-                records = samples[chosen] + 1
-                found = _Column(path, column, records, rows[chosen], into)
-                if column.name in table.column_names:
-                    found.put(table[column.name].combine_chunks(), samples[chosen] - start)
-                elif column.optional:
-                    found.put_nothing()
-                else:
-                    raise UnusableInputError(f"{path}: the column {column.name} is missing; make the file again.")
+            first, end = np.searchsorted(samples, [group.first, group.end])
+            for column, chunk in zip(self._columns, fetched.file.chunks[group.number], strict=True):
+                target = _Target(path, column, samples[first:end], rows[first:end], into)
+                start, stop = (chunk - group.start).tolist()
+                try:
+                    if chunk[1]:
+                        target.put_chunk(group, group.data.data[start:stop], self._codec)
+                    else:
+                        target.put_zeros()
+                except DamagedPartError as error:
+                    raise DamagedBlockError(
+                        f"{path}: row group {group.number + 1:,} is damaged at the column {column.name} ({error}); "
+                        "make or fetch the file again."
+                    ) from error
 
     def forget(self, block: Block) -> bool:
-        with self._lock:
-            self._footers.pop(block.file, None)
-        return self._ranges.forget(self._files[block.file].path)
+        self._files.pop(block.file, None)
+        return self._ranges.forget(self._data_files[block.file].path)
 
-    def _footer(self, number: int) -> _Footer:
-        """The footer of a file; those read last are kept."""
-        with self._lock:
-            if number in self._footers:
-                self._footers.move_to_end(number)
-                return self._footers[number]
-        footer = self._read_footer(number)
-        with self._lock:
-            self._footers[number] = footer
-            while len(self._footers) > 1 and sum(_size(f) for f in self._footers.values()) > _KEPT_BYTES:
-                self._footers.popitem(last=False)
-        return footer
+    def _file(self, number: int) -> _File:
+        """What is kept of a file. Threads that ask at the same time may read its footer twice."""
+        file = self._files.get(number)
+        if file is None:
+            file = self._files[number] = self._read_file(number)
+        return file
 
-    def _read_footer(self, number: int) -> _Footer:
-        file = self._files[number]
-        size = self._ranges.size(file.path)
+    def _read_file(self, number: int) -> _File:
+        file = self._data_files[number]
         try:
-            metadata = pyarrow.parquet.read_metadata(_RangesFile(self._ranges, file.path, size))
-        except (pyarrow.ArrowException, OSError) as error:
-            raise _damaged(file.path, error) from error
-        counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        if starts[-1] != file.samples:
+            layout = _read_layout(file.path, file.size or self._ranges.size(file.path), self._ranges)
+        except DamagedPartError as error:
+            raise DamagedBlockError(f"{file.path}: {error}; make or fetch this Parquet file again.") from error
+        if layout.rows[-1] != file.samples:
             raise DamagedBlockError(
-                f"{file.path}: this file has {starts[-1]:,} rows, but the manifest says {file.samples:,}; make or "
-                "fetch it again."
+                f"{file.path}: this file has {layout.rows[-1]:,} examples, but the manifest says {file.samples:,}; "
+                "make or fetch it again."
             )
-        return _Footer(metadata, size, starts)
+        chunks = np.zeros((len(layout.rows) - 1, len(self._columns), 2), np.int64)
+        places = {name: place for place, name in enumerate(layout.is_float)}
+        for n, column in enumerate(self._columns):
+            if column.name in places:
+                _check_kind(file.path, column, has_floats=layout.is_float[column.name])
+                chunks[:, n] = layout.chunks[:, places[column.name]]
+            elif not column.optional:
+                raise DamagedBlockError(f"{file.path}: the column {column.name} is missing; make the file again.")
+        extents = np.stack([layout.chunks[..., 0].min(axis=1), layout.chunks[..., 1].max(axis=1)], axis=1)
+        return _File(layout.rows, extents, chunks)
 
 
-def _size(footer: _Footer) -> int:
-    return int(footer.metadata.serialized_size)
+def _read_layout(path: str, size: int, ranges: ByteRanges) -> Layout:
+    end = ranges.read(path, max(0, size - _FOOTER_BYTES), size).tobytes()
+    metadata_size = footer_size(end[-FOOTER_END:])
+    start = size - FOOTER_END - metadata_size
+    if start < 0:
+        raise DamagedPartError("its end says that its metadata are larger than the file")
+    if metadata_size + FOOTER_END > len(end):
+        end = ranges.read(path, start, size).tobytes()
+    return read_layout(end[-FOOTER_END - metadata_size : -FOOTER_END], start)
 
 
-def _damaged(path: str, error: Exception) -> DamagedBlockError:
-    return DamagedBlockError(f"{path}: this Parquet file is damaged ({error}); make or fetch it again.")
-
-
-def _extent(group: Any) -> tuple[int, int]:
-    """Where the bytes of a row group start and end."""
-    columns = [group.column(number) for number in range(group.num_columns)]
-    starts = [c.dictionary_page_offset or c.data_page_offset for c in columns]
-    return min(starts), max(start + c.total_compressed_size for start, c in zip(starts, columns, strict=True))
-
-
-def _table(path: str, footer: _Footer, group: _Group) -> Any:
-    """The columns of a row group."""
-    try:
-        source = _PartOfFile(group.data.data, group.start, footer.size)
-        file = pyarrow.parquet.ParquetFile(
-            source, metadata=footer.metadata, page_checksum_verification=True, pre_buffer=False
-        )
-        return file.read_row_group(group.number, use_threads=False)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise _damaged(path, error) from error
-
-
-class _RangesFile(io.RawIOBase):
-    """A file whose reads are ranges."""
-
-    def __init__(self, ranges: ByteRanges, path: str, size: int) -> None:
-        self._ranges, self._path, self._size, self._at = ranges, path, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def read(self, count: int = -1) -> bytes:
-        end = self._size if count < 0 else min(self._size, self._at + count)
-        content = self._bytes(self._at, end)
-        self._at = end
-        return content
-
-    def _bytes(self, start: int, end: int) -> bytes:
-        return self._ranges.read(self._path, start, end).tobytes() if start < end else b""
-
-
-class _PartOfFile(_RangesFile):
-    """A file of which a part is in memory, and nothing else is read."""
-
-    def __init__(self, data: memoryview, start: int, size: int) -> None:
-        self._data, self._start, self._size, self._at = data, start, size, 0
-
-    def _bytes(self, start: int, end: int) -> bytes:
-        return bytes(self._data[max(0, start - self._start) : max(0, end - self._start)])
+def _check_kind(path: str, column: ReadColumn, *, has_floats: bool) -> None:
+    if has_floats != is_float(column):
+        has, must = ("floats", "integers") if has_floats else ("integers", "floats")
+        raise DamagedBlockError(f"{path}: the column {column.name} has {has}, but it must have {must}.")
 
 
 @dataclasses.dataclass(frozen=True)
-class _Column:
-    """Where the values of a column go: records: their numbers in the file, from 1; rows: of `into`."""
+class _Target:
+    """Where the values of a column of a row group go.
+
+    samples: int64[n], ascending, the samples of the group that are wanted, counted in the file.
+    rows: int64[n], the row of `into` for each.
+    """
 
     path: str
     column: ReadColumn
-    records: npt.NDArray[np.int64]
+    samples: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     into: Rows
 
-    def put_nothing(self) -> None:
-        """Writes zeros."""
+    def put_zeros(self) -> None:
+        """Writes the values of a column that the file lacks."""
         self.into.arrays[self.column.feature][self.rows] = 0
         if self.column.varies:
             self.into.counts[self.column.feature][self.rows] = 0
 
-    def put(self, array: Any, places: npt.NDArray[np.int64]) -> None:
-        """Writes the values of some rows of a list array."""
-        column = self.column
-        offsets = array.offsets.to_numpy()
-        lengths = np.diff(offsets)[places]
-        values = array.values.to_numpy(zero_copy_only=False)
-        self._check_lengths(lengths)
-        wide = np.minimum(offsets[:-1][places, None] + np.arange(column.width), max(0, len(values) - 1))
-        found = values[wide] if len(values) else np.zeros(wide.shape, values.dtype)
-        behind = np.arange(column.width) >= lengths[:, None]
-        self._check_values(found, behind)
+    def put_chunk(self, group: _Group, chunk: memoryview, codec: pyarrow.Codec) -> None:
+        """Writes the wanted rows; all rows are checked, because whole pages are unpacked in any case."""
+        at = group.first
+        for page in read_pages(chunk, codec, is_float=is_float(self.column)):
+            self._check_lengths(page, at)
+            self._check_values(page, at)
+            first, end = np.searchsorted(self.samples, [at, at + len(page.lengths)])
+            self._put(page, self.samples[first:end] - at, self.rows[first:end])
+            at += len(page.lengths)
+        if at != group.end:
+            raise DamagedPartError(f"it has {at - group.first:,} rows instead of {group.end - group.first:,}")
+
+    def _put(self, page: Page, places: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> None:
+        """Writes the rows of a page at some places."""
+        column, array = self.column, self.into.arrays[self.column.feature]
+        values = page.values.astype(column.dtype, copy=False)
+        starts, lengths = (np.cumsum(page.lengths) - page.lengths)[places], page.lengths[places]
         if column.varies:
-            last = found[np.arange(len(places)), np.maximum(lengths - 1, 0)]
-            fill = last[:, None] if column.fill is None else np.array(column.fill, column.dtype)
-            found = np.where(behind, fill, found)
-            self.into.counts[column.feature][self.rows] = lengths
-        self.into.arrays[column.feature][self.rows] = found
+            self.into.counts[column.feature][rows] = lengths
+            last = values[np.maximum(starts + lengths - 1, 0)] if len(values) else np.zeros(len(rows), values.dtype)
+            array[rows] = last[:, None] if column.fill is None else column.fill
+        size = column.dtype.itemsize
+        scatter(values.view(np.uint8), starts * size, lengths * size, rows, array.view(np.uint8))
 
-    def _check_lengths(self, lengths: npt.NDArray[np.int64]) -> None:
+    def _check_lengths(self, page: Page, at: int) -> None:
         column = self.column
-        bad = lengths > column.width if column.varies else lengths != column.width
-        if bad.any():
-            at = int(np.flatnonzero(bad)[0])
-            must = f"at most {column.width}" if column.varies else str(column.width)
-            raise UnusableInputError(
-                f"{self.path}, record {self.records[at]:,}: {column.name} has length {lengths[at]}, but it must "
-                f"have {must}."
-            )
+        is_bad = page.lengths > column.width if column.varies else page.lengths != column.width
+        if is_bad.any():
+            row = int(np.flatnonzero(is_bad)[0])
+            raise self._wrong(at + row, wrong_count(column, int(page.lengths[row])))
 
-    def _check_values(self, values: npt.NDArray[Any], behind: npt.NDArray[np.bool_]) -> None:
-        column = self.column
-        bad = np.zeros(values.shape, np.bool_)
-        if column.low is not None:
-            bad |= ~(values >= column.low)
-        if column.high is not None:
-            bad |= ~(values <= column.high)
-        bad &= ~behind
-        if bad.any():
-            row, place = (int(indexes[0]) for indexes in np.nonzero(bad))
-            raise UnusableInputError(
-                f"{self.path}, record {self.records[row]:,}: {column.name} is {values[row, place]}, but it must be "
-                f"from {column.low} to {column.high}: {column.meaning}."
-            )
+    def _check_values(self, page: Page, at: int) -> None:
+        column, values = self.column, page.values
+        low, high = _limits(column)
+        # NaN is neither above nor below anything.
+        if not len(values) or low is None or (values.min() >= low and values.max() <= high):
+            return
+        first = int(np.flatnonzero(~((values >= low) & (values <= high)))[0])
+        row = int(np.searchsorted(np.cumsum(page.lengths), first, "right"))
+        raise self._wrong(at + row, wrong_value(column, values[first : first + 1]))
+
+    def _wrong(self, sample: int, what: str) -> DamagedBlockError:
+        return DamagedBlockError(f"{self.path}, record {sample + 1:,}: {what}")
+
+
+def _limits(column: ReadColumn) -> tuple[float, float] | tuple[None, None]:
+    """The smallest and the largest value allowed; None where floats may be anything."""
+    if not is_float(column):
+        return integer_limits(column)
+    if column.low is None and column.high is None:
+        return None, None
+    return -np.inf if column.low is None else column.low, np.inf if column.high is None else column.high

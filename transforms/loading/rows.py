@@ -25,3 +25,9 @@ class Rows:
         self.counts: dict[str, npt.NDArray[np.int32]] = {
             column.feature: np.zeros(rows, np.int32) for column in columns if column.varies
         }
+
+    def copy(self, other: "Rows", start: int, count: int) -> None:
+        """Copies rows [start, start + count) of others with the same columns to the first of these."""
+        for arrays, others in ((self.arrays, other.arrays), (self.counts, other.counts)):
+            for feature in arrays:
+                arrays[feature][:count] = others[feature][start : start + count]

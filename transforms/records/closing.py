@@ -1,9 +1,12 @@
 """What is left to do once all example shards, or the picked eval examples, are there: the manifest and the sweep."""
 
+import dataclasses
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from transforms.errors import RunFailedError
 from transforms.records import columns, example_shards, mds
 from transforms.records.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
 from transforms.records.examples import ExampleFile
@@ -15,6 +18,10 @@ from transforms.storage import files, manifest
 # swept.
 OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz", "*.parquet")
 MDS_INDEX = "index.json"
+
+# What the copy of the vocabulary is called that lies beside the examples: of a vocab.txt, and of a tokenizer.json.
+VOCAB_FILE = "vocab.txt"
+TOKENIZER_FILE = "tokenizer.json"
 _KINDS: tuple[ShardKind, ...] = ("train", "eval")
 
 # Tells `datasets.load_dataset(DIRECTORY)` which Parquet files are of which split. Without it, that would take only the
@@ -31,7 +38,9 @@ def close_examples(
     decided: Mapping[str, Any],
     output: str,
 ) -> None:
-    """Writes the manifest of example shards and the indexes of MDS; deletes what older builds left over.
+    """Writes the manifest of example shards, the indexes of MDS and a copy of the vocabulary.
+
+    Deletes what older builds left over.
 
     Args:
       shards: all shards, in any order.
@@ -39,6 +48,9 @@ def close_examples(
       parameters: all options of the stage, for the manifest.
       decided: what was decided where they leave it open, for the manifest.
       output: the directory of the shards.
+
+    Raises:
+      RunFailedError: the vocabulary has changed since the examples were made.
     """
     ordered = sorted(shards, key=lambda s: (s.kind != "train", s.number, s.name))
     counts: dict[str, dict[str, int]] = {}
@@ -58,7 +70,7 @@ def close_examples(
         inputs=inputs,
         shards=[_shard_entry(s, setup, output) for s in ordered],
         counts=counts,
-        data={"format": setup.format.format, "schema": _schema(setup)} | _tokenizer_entries(setup),
+        data=_for_readers(setup, output),
     )
     if setup.format.format == "parquet":
         _write_dataset_card(ordered, output)
@@ -73,12 +85,29 @@ def close_examples(
     )
 
 
-def _tokenizer_entries(setup: ExamplesSetup) -> dict[str, Any]:
-    """What a reader of the data must know of a tokenizer; of a vocab.txt everybody knows it."""
-    if not setup.is_tokenizer:
-        return {}
+def _for_readers(setup: ExamplesSetup, output: str) -> dict[str, Any]:
+    """What a manifest tells readers of examples: their format, their columns, their vocabulary, which it copies."""
+    return {"format": setup.format.format, "schema": _schema(setup)} | _copy_vocabulary(setup, output)
+
+
+def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
+    """Copies the vocabulary's file to the examples; returns what a manifest tells readers of the vocabulary."""
+    content = files.read_bytes(setup.vocab_file)
+    if hashlib.sha256(content).hexdigest() != setup.vocab_sha256:
+        raise RunFailedError(
+            f"{setup.vocab_file}: this vocabulary has changed since the examples were made with it; put the old one "
+            "back, and run the same command again."
+        )
+    name = TOKENIZER_FILE if setup.is_tokenizer else VOCAB_FILE
+    path = files.join(output, name)
+    if not files.exists(path) or files.read_bytes(path) != content:
+        files.write_bytes(path, content)
     vocabulary = setup.vocabulary()
-    return {"special_ids": vocabulary.special_ids, "vocabulary_size": vocabulary.size}
+    return {
+        "special_ids": vocabulary.special_ids,
+        "vocabulary_size": vocabulary.size,
+        "vocabulary": {"name": name, "bytes": len(content), "sha256": setup.vocab_sha256},
+    }
 
 
 def _schema(setup: ExamplesSetup) -> list[dict[str, Any]]:
@@ -146,10 +175,18 @@ def _file_entry(file: ExampleFile, output: str) -> dict[str, Any]:
 
 
 def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], output: str) -> None:
-    """Writes the manifest of the picked eval examples, of which there may be none; sweeps what is left over."""
+    """Writes the manifest of the picked eval examples, of which there may be none, and a copy of the vocabulary.
+
+    Sweeps what is left over. The manifest's `examples` are the options that the examples were made with, because its
+    `parameters` are those of the picking.
+
+    Raises:
+      RunFailedError: the vocabulary has changed since the examples were made.
+    """
     counts = {"available": 0, "picked": 0, "bytes": 0}
     inputs: list[dict[str, Any]] = []
     shards: list[dict[str, Any]] = []
+    data: dict[str, Any] = {}
     if picked is not None:
         counts = {"available": picked.available, "picked": picked.picked, "bytes": picked.size}
         inputs = [{"path": path, "sha256": sha256} for path, sha256 in picked.inputs.items()]
@@ -162,7 +199,10 @@ def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], o
                 "examples": picked.picked,
             }
         ]
+        setup = picked.setup
+        data = {"examples": dataclasses.asdict(setup.masking) | dataclasses.asdict(setup.objective)}
+        data |= _for_readers(setup, output)
     manifest.write_manifest(
-        output, stage="eval", parameters=parameters, inputs=inputs, shards=shards, counts={"eval": counts}
+        output, stage="eval", parameters=parameters, inputs=inputs, shards=shards, counts={"eval": counts}, data=data
     )
     manifest.sweep(output, keep=[s["name"] for s in shards], patterns=("*.tfrecord",), records={})

@@ -19,7 +19,7 @@ from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.records.eval_picking import pick_examples
 from transforms.records.examples import ExampleFile, write_example_files
-from transforms.records.options import FormatOptions
+from transforms.records.options import Format, FormatOptions
 from transforms.records.plan import ExamplesPlan
 from transforms.records.tfrecord import WrittenFile
 from transforms.records.tokenizing import load_tokenization
@@ -30,9 +30,9 @@ from transforms.tokenization.vocabulary import Vocabulary
 
 KIND = "examples"
 
-# The version of what records/examples.py makes beside the reference's TFRecords, which FORMAT_VERSIONS counts. Raise it
-# when the output changes for the same inputs and parameters.
-_PLAN_VERSION = 1
+# The versions of what records/examples.py makes beside the reference's TFRecords, which FORMAT_VERSIONS counts. Raise
+# that of a format when its files change for the same inputs and parameters.
+_PLAN_VERSIONS: Mapping[Format, int] = {"tfrecord": 1, "parquet": 2, "mds": 1}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,6 +93,7 @@ class ExampleShard:
       counts: the fields of ExampleCounts that apply.
       inputs: the text shard's path, and its sha256.
       key: of the completion record.
+      setup: what decided the examples.
     """
 
     files: tuple[ExampleFile, ...]
@@ -102,6 +103,7 @@ class ExampleShard:
     counts: Mapping[str, int]
     inputs: Mapping[str, str]
     key: str
+    setup: ExamplesSetup = dataclasses.field(compare=False)
 
     @property
     def size(self) -> int:
@@ -148,6 +150,7 @@ def write_example_shard(shard: TextShard, setup: ExamplesSetup, output: str) -> 
         counts=_counts_of(record, plan),
         inputs={shard.path: shard.sha256},
         key=key,
+        setup=setup,
     )
 
 
@@ -164,7 +167,8 @@ def _key(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, name: str) 
     if _is_reference(plan):
         # The key of versions that knew nothing else: what they made need not be made again.
         return completions.fingerprint(KIND, version, source, plan.exact_masking, name + _tfrecord_suffix(setup))
-    return completions.fingerprint(KIND, (version, _PLAN_VERSION), source, plan, setup.packed, shard.kind, name)
+    version_of_format = _PLAN_VERSIONS[plan.format.format]
+    return completions.fingerprint(KIND, (version, version_of_format), source, plan, setup.packed, shard.kind, name)
 
 
 def _is_reference(plan: ExamplesPlan) -> bool:
@@ -260,6 +264,7 @@ class PickedExamples:
       path, size, sha256: of the TFRecord file; size in bytes.
       picked, available: how many examples were picked, of how many.
       inputs: the path of each shard that was read, and its sha256.
+      setup: what decided the examples.
     """
 
     path: str
@@ -268,6 +273,7 @@ class PickedExamples:
     picked: int
     available: int
     inputs: Mapping[str, str]
+    setup: ExamplesSetup = dataclasses.field(compare=False)
 
 
 def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output: str) -> PickedExamples | None:
@@ -305,6 +311,7 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
         picked=picked,
         available=available,
         inputs={file.path: str(file.sha256) for file in of_eval},
+        setup=ordered[0].setup,
     )
 
 

@@ -25,20 +25,20 @@ from transforms.records.varints import varint
 MAGIC = b"PAR1"
 _PAGE_BYTES = 1 << 20  # about as many, before compression
 # Fewer values than so many for each entry of a dictionary are smaller without it.
-_DICTIONARY_SHARE = 8
+_DICTIONARY_SHARE = 4
 # A dictionary of 30,522 pieces takes 32 kB instead of 75 kB on level 1. It is packed once, in 10 ms.
 _DICTIONARY_LEVEL = 15
 
 # Thrift's types of fields.
 _FALSE, _BYTE, _I32, _I64, _BINARY, _LIST, _STRUCT = 2, 3, 5, 6, 8, 9, 12
 # Parquet's enumerations.
-_INT32, _FLOAT = 1, 4
-_REQUIRED, _REPEATED = 0, 2
+INT32, FLOAT = 1, 4
+REQUIRED, REPEATED = 0, 2
 _CONVERTED_LIST, _CONVERTED_UNSIGNED = 3, {8: 11, 16: 12}
 _LOGICAL_LIST, _LOGICAL_INTEGER = 3, 10
-_PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
-_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
-_ZSTD = 6
+PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
+DATA_PAGE, DICTIONARY_PAGE = 0, 2
+ZSTD = 6
 
 _Field = tuple[int, int, bytes]  # its id, type and value
 
@@ -76,8 +76,8 @@ def encode_chunk(
     )
     if has_dictionary:
         assert column.largest is not None
-        header = [_i32(1, column.largest + 1), _i32(2, _PLAIN)]
-        pages.add(_DICTIONARY_PAGE, (7, header), *_dictionary(column.largest))
+        header = [_i32(1, column.largest + 1), _i32(2, PLAIN)]
+        pages.add(DICTIONARY_PAGE, (7, header), *_dictionary(column.largest))
     dictionary_size = pages.size if has_dictionary else None
     rows = len(offsets) - 1
     row_values = max(1, column.length or int(np.diff(offsets).max(initial=1)))
@@ -88,13 +88,13 @@ def encode_chunk(
         if column.length is None:
             levels, level_bytes = _levels(np.diff(ends))
         else:
-            levels, level_bytes = _levels_of_equal_rows(len(ends) - 1, column.length)
+            levels, level_bytes = levels_of_equal_rows(len(ends) - 1, column.length)
         page = values[ends[0] : ends[-1]]
         body = _indices(page) if has_dictionary else [_plain(page)]
-        encoding = _RLE_DICTIONARY if has_dictionary else _PLAIN
-        header = [_i32(1, levels), _i32(2, encoding), _i32(3, _RLE), _i32(4, _RLE)]
+        encoding = RLE_DICTIONARY if has_dictionary else PLAIN
+        header = [_i32(1, levels), _i32(2, encoding), _i32(3, RLE), _i32(4, RLE)]
         content = b"".join([level_bytes, *body])
-        pages.add(_DATA_PAGE, (5, header), len(content), codec.compress(content, asbytes=True))
+        pages.add(DATA_PAGE, (5, header), len(content), codec.compress(content, asbytes=True))
         count += levels
     chunk = Chunk(values=count, size=pages.size, uncompressed=pages.uncompressed, dictionary_size=dictionary_size)
     return chunk, pages.pieces
@@ -135,7 +135,8 @@ def _dictionary(largest: int) -> tuple[int, bytes]:
 
 
 @functools.lru_cache(maxsize=16)
-def _levels_of_equal_rows(rows: int, length: int) -> tuple[int, bytes]:
+def levels_of_equal_rows(rows: int, length: int) -> tuple[int, bytes]:
+    """The levels of rows that all have so many values: how many, and their bytes; see `_levels`."""
     return _levels(np.full(rows, length, np.int32))
 
 
@@ -202,7 +203,7 @@ def encode_footer(columns: Sequence[Column], groups: Sequence[tuple[int, int, Se
 def _schema_elements(column: Column) -> list[bytes]:
     """A column: a list that is there in every row, of values that are all there."""
     bits = column.dtype.itemsize * 8
-    element = [_i32(1, _FLOAT if column.largest is None else _INT32), _i32(3, _REQUIRED), _binary(4, b"element")]
+    element = [_i32(1, FLOAT if column.largest is None else INT32), _i32(3, REQUIRED), _binary(4, b"element")]
     if column.dtype.kind == "u":
         integer = _struct([(1, _BYTE, bytes([bits])), (2, _FALSE, b"")])
         element += [
@@ -212,8 +213,8 @@ def _schema_elements(column: Column) -> list[bytes]:
     is_list = (10, _STRUCT, _struct([(_LOGICAL_LIST, _STRUCT, _struct([]))]))
     name = _binary(4, column.name.encode())
     return [
-        _struct([_i32(3, _REQUIRED), name, _i32(5, 1), _i32(6, _CONVERTED_LIST), is_list]),
-        _struct([_i32(3, _REPEATED), _binary(4, b"list"), _i32(5, 1)]),
+        _struct([_i32(3, REQUIRED), name, _i32(5, 1), _i32(6, _CONVERTED_LIST), is_list]),
+        _struct([_i32(3, REPEATED), _binary(4, b"list"), _i32(5, 1)]),
         _struct(element),
     ]
 
@@ -230,15 +231,15 @@ def _row_group(columns: Sequence[Column], rows: int, start: int, chunks: Sequenc
 
 
 def _column_metadata(column: Column, at: int, chunk: Chunk) -> bytes:
-    encodings = [_PLAIN, _RLE] if chunk.dictionary_size is None else [_PLAIN, _RLE, _RLE_DICTIONARY]
+    encodings = [PLAIN, RLE] if chunk.dictionary_size is None else [PLAIN, RLE, RLE_DICTIONARY]
     dictionary = [] if chunk.dictionary_size is None else [_i64(11, at)]
     path = [column.name.encode(), b"list", b"element"]
     return _struct(
         [
-            _i32(1, _FLOAT if column.largest is None else _INT32),
+            _i32(1, FLOAT if column.largest is None else INT32),
             _list(2, _I32, [_zigzag(encoding) for encoding in encodings]),
             _list(3, _BINARY, [varint(len(name)) + name for name in path]),
-            _i32(4, _ZSTD),
+            _i32(4, ZSTD),
             _i64(5, chunk.values),
             _i64(6, chunk.uncompressed),
             _i64(7, chunk.size),

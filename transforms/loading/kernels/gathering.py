@@ -1,9 +1,12 @@
-"""Rows that lie anywhere to the rows of a batch."""
+"""Copies rows from where they were read to where they are kept, and from there to batches."""
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
 import numpy as np
 
 from transforms.kernels import kernel
+from transforms.kernels.memory import copy_32, load_u8, store_u8
+
+_VECTOR = 32
 
 
 @kernel
@@ -26,9 +29,27 @@ def gather(values, at, fill, out):
                 out[row, i] = values[place, i]
 
 
+@kernel
+def scatter(values, starts, sizes, rows, out):
+    """Copies rows out of a run of bytes.
+
+    values: uint8, the bytes of a page. starts, sizes: int64[n], where each row starts in it, and its bytes.
+    rows: int64[n], the row of `out`, uint8 [rows, bytes], for each.
+    """
+    row_bytes = out.shape[1]
+    for n in range(len(rows)):
+        source, target = starts[n], rows[n] * row_bytes
+        whole = sizes[n] & -_VECTOR
+        for i in range(0, whole, _VECTOR):
+            copy_32(out, target + i, values, source + i)
+        for i in range(whole, sizes[n]):
+            store_u8(out, target + i, load_u8(values, source + i))
+
+
 def warm_up() -> None:
-    """Compiles the entry kernel of this module, for each type of columns."""
+    """Compiles the entry kernels of this module, for each type of columns."""
     at = np.zeros(1, np.int64)
+    scatter(np.zeros(1, np.uint8), at, at, at, np.empty((1, 1), np.uint8))
     integers = [(kind, np.int32) for kind in (np.uint8, np.uint16, np.int32)]
     for kind, to in (*integers, (np.uint8, np.uint8), (np.float32, np.float32)):
         gather(np.zeros((1, 1), kind), at, 0, np.empty((1, 1), to))

@@ -1,0 +1,282 @@
+"""Runs one loader on one core and says how fast it was. Only the commands maskmill, torch and tf import maskmill.
+
+    PYTHON peer_loaders.py LOADER DATA --batch 256 --seconds 5 [--vocab vocab.txt]
+
+benchmarks/loaders.py calls it, each loader under a Python that has what it needs. DATA is what the loader reads: a data
+set of maskmill's, or a directory of ArrayRecords, which `write_array_records` makes of Parquet. The last line that a
+command prints is JSON:
+
+  samples, cpu, wall  samples given in so many CPU seconds (of the process, its threads and its children) and seconds
+  first_batch         seconds from opening the data set to the first batch, imports not counted
+  imported, largest   resident memory in bytes after imports, and at most
+  versions            of what was imported
+
+Loaders go on epoch after epoch. A quarter of the seconds is given to warming up before anything is counted.
+"""
+
+import argparse
+import glob
+import json
+import os
+import random
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_SEED = 12345
+_ROW_GROUP = "group_size:1"  # one record a group: what grain advises for random access
+_READ_AHEAD = 16  # batches
+
+Batches = Iterable[Any]
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process, its threads and its finished children."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def resident() -> int:
+    """The memory of this process that is in use, in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def measured(opened: Callable[[], Batches], arguments: argparse.Namespace, versions: list[str]) -> dict[str, Any]:
+    """Takes batches for as many CPU seconds as are wanted."""
+    imported = resident()
+    began = time.monotonic()
+    batches: Iterator[Any] = iter(opened())
+    next(batches)
+    first_batch = time.monotonic() - began
+    cpu, wall, taken, warm = cpu_seconds(), time.monotonic(), 0, False
+    for _ in batches:
+        taken += 1
+        used = cpu_seconds() - cpu
+        if not warm and used >= arguments.seconds / 4:
+            cpu, wall, taken, warm = cpu_seconds(), time.monotonic(), 0, True
+        elif warm and used >= arguments.seconds:
+            break
+    return {
+        "samples": taken * arguments.batch,
+        "cpu": cpu_seconds() - cpu,
+        "wall": time.monotonic() - wall,
+        "first_batch": first_batch,
+        "imported": imported,
+        "largest": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "versions": [f"{name} {metadata.version(name)}" for name in versions],
+    }
+
+
+def maskmill(arguments: argparse.Namespace) -> dict[str, Any]:
+    """maskmill.open: NumPy arrays."""
+    import maskmill
+
+    def opened() -> Batches:
+        return maskmill.open(arguments.data, batch_size=arguments.batch, seed=_SEED).endless()
+
+    return measured(opened, arguments, ["numpy", "numba"])
+
+
+def maskmill_torch(arguments: argparse.Namespace) -> dict[str, Any]:
+    """maskmill.loaders.torch in PyTorch's DataLoader, without worker processes: tensors, with a model's labels."""
+    import torch
+
+    import maskmill
+    import maskmill.loaders.torch
+
+    torch.set_num_threads(1)
+
+    def opened() -> Batches:
+        loader = maskmill.open(arguments.data, batch_size=arguments.batch, seed=_SEED, features="huggingface")
+        batches: Batches = maskmill.loaders.torch.DataLoader(loader, endless=True)
+        return batches
+
+    return measured(opened, arguments, ["torch"])
+
+
+def maskmill_tf(arguments: argparse.Namespace) -> dict[str, Any]:
+    """maskmill.loaders.tf: a tf.data.Dataset."""
+    import maskmill
+    import maskmill.loaders.tf
+
+    def opened() -> Batches:
+        loader = maskmill.open(arguments.data, batch_size=arguments.batch, seed=_SEED)
+        dataset: Batches = maskmill.loaders.tf.dataset(loader, endless=True)
+        return dataset
+
+    return measured(opened, arguments, ["tensorflow"])
+
+
+def bare_tf(arguments: argparse.Namespace) -> dict[str, Any]:
+    """TFRecordDataset and parse_example of whole batches: the least that a reader of TensorFlow's can do."""
+    import tensorflow as tf
+
+    def opened() -> Batches:
+        files = sorted(glob.glob(f"{arguments.data}/part-*.tfrecord"))
+        (record,) = tf.data.TFRecordDataset(files).take(1).as_numpy_iterator()
+        spec = {}
+        for name, feature in tf.train.Example.FromString(record).features.feature.items():
+            kind = feature.WhichOneof("kind")
+            length = len(getattr(feature, kind).value)
+            spec[name] = tf.io.FixedLenFeature([length], tf.int64 if kind == "int64_list" else tf.float32)
+        batches = tf.data.TFRecordDataset(files).repeat().batch(arguments.batch, drop_remainder=True)
+        parsed = batches.map(lambda records: tf.io.parse_example(records, spec), num_parallel_calls=tf.data.AUTOTUNE)
+        return parsed.prefetch(tf.data.AUTOTUNE)
+
+    return measured(opened, arguments, ["tensorflow"])
+
+
+def _collator(arguments: argparse.Namespace) -> Any:
+    """Hugging Face's own masking."""
+    import transformers
+
+    tokenizer = transformers.BertTokenizerFast(vocab_file=arguments.vocab, vocab=arguments.vocab, do_lower_case=True)
+    return transformers.DataCollatorForLanguageModeling(tokenizer=tokenizer, mlm_probability=0.15)
+
+
+def datasets(arguments: argparse.Namespace) -> dict[str, Any]:
+    """A map-style data set of `datasets`, shuffled by PyTorch's DataLoader, masked by the collator."""
+    import datasets
+    import torch
+
+    torch.set_num_threads(1)
+    datasets.disable_progress_bars()
+    collator = _collator(arguments)
+
+    def opened() -> Batches:
+        rows = datasets.load_dataset(
+            "parquet",
+            data_files=sorted(glob.glob(f"{arguments.data}/part-*.parquet")),
+            split="train",
+            cache_dir=arguments.cache,
+        ).select_columns(["input_ids", "special_tokens_mask"])
+        batches = torch.utils.data.DataLoader(rows, arguments.batch, shuffle=True, drop_last=True, collate_fn=collator)
+        while True:
+            yield from batches
+
+    return measured(opened, arguments, ["datasets", "transformers", "torch"])
+
+
+def _streaming(arguments: argparse.Namespace, collate: Callable[[list[Any]], Any] | None) -> dict[str, Any]:
+    import streaming
+    import torch
+
+    torch.set_num_threads(1)
+
+    def opened() -> Batches:
+        rows = streaming.StreamingDataset(
+            local=arguments.data, split="train", shuffle=True, shuffle_seed=_SEED, batch_size=arguments.batch
+        )
+        batches = torch.utils.data.DataLoader(rows, arguments.batch, drop_last=True, collate_fn=collate)
+        while True:
+            yield from batches
+
+    return measured(opened, arguments, ["mosaicml-streaming", "torch"])
+
+
+def streaming(arguments: argparse.Namespace) -> dict[str, Any]:
+    """StreamingDataset in PyTorch's DataLoader, masks as they are stored."""
+    return _streaming(arguments, None)
+
+
+def streaming_collator(arguments: argparse.Namespace) -> dict[str, Any]:
+    """StreamingDataset in PyTorch's DataLoader, masked by Hugging Face's collator."""
+    collator = _collator(arguments)
+
+    def collate(rows: list[dict[str, Any]]) -> Any:
+        return collator([{name: row[name] for name in ("input_ids", "special_tokens_mask")} for row in rows])
+
+    return _streaming(arguments, collate)
+
+
+def write_array_records(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Writes padded rows of Parquet as ArrayRecords: the bytes of a row's columns, one after the other.
+
+    layout.json, beside them, has name, type and length of each column.
+    """
+    import pyarrow.parquet
+    from array_record.python import array_record_module
+
+    output = Path(arguments.output)
+    output.mkdir()
+    rows = 0
+    for path in sorted(glob.glob(f"{arguments.data}/part-*.parquet")):
+        table = pyarrow.parquet.read_table(path)
+        columns = {
+            name: np.array(table[name].combine_chunks().flatten()).reshape(len(table), -1)
+            for name in table.column_names
+        }
+        layout = [(name, values.dtype.str, values.shape[1]) for name, values in columns.items()]
+        (output / "layout.json").write_text(json.dumps(layout))
+        writer = array_record_module.ArrayRecordWriter(f"{output}/{Path(path).stem}.array_record", _ROW_GROUP)
+        for row in range(len(table)):
+            writer.write(b"".join(values[row].tobytes() for values in columns.values()))
+        writer.close()
+        rows += len(table)
+    return {"samples": rows}
+
+
+def grain(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Grain on ArrayRecords whose records are a row's bytes, the quickest that Python can take apart."""
+    from grain import python as grain
+
+    places, start = {}, 0
+    for name, kind, length in json.loads(Path(arguments.data, "layout.json").read_text()):
+        places[name] = (kind, length, start)
+        start += length * np.dtype(kind).itemsize
+
+    def parsed(record: bytes) -> dict[str, Any]:
+        return {name: np.frombuffer(record, kind, length, at) for name, (kind, length, at) in places.items()}
+
+    def opened() -> Batches:
+        source = grain.ArrayRecordDataSource(sorted(glob.glob(f"{arguments.data}/*.array_record")))
+        rows = grain.MapDataset.source(source).shuffle(seed=_SEED).repeat().map(parsed)
+        batches = rows.batch(arguments.batch, drop_remainder=True)
+        return batches.to_iter_dataset(
+            grain.ReadOptions(num_threads=arguments.threads, prefetch_buffer_size=_READ_AHEAD)
+        )
+
+    return measured(opened, arguments, ["grain", "array_record"])
+
+
+LOADERS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
+    "maskmill": maskmill,
+    "torch": maskmill_torch,
+    "tf": maskmill_tf,
+    "bare_tf": bare_tf,
+    "datasets": datasets,
+    "streaming": streaming,
+    "streaming_collator": streaming_collator,
+    "grain": grain,
+    "write_array_records": write_array_records,
+}
+
+
+def main() -> None:
+    """Runs one of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("loader", choices=LOADERS)
+    parser.add_argument("data")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--threads", type=int, default=1, help="of grain")
+    parser.add_argument("--vocab", help="vocab.txt, for Hugging Face's collator")
+    parser.add_argument("--cache", help="where datasets keeps its Arrow files")
+    parser.add_argument("--output", help="where ArrayRecords are written")
+    arguments = parser.parse_args()
+    random.seed(_SEED)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    print(json.dumps(LOADERS[arguments.loader](arguments)))
+    sys.stdout.flush()
+    os._exit(0)  # threads of loaders that go on for ever are not waited for
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""A loader's batches, or its samples, for grain.
+
+`Batches` is an IterDataset in the loader's order, whose iterators have grain's get_state and set_state. `Samples` is a
+source of single samples, for grain's own shuffling, mixing and batching.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.loaders.parts import Part
+from transforms.errors import UnusableInputError
+from transforms.loading.loader import Loader
+
+try:
+    import grain
+except ModuleNotFoundError as error:
+    if error.name != "grain":
+        raise
+    raise ModuleNotFoundError(
+        "maskmill.loaders.grain needs grain, which is not installed; install it with: pip install grain", name="grain"
+    ) from None
+
+Arrays = dict[str, npt.NDArray[np.generic]]
+
+
+class Batches(grain.IterDataset):
+    """The batches of a loader: dicts of arrays, as `loader.spec` describes them.
+
+    Each iterator starts where the loader stood when this was made: like all of grain's datasets, it is the same
+    whenever it is iterated. One epoch ends; what is left of it is given, and `.repeat()` would give the same order
+    again, so use `endless=True` for more than one. `mp_prefetch` works, each of grain's workers making its part of the
+    batches; grain's state then fits the same number of workers only. `loader.state_after(steps)` fits any number.
+    """
+
+    def __init__(self, loader: Loader, *, endless: bool = False) -> None:
+        """Starts where the loader stands, which is not changed; endless: the next epoch follows, for ever."""
+        super().__init__()
+        self._loader = loader.with_options()
+        self._endless = endless
+
+    def set_slice(self, sl: slice, sequential_slice: bool = False) -> None:
+        """Leaves every so-many-th batch here; grain calls this in its worker processes.
+
+        Raises:
+          UnusableInputError: grain wants neighbouring batches for a worker.
+        """
+        if sequential_slice:
+            raise UnusableInputError("sequential_slice=True would change the order of the batches; leave it out.")
+        chosen = self._loader.options
+        self._loader = self._loader.with_options(
+            worker=chosen.worker + sl.start * chosen.workers, workers=chosen.workers * sl.step
+        )
+
+    def __iter__(self) -> grain.DatasetIterator:
+        return _BatchIterator(Part(self._loader.with_options(), endless=self._endless))
+
+
+class _BatchIterator(grain.DatasetIterator):
+    def __init__(self, part: Part) -> None:
+        super().__init__()
+        self._part = part
+
+    def __next__(self) -> Arrays:
+        return next(self._part)
+
+    def get_state(self) -> dict[str, Any]:
+        return self._part.state_dict()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self._part.load_state_dict(state)
+
+
+class Samples:
+    """The samples of a loader's data set by their numbers, for grain.MapDataset.source or grain.DataLoader.
+
+    A sample is a dict of arrays as in `loader.spec`, without the axis of the batch. Numbers from one epoch's samples on
+    are those of the next epoch, with other masks where masks are drawn. Neighbouring samples are read fastest, in
+    batches: a sample by itself costs the reading of its block.
+    """
+
+    def __init__(self, loader: Loader, *, epochs: int = 1) -> None:
+        """Has the samples of so many epochs, in the order of the files.
+
+        Raises:
+          UnusableInputError: the loader is one of a mix.
+        """
+        if len(loader.data_sets) > 1:
+            raise UnusableInputError(
+                "maskmill.loaders.grain.Samples is for one data set; mix in grain, or use Batches."
+            )
+        self._loader = loader.with_options(ranks=1, rank=0, workers=1, worker=0)
+        self._samples = loader.data_sets[0].samples
+        self._epochs = epochs
+
+    def __len__(self) -> int:
+        return self._samples * self._epochs
+
+    def __getitem__(self, index: int) -> Arrays:
+        return self._getitems([int(index)])[0]
+
+    def _getitems(self, indices: Sequence[int]) -> list[Arrays]:
+        """Several samples at once: grain's name for it."""
+        numbers = np.asarray(indices, np.int64)
+        if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(self)):
+            raise IndexError(f"index must be from 0 to {len(self) - 1}")
+        epochs, samples = np.divmod(numbers, self._samples)
+        rows: list[Arrays] = [{}] * len(numbers)
+        for epoch in np.unique(epochs):
+            places = np.flatnonzero(epochs == epoch)
+            batch = self._loader.rows_of(samples[places], epoch=int(epoch))
+            for row, place in enumerate(places):
+                rows[place] = {name: array[row] for name, array in batch.items()}
+        return rows
+
+    def __repr__(self) -> str:
+        """Tells the content: grain's DataLoader compares it when it resumes."""
+        data_set = self._loader.data_sets[0]
+        return (
+            f"Samples(fingerprint={data_set.fingerprint}, seed={self._loader.options.seed}, samples={self._samples}, "
+            f"epochs={self._epochs})"
+        )

@@ -1,0 +1,116 @@
+"""A loader's batches as global arrays of JAX.
+
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
+    for batch in maskmill.loaders.jax.Batches(maskmill.open("demo", batch_size=256), sharding): ...
+
+Each process reads the rows that its devices hold: the sharding says which those are.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import UnusableInputError
+from transforms.loading.loader import Loader
+from transforms.loading.states import State
+
+try:
+    import jax
+except ModuleNotFoundError as error:
+    if error.name != "jax":
+        raise
+    raise ModuleNotFoundError(
+        "maskmill.loaders.jax needs JAX, which is not installed; install it with: pip install jax", name="jax"
+    ) from None
+
+Batch = dict[str, jax.Array]
+
+
+class Batches:
+    """Iterates over a loader's batches as dicts of global arrays.
+
+    Each iteration goes on where the last one ended or was broken off, to the end of the epoch. All processes must
+    iterate alike.
+    """
+
+    def __init__(self, loader: Loader, sharding: jax.sharding.Sharding, *, endless: bool = False) -> None:
+        """Starts where the loader stands, which is not changed.
+
+        Args:
+          loader: what maskmill.open or maskmill.mix gave, with the batch size of all processes together. Its rank does
+            not count.
+          sharding: how the arrays of a batch are laid out; axis 0 is the batch. Of a NamedSharding, arrays with fewer
+            axes take the first ones.
+          endless: whether an iteration goes on with the next epoch, for ever.
+
+        Raises:
+          UnusableInputError: the batch cannot be shared evenly by the devices, or no device of this process has a part.
+        """
+        batch_size = loader.options.batch_size
+        first, last = _rows_here(sharding, batch_size)
+        # The smallest part, of equal ones, that has all rows of this process: its own rows where devices are in order.
+        ranks = max(
+            ranks
+            for ranks in range(1, batch_size + 1)
+            if batch_size % ranks == 0 and first * ranks // batch_size == last * ranks // batch_size
+        )
+        self._sharding = sharding
+        self._endless = endless
+        self._loader = loader.with_options(rank=first * ranks // batch_size, ranks=ranks)
+        self._start = self._loader.options.rank * (batch_size // ranks)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches that are left of the epoch."""
+        for batch in self._loader.endless() if self._endless else self._loader:
+            yield {name: self._global(array) for name, array in batch.items()}
+
+    def state_dict(self) -> State:
+        """The state of the whole run after the last batch that was given here: the same in every process."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state: State) -> None:
+        """Lets the next iteration start at the state of a loader, however many processes it was saved with.
+
+        Raises:
+          UnusableInputError: the state belongs to other data, or to another seed.
+        """
+        self._loader.load_state_dict(state)
+
+    def _global(self, array: npt.NDArray[np.generic]) -> jax.Array:
+        """The array of all processes, of which `array` has the rows that are read here."""
+        shape = (self._loader.options.batch_size, *array.shape[1:])
+
+        def part(index: tuple[slice, ...]) -> npt.NDArray[np.generic]:
+            start, stop, _ = index[0].indices(shape[0])
+            return array[(slice(start - self._start, stop - self._start), *index[1:])]
+
+        return jax.make_array_from_callback(shape, _of_axes(self._sharding, len(shape)), part)
+
+
+def _rows_here(sharding: jax.sharding.Sharding, batch_size: int) -> tuple[int, int]:
+    """The first and the last row of a batch that devices of this process hold.
+
+    Raises:
+      UnusableInputError: the batch cannot be shared evenly, or no device of this process has a part.
+    """
+    try:
+        indices = _of_axes(sharding, 1).addressable_devices_indices_map((batch_size,))
+    except ValueError as error:
+        raise UnusableInputError(
+            f"A batch of {batch_size} samples cannot be shared evenly by the {sharding.num_devices} devices of this "
+            "sharding; choose a multiple for batch_size."
+        ) from error
+    rows = [index[0].indices(batch_size) for index in indices.values() if index is not None]
+    if not rows:
+        raise UnusableInputError("No device of this process is in the sharding; give one over all processes.")
+    return min(start for start, _, _ in rows), max(stop for _, stop, _ in rows) - 1
+
+
+def _of_axes(sharding: jax.sharding.Sharding, axes: int) -> Any:
+    """The sharding for arrays of fewer axes."""
+    if isinstance(sharding, jax.sharding.NamedSharding) and len(sharding.spec) > axes:
+        spec = jax.sharding.PartitionSpec(*sharding.spec[:axes])
+        return jax.sharding.NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
+    return sharding

@@ -1,0 +1,63 @@
+"""The part of an iteration that one process makes: what the loaders for PyTorch and grain share."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import UnusableInputError
+from transforms.loading.loader import Loader
+from transforms.loading.states import State
+
+
+class Part(Iterator[dict[str, npt.NDArray[np.generic]]]):
+    """The batches of one worker, of what is left of an epoch.
+
+    Frameworks save a state for each worker. It must say where the iteration of all workers started, because a worker
+    counts its batches from there, and it may have made its last batch of the epoch when others have not.
+
+    Attributes:
+      end: the state at which the next iteration starts; None: this one goes on for ever.
+    """
+
+    def __init__(self, loader: Loader, *, endless: bool = False) -> None:
+        """Starts where the loader stands, and takes it over. Its options `worker` and `workers` say which part."""
+        self._loader = loader
+        self._endless = endless
+        self._go_to(loader.state_dict(), made=0)
+
+    def __next__(self) -> dict[str, npt.NDArray[np.generic]]:
+        batch = next(self._batches)
+        self._made += 1
+        return batch
+
+    def state_dict(self) -> State:
+        """Where the iteration started, and how many batches this worker has made since: what JSON can hold."""
+        return {"start": self._start, "made": self._made, "workers": self._loader.options.workers}
+
+    def load_state_dict(self, state: State) -> None:
+        """Goes to where a part with the same number stood.
+
+        Raises:
+          UnusableInputError: there were more or fewer workers, or the loader read something else.
+        """
+        workers = self._loader.options.workers
+        if state["workers"] != workers:
+            raise UnusableInputError(
+                f"This state was saved with {state['workers']} workers, so it cannot be taken up with {workers}; use "
+                "as many as before, or the state of the loader, which fits any number."
+            )
+        self._go_to(state["start"], state["made"])
+
+    def _go_to(self, start: State, made: int) -> None:
+        loader = self._loader
+        loader.load_state_dict(start)
+        left = None if self._endless else loader.steps_left
+        self.end = None if left is None else loader.state_after(left)
+        self._start, self._made = start, made
+        steps = made * loader.options.workers
+        if left is None or steps < left:
+            loader.load_state_dict(loader.state_after(steps))
+            self._batches = loader.endless() if self._endless else iter(loader)
+        else:
+            self._batches = iter(())
