@@ -9,12 +9,12 @@ from pathlib import Path
 
 import cloud
 import file_server
-import maskmill
 import numpy as np
 import pytest
 from example_sets import setup_of, write_set
 from file_server import FileServer
 
+import maskmill
 from transforms.errors import UnusableInputError
 from transforms.loading.byte_ranges import MissingFileError
 from transforms.loading.remote import open_ranges
@@ -201,9 +201,12 @@ def test_credentials_that_are_refused(bucket: Mapping[str, str]) -> None:
 def test_no_credentials(bucket: Mapping[str, str], tmp_path: Path) -> None:
     path = f"gs://{BUCKET}/mds/manifest.json"
     none = {"GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "none.json")}
-    with cloud.set_environment(none), private_bucket(bucket, "Bearer made-up"):
-        with pytest.raises(UnusableInputError) as raised:
-            open_ranges(path, cache_bytes=0).size(path)
+    with (
+        cloud.set_environment(none),
+        private_bucket(bucket, "Bearer made-up"),
+        pytest.raises(UnusableInputError) as raised,
+    ):
+        open_ranges(path, cache_bytes=0).size(path)
     assert str(raised.value).startswith(
         f"{path}: access needs credentials, and there are no usable Google credentials ("
     )
@@ -220,9 +223,10 @@ def test_credentials_that_google_does_not_take(bucket: Mapping[str, str], tmp_pa
         account = Path(variables["GOOGLE_APPLICATION_CREDENTIALS"])
         lines = account.read_text().split('"token_uri": "')
         account.write_text(f'{lines[0]}"token_uri": "{url}/token"}}')
-        with cloud.set_environment(variables), private_bucket(bucket, "Bearer made-up"):
-            with pytest.raises(
-                UnusableInputError, match=f"^{path}: Google refuses the credentials \\(.*invalid_grant.*"
-            ):
-                open_ranges(path, cache_bytes=0).size(path)
+        with (
+            cloud.set_environment(variables),
+            private_bucket(bucket, "Bearer made-up"),
+            pytest.raises(UnusableInputError, match=f"^{path}: Google refuses the credentials \\(.*invalid_grant.*"),
+        ):
+            open_ranges(path, cache_bytes=0).size(path)
     assert os.environ["GOOGLE_APPLICATION_CREDENTIALS"] == bucket["GOOGLE_APPLICATION_CREDENTIALS"]
