@@ -133,7 +133,11 @@ def _train(session: "Session") -> None:
     if not resumed:
         _load_initial(session)
         trainer.steps.load()
-    start = {"examples": trainer.input.data_set.samples, "device": session.devices.kind, "options": settings.given_options(options)}
+    start = {
+        "examples": trainer.input.data_set.samples,
+        "device": session.devices.kind,
+        "options": settings.given_options(options),
+    }
     trainer.log.event("start", trainer.step, start)
     if options.mlperf_log:
         session.log_mlperf_settings()
