@@ -7,7 +7,7 @@ from how_tos import run_new_language, run_page
 
 pytestmark = pytest.mark.long
 
-PAGES = ("getting-started.md", "languages.md", "objectives.md", "sources.md", "estimate.md")
+PAGES = ("getting-started.md", "languages.md", "objectives.md", "sources.md", "estimate.md", "loading.md")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -192,9 +192,7 @@ def _fitted(data_set: DataSet, features: Mapping[str, Feature]) -> DataSet:
         for column in data_set.columns
         if column.feature in features or (draws_masks and column.feature == _CONTINUATION_MASK)
     ]
-    return dataclasses.replace(
-        data_set, columns=tuple(read), mask_rules=data_set.mask_rules if draws_masks else None
-    )
+    return dataclasses.replace(data_set, columns=tuple(read), mask_rules=data_set.mask_rules if draws_masks else None)
 
 
 def _check_features(data_set: DataSet, features: Mapping[str, Feature]) -> None:

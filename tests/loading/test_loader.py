@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 from made_up_data_sets import data_set, samples_in, source
 from oracle_loading import batches, epoch_order
 from properties import tries
 
+from transforms.errors import UnusableInputError
 from transforms.loading.loader import Loader
+from transforms.loading.mixing import mix_of
 from transforms.loading.options import LoaderOptions
 
 TAILS = ("drop", "pad", "repeat", "carry")
@@ -146,9 +149,9 @@ def test_any_ranks_and_workers_read_the_one_order_through_stops(run: Run) -> Non
             loader.close()
 
 
-@given(run=runs(), ends=st.booleans())
+@given(run=runs(), pickled=st.booleans())
 @tries(40)
-def test_workers_go_on_from_states_of_their_own(run: Run, ends: bool) -> None:
+def test_workers_go_on_from_states_of_their_own(run: Run, pickled: bool) -> None:
     """As torchdata's loader does: each worker is started again from its own state, in epochs that end."""
     part = run.parts[0]
     loaders = [
@@ -166,11 +169,10 @@ def test_workers_go_on_from_states_of_their_own(run: Run, ends: bool) -> None:
     readers = [iter(loader) for loader in of_rank]
     taken = min(part.steps, steps)
     first = [next(readers[step % part.workers])["samples"].tolist() for step in range(taken)]
-    again = [
-        pickle.loads(pickle.dumps(loader)) if ends else opened(run, part).with_options(worker=worker)
-        for worker, loader in enumerate(of_rank)
-    ]
-    if not ends:
+    if pickled:
+        again = [pickle.loads(pickle.dumps(loader)) for loader in of_rank]
+    else:
+        again = [opened(run, part).with_options(worker=worker) for worker in range(part.workers)]
         for new, old in zip(again, of_rank, strict=True):
             new.load_state_dict(old.state_dict())
     if taken < steps:
@@ -185,9 +187,83 @@ def test_workers_go_on_from_states_of_their_own(run: Run, ends: bool) -> None:
 def test_a_batch_is_as_wide_as_its_widest_sample(run: Run) -> None:
     widths = [width for samples, width in run.files for _ in range(samples)]
     part = run.parts[0]
-    loaders = [[opened(run, part).with_options(rank=rank)] for rank in range(part.ranks)]
-    readers = [iter(of_rank[0]) for of_rank in loaders]
+    part = dataclasses.replace(part, workers=1)
+    readers = [iter(opened(run, part, rank=rank)) for rank in range(part.ranks)]
     for together in zip(*readers, strict=True):
         numbers = [number for batch in together for number in batch["samples"].tolist()]
         widest = max(widths[number] for number in numbers if number >= 0)
-        assert {batch["input_ids"].shape for batch in together} == {(part.rank_batch // 1, widest)} or part.workers > 1
+        assert {batch["input_ids"].shape for batch in together} == {(part.rank_batch, widest)}
+
+
+# ---- several data sets
+
+
+@given(
+    sizes=st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    chunk=st.integers(1, 60),
+    most=st.sampled_from([None, 1.5, 3]),
+    part=st.builds(
+        Part, ranks=st.integers(1, 4), workers=st.integers(1, 3), rank_batch=st.integers(1, 5), steps=st.integers(0, 20)
+    ),
+    tail=st.sampled_from(["drop", "pad", "repeat"]),
+)
+@tries(40)
+def test_a_mix_is_read_in_one_order_by_any_ranks_and_workers(
+    sizes: list[int], chunk: int, most: float | None, part: Part, tail: Any
+) -> None:
+    data_sets = [
+        data_set([size // 2 + 1, size], fingerprint=str(n), path=f"made/up/{n}") for n, size in enumerate(sizes)
+    ]
+    weights = [n + 1 for n in range(len(sizes))]
+    mix = dataclasses.replace(mix_of(data_sets, weights, max_repetitions=most, seed=3), chunk=chunk)
+    size = part.ranks * part.rank_batch
+    options = LoaderOptions(
+        batch_size=size, window=20, seed=3, tail=tail, ranks=part.ranks, workers=part.workers, with_samples=True
+    )
+    if tail == "drop" and mix.length is not None and mix.length < size:
+        with pytest.raises(UnusableInputError, match="too few for a batch"):
+            Loader([source(one) for one in data_sets], options, mix)
+        return
+    first = Loader([source(one) for one in data_sets], options, mix)
+
+    def expected(position: int) -> tuple[int, int]:
+        """The data set and the sample of a position, by plain orders of each."""
+        (of,), (own,) = mix.positions(position, position + 1)
+        epoch, place = divmod(int(own), data_sets[of].samples)
+        order = epoch_order(
+            [(file.samples, file.width) for file in data_sets[of].files],
+            epoch,
+            fingerprint=str(of),
+            seed=3,
+            window=max(1, int(20 * mix.weights[of] / sum(mix.weights))),
+            block=4,
+        )
+        return int(of), order[place]
+
+    taken = 0
+    for stopped_after in (part.steps, part.steps + 2):
+        loaders = [
+            [first.with_options(rank=rank, worker=worker) for worker in range(part.workers)]
+            for rank in range(part.ranks)
+        ]
+        readers = [[loader.endless() for loader in of_rank] for of_rank in loaders]
+        steps = stopped_after if first.steps_left is None else min(stopped_after, first.steps_left)
+        for step in range(steps):
+            together = [next(of_rank[step % part.workers]) for of_rank in readers]
+            numbers = [number for batch in together for number in batch["samples"].tolist()]
+            positions = range(taken, taken + size)
+            if mix.length is not None:
+                positions = [p if p < mix.length else p % mix.length if tail == "repeat" else -1 for p in positions]
+            assert numbers == [-1 if p < 0 else expected(p)[1] for p in positions]
+            if len(sizes) > 1:
+                origins = [origin for batch in together for origin in batch["sources"].tolist()]
+                assert origins == [-1 if p < 0 else expected(p)[0] for p in positions]
+            taken += size
+        state = first.state_after(steps)
+        is_over = first.steps_left is not None and stopped_after >= first.steps_left
+        assert (state["epoch"], state["sample"]) == ((1, 0) if is_over else (0, taken))
+        first.load_state_dict(state)
+        for loader in itertools.chain(*loaders):
+            loader.close()
+    if first.steps_left == 0:
+        assert [next(first.endless(), None), next(iter(first), None)] == [None, None]

@@ -16,7 +16,13 @@ class MissingFileError(UnusableInputError):
 
 
 class ByteRanges(abc.ABC):
-    """Reads ranges of files. Several threads may call the methods at the same time."""
+    """Reads ranges of files. Several threads may call the methods at the same time.
+
+    Attributes:
+      parallel_reads: how many reads should be under way at a time; 0: one after the other is fast enough.
+    """
+
+    parallel_reads: int = 0
 
     @abc.abstractmethod
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:

@@ -65,7 +65,7 @@ class Piece:
     def checksum(self, data: Bytes) -> bytes:
         """The checksum of its bytes and of what it is, so that no piece is taken for another."""
         start = zlib.crc32(f"{self.file} {self.start} {self.end}".encode())
-        return zlib.crc32(data, start).to_bytes(_CRC_BYTES, "little")
+        return zlib.crc32(data.data, start).to_bytes(_CRC_BYTES, "little")
 
 
 def _folder(file: str) -> str:
@@ -88,12 +88,12 @@ class DiskCache:
         self._directory = directory
         self._most_bytes = most_bytes
         self._counts_lock = threading.Lock()
-        self._hits = self._misses = self._damaged = 0
+        self._hits = self._misses = 0
         self._is_usable = True
 
     def stats(self) -> dict[str, int]:
-        """How many pieces were found, were not, and were found damaged (which count as not found)."""
-        return {"cache_hits": self._hits, "cache_misses": self._misses, "cache_damaged": self._damaged}
+        """How many pieces were found, and how many were not, or were damaged."""
+        return {"cache_hits": self._hits, "cache_misses": self._misses}
 
     def get(self, piece: Piece, fetch: Callable[[], Bytes]) -> Bytes:
         """The bytes of a piece, in an array of its own; `fetch` is called where the cache does not have them."""
@@ -159,7 +159,6 @@ class DiskCache:
         if is_whole:
             self._count(hits=1)
             return content
-        self._count(damaged=1)
         _delete(path)
         return None
 
@@ -167,7 +166,7 @@ class DiskCache:
         """Writes a piece to its locked part, and gives it its name."""
         self._make_room(part, piece.size + _CRC_BYTES)
         at = 0
-        for view in (memoryview(data), memoryview(piece.checksum(data))):
+        for view in (data.data, memoryview(piece.checksum(data))):
             while len(view):
                 count = os.pwrite(part, view, at)
                 at += count
@@ -217,11 +216,10 @@ class DiskCache:
                 error.strerror or error,
             )
 
-    def _count(self, hits: int = 0, misses: int = 0, damaged: int = 0) -> None:
+    def _count(self, hits: int = 0, misses: int = 0) -> None:
         with self._counts_lock:
             self._hits += hits
             self._misses += misses
-            self._damaged += damaged
 
 
 def _lock_part(path: str) -> int:
@@ -237,11 +235,12 @@ def _lock_part(path: str) -> int:
             continue
         try:
             fcntl.flock(part, fcntl.LOCK_EX)
+            if _is_file(part, path + _PART):
+                os.ftruncate(part, 0)  # what a dead writer has left
+                return part
         except OSError:
             os.close(part)
             raise
-        if _is_file(part, path + _PART):
-            return part
         os.close(part)  # it was renamed or deleted while this thread waited
 
 

@@ -23,6 +23,7 @@ class _Task:
     def __init__(self, block: Block, size: int) -> None:
         self.block = block
         self.size = size
+        self.begun = False
         self.done = threading.Event()
         self.fetched: Any = None
         self.error: BaseException | None = None
@@ -95,13 +96,9 @@ class BlockFetcher:
     def drop(self) -> None:
         """Forgets what was asked for and is not decoded."""
         with self._changed:
-            begun = {id(task) for task in self._asked} - {id(task) for task in self._waiting}
             self._waiting.clear()
-            tasks = [task for task in self._asked if id(task) in begun] if self._threads else []
-        self._asked.clear()
-        for task in tasks:
-            # Whoever fetches it will be done some time; its bytes count until then.
-            self._free(task)
+        while self._asked:
+            self._free(self._asked.popleft())
 
     def close(self) -> None:
         """Ends the threads; those that wait for a server end when it answers."""
@@ -127,10 +124,10 @@ class BlockFetcher:
 
     def _free(self, task: _Task) -> None:
         task.fetched = None
-        if self._threads:
-            with self._changed:
+        with self._changed:
+            if task.begun:
                 self._bytes -= task.size
-                self._changed.notify_all()
+            self._changed.notify_all()
 
     def _work(self) -> None:
         """Fetches blocks while there is room for them: the body of a thread."""
@@ -141,6 +138,7 @@ class BlockFetcher:
                 if self._closed:
                     return
                 task = self._waiting.popleft()
+                task.begun = True
                 self._bytes += task.size
             try:
                 task.fetched = self._reader.fetch(task.block)

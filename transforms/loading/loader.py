@@ -1,9 +1,11 @@
 """Gives the samples of a data set, or of a mix, as batches of arrays."""
 
+import contextlib
 import dataclasses
+import logging
 import os
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,16 @@ from transforms.loading.batches import ArraySpec, Batch, BatchMaker
 from transforms.loading.chunks import NO_SAMPLE, Plan, Samples, SampleSequence, joined, plans, reads
 from transforms.loading.mixing import Given, Mix
 from transforms.loading.options import LoaderOptions
-from transforms.loading.order import Read, SampleOrder
+from transforms.loading.order import SampleOrder
 from transforms.loading.production import Product, Production
-from transforms.loading.reading import read_rows
+from transforms.loading.reading import PlannedReads
 from transforms.loading.rows import Rows
-from transforms.loading.schedule import Place, Schedule
+from transforms.loading.schedule import PADDING, Place, Schedule
 from transforms.loading.sources import Source
 from transforms.loading.states import State, checked_place, state_of
 from transforms.loading.stats import LoaderStats
+
+_log = logging.getLogger(__name__)
 
 _ATTENTION = ("input_mask", "attention_mask")
 
@@ -114,7 +118,10 @@ class Loader:
         widths = order.widths_of(different) if len(different) else np.array([self.data_sets[source].width])
         rows = Samples(np.full_like(different, source), np.full_like(different, epoch), different, widths)
         room = Rows(self.data_sets[source].columns, len(different))
-        self._read(reads(rows, 0, self._orders), room)
+        wanted = reads(rows, 0, self._orders)
+        with contextlib.closing(PlannedReads(self._own_sources())) as planned:
+            planned.ask(wanted)
+            planned.read(wanted, room)
         is_sample = numbers != NO_SAMPLE
         at = np.where(is_sample, np.searchsorted(different, numbers), NO_SAMPLE)
         sources, epochs = np.full_like(numbers, source), np.full_like(numbers, epoch)
@@ -264,22 +271,42 @@ class Loader:
         self._current = weakref.ref(batches)
         return batches
 
-    def _products(self, place: Place, *, endless: bool) -> Iterator[Product]:
+    def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
         """Makes the batches from a place on."""
-        segments = self._schedule.segments(place, endless=endless)
-        chunks = (chunk for segment in segments for chunk in self._sequence.chunks(segment))
+        chunks = self._chunks(place, endless=endless)
         last: Rows | None = None
         behind = 0  # the row of `last` behind its batches
-        for plan in plans(chunks, self.options, self._orders):
-            rows = Rows(self.data_sets[0].columns, len(plan.rows))
-            if last is not None:
-                rows.copy(last, behind, plan.carried)
-            self._read(plan.reads, rows)
-            yield from self._batches_of(plan, rows)
-            last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
+        with contextlib.closing(PlannedReads(self._sources)) as planned:
+            for plan in planned.planned(plans(chunks, self.options, self._orders)):
+                rows = Rows(self.data_sets[0].columns, len(plan.rows))
+                if last is not None:
+                    rows.copy(last, behind, plan.carried)
+                planned.read(plan.reads, rows)
+                yield from self._batches_of(plan, rows)
+                last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
 
-    def _read(self, wanted: Sequence[tuple[int, Read]], rows: Rows) -> None:
-        read_rows([source.reader for source in self._sources], wanted, rows)
+    def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
+        """The sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
+        says_it = self._mix is not None and self.options.rank == self.options.worker == 0
+        for segment in self._schedule.segments(place, endless=endless):
+            position = segment.start
+            for chunk in self._sequence.chunks(segment):
+                if says_it and segment.epoch != PADDING:
+                    self._say_who_leaves(position, position + len(chunk))
+                position += len(chunk)
+                yield chunk
+
+    def _say_who_leaves(self, start: int, stop: int) -> None:
+        """Logs which data sets leave the mix at positions (start, stop]."""
+        assert self._mix is not None
+        for source, position in self._mix.leaving:
+            if start < position <= stop:
+                _log.warning(
+                    "%s: after %s samples of the mix, this data set was given as often as max_repetitions allows; the "
+                    "others have its share from there on.",
+                    self.data_sets[source].path,
+                    f"{position:,}",
+                )
 
     def _batches_of(self, plan: Plan, rows: Rows) -> Iterator[Product]:
         at = np.where(plan.rows.samples == NO_SAMPLE, NO_SAMPLE, np.arange(len(plan.rows)))

@@ -5,7 +5,7 @@ import dataclasses
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from transforms.loading.batches import Batch
 
@@ -29,13 +29,13 @@ class _Flag:
 
 
 class Production:
-    """Takes products from an iterator in a thread, some ahead of their consumer.
+    """Takes products from a generator in a thread, some ahead of their consumer.
 
     Attributes:
       has_ended: whether the consumer got all products.
     """
 
-    def __init__(self, products: Iterator[Product], ahead: int) -> None:
+    def __init__(self, products: Generator[Product, None, None], ahead: int) -> None:
         """Nothing is made before the first `take`."""
         self.has_ended = False
         self._made: queue.Queue[Product | BaseException | None] = queue.Queue(ahead)
@@ -88,7 +88,9 @@ class Production:
             self._thread.join(_POLL / 10)
 
 
-def _make(products: Iterator[Product], made: "queue.Queue[Product | BaseException | None]", stop: _Flag) -> None:
+def _make(
+    products: Generator[Product, None, None], made: "queue.Queue[Product | BaseException | None]", stop: _Flag
+) -> None:
     """Puts products, or what making them raises, until there are none left or it is told to stop."""
     try:
         for product in products:
@@ -100,6 +102,8 @@ def _make(products: Iterator[Product], made: "queue.Queue[Product | BaseExceptio
         _put(error, made, stop)
     else:
         _put(None, made, stop)
+    finally:
+        products.close()
 
 
 def _put(

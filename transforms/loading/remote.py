@@ -4,6 +4,7 @@ import abc
 import concurrent.futures
 import contextlib
 import dataclasses
+import fnmatch
 import functools
 import http.client
 import json
@@ -11,10 +12,10 @@ import os
 import re
 import threading
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from transforms.loading import disk_cache, web_client
 from transforms.loading.byte_ranges import ByteRanges, LocalRanges
 from transforms.loading.cloud_account import CloudAccount
 from transforms.loading.disk_cache import DiskCache, Piece
-from transforms.loading.web_client import DeniedError, TransientError, WebClient
+from transforms.loading.web_client import DeniedError, RefusedError, TransientError, WebClient
 from transforms.storage import paths
 
 CACHE_BYTES = 8 << 30
@@ -54,11 +55,11 @@ def open_ranges(path: str, cache_dir: str | None = None, cache_bytes: int = CACH
         if not urllib.parse.urlsplit(path).hostname:
             raise UnusableInputError(f"{path}: this address names no server; write https://SERVER/FOLDER.")
         return WebRanges(cache, WebClient())
-    paths.check_scheme(path)
-    if not path.startswith(_CLOUD):
+    if not path.startswith((_CLOUD, "file://")):
         raise UnusableInputError(
             f"{path}: data sets are read from local directories, gs://, http:// and https://; copy this one there."
         )
+    paths.check_scheme(path)
     return CloudRanges(cache, WebClient())
 
 
@@ -126,7 +127,7 @@ class RemoteRanges(ByteRanges):
     def size(self, path: str) -> int:
         return self._file(path).size
 
-    def sizes(self, paths: Iterable[str]) -> list[int]:
+    def sizes(self, paths: Sequence[str]) -> list[int]:
         with concurrent.futures.ThreadPoolExecutor(self.parallel_reads) as threads:
             return list(threads.map(self.size, paths))
 
@@ -174,7 +175,7 @@ class RemoteRanges(ByteRanges):
                             raise TransientError("the connection was cut")
                         filled += count
             except TransientError as error:
-                error.progressed = filled > before
+                error.progressed |= filled > before
                 raise
             finally:
                 with self._lock:
@@ -188,13 +189,16 @@ class RemoteRanges(ByteRanges):
         self, path: str, method: str, url: str, headers: Mapping[str, str] = MappingProxyType({})
     ) -> Iterator[http.client.HTTPResponse]:
         """The successful answer to one request; raises as WebClient.answer does, but no DeniedError."""
-        fresh = {"Cache-Control": "no-cache"} if path in self._fresh else {}
         account = self._account(path, url)
         try:
-            with self._client.answer(path, method, url, {**headers, **fresh, **account}) as response:
+            with self._client.answer(path, method, url, {**headers, **self._freshness(path), **account}) as response:
                 yield response
         except DeniedError as error:
             self._deny(path, account, error)
+
+    def _freshness(self, path: str) -> dict[str, str]:
+        """The header that says that copies of a file may be damaged, if they may."""
+        return {"Cache-Control": "no-cache"} if path in self._fresh else {}
 
     @abc.abstractmethod
     def _address(self, path: str) -> str:
@@ -218,8 +222,8 @@ class RemoteRanges(ByteRanges):
         account: the headers that were sent with the request.
         """
         raise UnusableInputError(
-            f"{path}: the server refuses access to this file ({error}); check the address, or copy the file here by "
-            "other means."
+            f"{path}: the server refuses access to this file ({error}); check the address, or download the data set "
+            "and open the copy."
         ) from error
 
 
@@ -251,6 +255,11 @@ def _check_range(file: RemoteFile, response: http.client.HTTPResponse, start: in
         raise web_client.changed(file.path)
 
 
+def _matches(name: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether the parts of a name between slashes match those of a pattern."""
+    return len(name) == len(wanted) and all(map(fnmatch.fnmatchcase, name, wanted))
+
+
 def _version(response: http.client.HTTPResponse) -> str:
     return response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
 
@@ -264,7 +273,10 @@ class WebRanges(RemoteRanges):
     def _look(self, path: str) -> RemoteFile:
         url = self._address(path)
         # An address may be signed for GET alone, and a server may not know HEAD, or not say the size.
-        with contextlib.suppress(UnusableInputError), self._answer(path, "HEAD", url) as response:
+        with (
+            contextlib.suppress(DeniedError, RefusedError),
+            self._client.answer(path, "HEAD", url, self._freshness(path)) as response,
+        ):
             size = response.headers.get("Content-Length", "")
             if response.status == HTTPStatus.OK and size.isdecimal():
                 return RemoteFile(path, url, int(size), _version(response))
@@ -274,6 +286,13 @@ class WebRanges(RemoteRanges):
             if not size.isdecimal():
                 raise UnusableInputError(f"{path}: the server does not say how large this file is; copy it from there.")
             return RemoteFile(path, url, int(size), _version(response))
+
+    def glob(self, pattern: str) -> list[str]:
+        if "*" in pattern:
+            raise UnusableInputError(
+                f"{pattern}: web servers do not list files; name a data set's directory, or the files one by one."
+            )
+        return [pattern]
 
     def _check_version(self, file: RemoteFile, response: http.client.HTTPResponse) -> None:
         if _version(response) != file.version:
@@ -293,6 +312,35 @@ class CloudRanges(RemoteRanges):
         endpoint = os.environ.get("STORAGE_EMULATOR_HOST") or _CLOUD_ENDPOINT
         self._endpoint = (endpoint if "://" in endpoint else f"http://{endpoint}").rstrip("/")
         self._cloud_account = CloudAccount()
+
+    def glob(self, pattern: str) -> list[str]:
+        bucket, _, names = pattern.removeprefix(_CLOUD).partition("/")
+        prefix = re.split(r"[*?[]", names, maxsplit=1)[0]
+        url = (
+            f"{self._endpoint}/storage/v1/b/{bucket}/o?fields=items(name),nextPageToken"
+            f"&prefix={urllib.parse.quote(prefix, safe='')}"
+        )
+        found: list[str] = []
+        token: str | None = ""
+        while token is not None:
+            page = self._client.patiently(pattern, url, functools.partial(self._list, pattern, url, token))
+            found += [item["name"] for item in page.get("items", ())]
+            token = page.get("nextPageToken")
+        wanted = names.split("/")
+        return sorted(
+            f"{_CLOUD}{bucket}/{name}" for name in found if _matches(name.split("/"), wanted) or name == names
+        )
+
+    def _list(self, pattern: str, url: str, token: str) -> dict[str, Any]:
+        """A page of a bucket's objects."""
+        with self._answer(
+            pattern, "GET", url + (f"&pageToken={urllib.parse.quote(token, safe='')}" if token else "")
+        ) as response:
+            try:
+                page: dict[str, Any] = json.loads(response.read())
+            except ValueError as error:
+                raise TransientError("it does not answer as Cloud Storage does") from error
+        return page
 
     def _object(self, path: str) -> str:
         bucket, _, name = path.removeprefix(_CLOUD).partition("/")

@@ -35,7 +35,7 @@ class Schedule:
       samples: the positions of an epoch; None: there is one epoch, without an end.
       batch_size: positions of a batch.
       tail: the last batch of an epoch, see LoaderOptions.
-      repeats: whether an epoch follows the first.
+      repeats: whether epochs follow the first; otherwise a run that is through stands at the start of epoch 1.
     """
 
     samples: int | None
@@ -73,12 +73,11 @@ class Schedule:
             return Place(place.epoch + epochs, sample)
         if steps < left:
             return Place(place.epoch, place.sample + steps * self.batch_size)
-        following = Place(place.epoch + 1, 0)
-        in_epoch = self.steps(following)
-        if not in_epoch:
-            return following
+        if not self.repeats:
+            return Place(1, 0)
+        in_epoch = self.steps(Place(place.epoch + 1, 0)) or 1
         epochs, steps = divmod(steps - left, in_epoch)
-        return Place(following.epoch + epochs, steps * self.batch_size)
+        return Place(place.epoch + 1 + epochs, steps * self.batch_size)
 
     def segments(self, place: Place, *, endless: bool) -> Iterator[Segment]:
         """What the batches are made of, one after the other: to the end of the epoch, or for ever."""

@@ -17,6 +17,7 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.loading.byte_ranges import MissingFileError
 
 T = TypeVar("T")
 
@@ -27,6 +28,7 @@ SILENCE = 20.0  # seconds without a byte after which a request is made again
 _FIRST_DELAY, _MOST_DELAY = 0.1, 15.0  # seconds between two tries
 _MOST_WAIT = 60.0  # of what a server asks for
 _MOST_REDIRECTS = 5
+_MOST_UNWANTED = 4096  # bytes of an answer that are read though nobody wants them
 _REDIRECTS = {301, 302, 303, 307, 308}
 _TRY_AGAIN = {408, 425, 429, 500, 502, 503, 504}
 _DENIED = {401, 403}
@@ -136,7 +138,8 @@ class WebClient:
           TransientError: no answer, or one that may be another the next time; also for what the block raises when the
             connection fails.
           DeniedError: access is refused.
-          UnusableInputError: there is no such file; RefusedError: the server does not take such a request.
+          MissingFileError: there is no such file.
+          RefusedError: the server does not take such a request.
         """
         sent = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity", **headers}
         for _ in range(_MOST_REDIRECTS + 1):
@@ -151,8 +154,10 @@ class WebClient:
                     _check_status(path, server, response)
                     yield response
                     location = None
+                if response.length is not None and response.length <= _MOST_UNWANTED:
+                    response.read()  # so that the connection can be used again
                 if not response.isclosed():
-                    connection.close()  # the rest of the answer is not wanted
+                    connection.close()
             if location is None:
                 return
             url = urllib.parse.urljoin(url, location)
@@ -242,7 +247,7 @@ def _check_status(path: str, server: Server, response: http.client.HTTPResponse)
     if response.status in _DENIED:
         raise DeniedError(text)
     if response.status in _MISSING:
-        raise UnusableInputError(f"{path}: there is no such file; check the address.")
+        raise MissingFileError(f"{path}: there is no such file; check the address.")
     if response.status == HTTPStatus.PRECONDITION_FAILED:
         raise changed(path)
     raise RefusedError(f"{path}: {server.host} refuses to deliver this file ({text}); check the address.")
@@ -257,4 +262,4 @@ def _plain(error: Exception) -> str:
     """An error of a connection as part of a sentence."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    return str(getattr(error, "strerror", None) or error).rstrip(".") or type(error).__name__
+    return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".") or type(error).__name__
