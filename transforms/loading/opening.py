@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from transforms.errors import UnusableInputError
+from transforms.loading.beside import INDEX_SUFFIX, lies_beside
 from transforms.loading.block_reader import BlockReader
 from transforms.loading.byte_ranges import ByteRanges, MissingFileError
 from transforms.loading.data_set import DataFile, DataSet
@@ -24,11 +25,7 @@ _STAGES = ("examples", "eval")
 _MOST_SEGMENTS = 256  # of TFRecords without a schema; a pair of maskmill's has two parts
 _PAIR = 2
 _HASHED_BYTES = 8 << 20
-_HASHERS = 8  # threads
-# What may lie beside TFRecords: indexes, manifests, rejected documents, a vocabulary, a card.
-_INDEX = ".idx"
-_OTHER_SUFFIXES = (_INDEX, ".json", ".jsonl")
-_OTHER_NAMES = ("vocab.txt", "README.md")
+_THREADS = 16  # that read different files
 _PIECES = ("input_ids", "input_word_ids")
 _NOT_RECORDS = (".parquet", ".mds")
 
@@ -179,7 +176,7 @@ def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
 def _check_sha256(examples: MadeExamples, ranges: ByteRanges) -> None:
     """Holds the content of files and of their indexes against the checksums in the manifest."""
     expected = {file.path: file.sha256 for file in examples.files} | dict(examples.index_sha256)
-    with concurrent.futures.ThreadPoolExecutor(_HASHERS) as threads:
+    with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
         digests = threads.map(lambda path: _sha256_of(path, ranges), expected)
         for (path, wanted), digest in zip(expected.items(), digests, strict=True):
             if digest != wanted:
@@ -208,7 +205,8 @@ def _open_records(request: _Request) -> DataSet:
     vocabulary = load_known(known, NamedVocabulary(request.path, request.vocab_file, ranges), is_needed=False)
     if vocabulary is not None:
         known = dataclasses.replace(known, size=vocabulary.size, special_ids=vocabulary.special_ids)
-    listed = [file for path in paths if (file := _counted_file(path, ranges)).samples]
+    with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
+        listed = [file for file in threads.map(lambda path: _counted_file(path, ranges), paths) if file.samples]
     if not listed:
         raise UnusableInputError(f"{paths[0]}: there is no example in these files; name others.")
     content = _Content(format="tfrecord", files=listed, features=_first_features(listed, ranges))
@@ -221,11 +219,7 @@ def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
     for pattern in (part.strip() for part in path.split(",")):
         if not pattern:
             continue
-        matches = [
-            match
-            for match in ranges.glob(pattern)
-            if not match.endswith(_OTHER_SUFFIXES) and files.base_name(match) not in _OTHER_NAMES
-        ]
+        matches = [match for match in ranges.glob(pattern) if not lies_beside(match)]
         if not matches and any(sign in pattern for sign in "*?["):
             raise UnusableInputError(f"{pattern}: no examples match; check the path.")
         if not matches:
@@ -243,7 +237,7 @@ def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
     """A TFRecord without a manifest."""
     from transforms.loading.record_indexes import count_samples
 
-    index: str | None = f"{path}{_INDEX}"
+    index: str | None = f"{path}{INDEX_SUFFIX}"
     try:
         ranges.size(str(index))
     except MissingFileError:
