@@ -173,6 +173,31 @@ print({"apache_beam", "tensorflow", "torch", "jax", "pyarrow"} & set(sys.modules
     assert done.stdout.split("\n")[:2] == [f"{expected} {data.steps_left}", "set()"], done.stderr
 
 
+def test_all_kernels_are_there_once_a_data_set_is_open(folder: Path) -> None:
+    """So that workers that are started later compile nothing: whatever the format, the masks and the features."""
+    paths = [data_set(folder, kind, **one) for kind in ("pairs", "drawn", "packed pairs", "bins") for one in FORMATS]
+    program = """
+import sys, maskmill
+from numba.core.dispatcher import Dispatcher
+def compiled():
+    modules = [module for name, module in list(sys.modules.items()) if ".kernels" in name]
+    found = {value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
+    return {(kernel.__module__, kernel.__name__, str(types)) for kernel in found for types in kernel.signatures}
+for path in sys.argv[1:]:
+    for features in ("google", "huggingface"):
+        data = maskmill.open(path, batch_size=4, tail="pad", features=features)
+        if path == sys.argv[1] and features == "google":
+            before = compiled()
+        for batch in data:
+            pass
+print(sorted(compiled() - before))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *paths], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
 def test_importing_maskmill_imports_nothing_else() -> None:
     program = "import sys, typing; before = set(sys.modules); import maskmill; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
