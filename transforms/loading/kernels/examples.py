@@ -16,13 +16,11 @@ import numpy as np
 
 from transforms.kernels import kernel
 from transforms.kernels.crc32c import masked_crc32c
-from transforms.kernels.memory import address, get_i64, load_u8, load_u32, load_u64, store_u32, store_u64
+from transforms.kernels.memory import address, get_i64, load_u8, load_u32, load_u64, store_u32
 from transforms.loading.kernels.targets import (
-    HIGH,
     IS_FLOAT,
     IS_OPTIONAL,
     LIMIT,
-    LOW,
     MISSING,
     OTHER_COUNT,
     OTHER_KIND,
@@ -34,11 +32,12 @@ from transforms.loading.kernels.targets import (
     WIDTH,
     Targets,
     are_floats_allowed,
+    are_integers_allowed,
     finish_row,
-    put_value,
     row_address,
     zero_row,
 )
+from transforms.loading.kernels.varints import integers, varint
 from transforms.records.kernels.frames import FRAME, HEAD, TAIL
 
 NAME = 64  # most bytes of a name
@@ -68,32 +67,11 @@ _BYTES = 1
 _FLOATS = 2
 _INTS = 3
 
-_TOPS = np.uint64(0x8080808080808080)  # the top bit of each byte: set in all bytes of a varint but its last
-_TWO_BYTES_EACH = np.uint64(0x0080008000800080)  # these bits of four varints of two bytes
-_ONES = np.uint64(0x0101010101010101)
-_ONES_16 = np.uint64(0x0001000100010001)
-_TOPS_16 = np.uint64(0x8000800080008000)
-
-
-@kernel
-def _varint(data, i, end):
-    """A varint and the place behind it, which is UNREADABLE if it does not end."""
-    value = np.int64(0)
-    shift = np.int64(0)
-    while i < end and shift < 70:
-        byte = load_u8(data, i)
-        i += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, i
-        shift += 7
-    return np.int64(0), np.int64(UNREADABLE)
-
 
 @kernel
 def _sized(data, i, end):
     """Where the content of a field ends whose size stands at i, and where it starts."""
-    size, i = _varint(data, i, end)
+    size, i = varint(data, i, end)
     if i < 0 or size < 0 or size > end - i:
         return np.int64(UNREADABLE), i
     return i + size, i
@@ -107,7 +85,7 @@ def _behind(data, tag, i, end):
         i, _ = _sized(data, i, end)
         return i
     if wire == _VARINT:
-        _, i = _varint(data, i, end)
+        _, i = varint(data, i, end)
         return i
     if wire == _FIXED_64:
         i += 8
@@ -116,62 +94,6 @@ def _behind(data, tag, i, end):
     else:
         return np.int64(UNREADABLE)
     return i if i <= end else np.int64(UNREADABLE)
-
-
-@kernel
-def _spread_8(four):
-    """Four bytes as the lower halves of four numbers of 16 bits."""
-    four = (four | (four << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
-    return (four | (four << np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
-
-
-@kernel
-def _integers(data, i, end, column, target, n):
-    """Reads packed integers behind n that are read; returns how many there are then.
-
-    Where numbers of one byte or of two come together, eight or four are read at a time: padding, masks, most ids.
-    """
-    width, size = get_i64(column, WIDTH), get_i64(column, VALUE_BYTES)
-    low, high = get_i64(column, LOW), get_i64(column, HIGH)
-    # Added to a number of one byte (two bytes), these set its top bit if it is too high; none can be too low.
-    room = np.uint64(max(0, 127 - max(high, 0))) * _ONES
-    room_16 = np.uint64(max(0, 32767 - max(high, 0))) * _ONES_16
-    together = end - 8 if low <= 0 else np.int64(0)
-    over = np.uint64(0)
-    over_16 = np.uint64(0)
-    while i < end:
-        if i <= together and n + 8 <= width and size <= 2:
-            word = load_u64(data, i)
-            tops = word & _TOPS
-            if tops == 0:
-                over |= word + room
-                if size == 1:
-                    store_u64(target, n, word)
-                else:
-                    store_u64(target, 2 * n, _spread_8(word & np.uint64(0xFFFFFFFF)))
-                    store_u64(target, 2 * n + 8, _spread_8(word >> np.uint64(32)))
-                n += 8
-                i += 8
-                continue
-            if tops == _TWO_BYTES_EACH and size == 2:
-                four = (word & np.uint64(0x007F007F007F007F)) | ((word >> np.uint64(1)) & np.uint64(0x3F803F803F803F80))
-                over_16 |= four + room_16
-                store_u64(target, 2 * n, four)
-                n += 4
-                i += 8
-                continue
-        value, i = _varint(data, i, end)
-        if i < 0:
-            return np.int64(UNREADABLE)
-        if n == width:
-            return np.int64(OTHER_COUNT)
-        if value < low or value > high:
-            return np.int64(OUT_OF_RANGE)
-        put_value(target, size, n, value)
-        n += 1
-    if over & _TOPS or over_16 & _TOPS_16:
-        return np.int64(OUT_OF_RANGE)
-    return n
 
 
 @kernel
@@ -193,7 +115,7 @@ def _list(data, i, end, column, target, n):
     is_float = get_i64(column, IS_FLOAT)
     one = _TAG_FLOAT if is_float else _TAG_INT
     while i < end and n >= 0:
-        tag, i = _varint(data, i, end)
+        tag, i = varint(data, i, end)
         if i < 0:
             return i
         behind = _behind(data, tag, i, end)
@@ -205,7 +127,7 @@ def _list(data, i, end, column, target, n):
             if is_float:
                 n = _floats(data, i, behind, column, target, n)
             else:
-                n = _integers(data, i, behind, column, target, n)
+                n = integers(data, i, behind, column, target, n)
         i = behind
     return n
 
@@ -218,7 +140,7 @@ def _feature(data, i, end, column, target, kind, n):
     """
     wanted = np.int64(_FLOATS if get_i64(column, IS_FLOAT) else _INTS)
     while i < end:
-        tag, i = _varint(data, i, end)
+        tag, i = varint(data, i, end)
         if i < 0:
             return kind, i
         behind = _behind(data, tag, i, end)
@@ -244,7 +166,7 @@ def _key(data, i, end):
     start = i
     stop = i
     while i < end:
-        tag, i = _varint(data, i, end)
+        tag, i = varint(data, i, end)
         if i < 0:
             return i, i
         behind = _behind(data, tag, i, end)
@@ -286,7 +208,7 @@ def _entry_values(data, i, end, column, row):
     n = np.int64(0)
     target = row_address(column, row)
     while i < end:
-        tag, i = _varint(data, i, end)
+        tag, i = varint(data, i, end)
         behind = _behind(data, tag, i, end)  # _key came by here, so this is a message
         if tag == _TAG_VALUE:
             _, i = _sized(data, i, end)
@@ -318,7 +240,11 @@ def _entry(data, i, end, row, targets, names, name_sizes, guess):
         return place, np.int64(0)
     if count < 0:
         return place, count
-    if get_i64(column, IS_FLOAT) and not are_floats_allowed(column, limits[place], row, count):
+    if get_i64(column, IS_FLOAT):
+        is_allowed = are_floats_allowed(column, limits[place], row, count)
+    else:
+        is_allowed = are_integers_allowed(column, row_address(column, row), get_i64(column, VALUE_BYTES), count)
+    if not is_allowed:
         return place, np.int64(OUT_OF_RANGE)
     return place, finish_row(column, row, count)
 
@@ -330,7 +256,7 @@ def _example(data, i, end, row, targets, names, name_sizes):
     seen = np.int64(0)
     guess = np.int64(0)
     while i < end:
-        tag, i = _varint(data, i, end)
+        tag, i = varint(data, i, end)
         if i < 0:
             return np.int64(-1), i
         behind = _behind(data, tag, i, end)
@@ -339,7 +265,7 @@ def _example(data, i, end, row, targets, names, name_sizes):
         if tag == _TAG_1:
             _, i = _sized(data, i, end)
             while i < behind:
-                tag, i = _varint(data, i, behind)
+                tag, i = varint(data, i, behind)
                 if i < 0:
                     return np.int64(-1), i
                 after = _behind(data, tag, i, behind)

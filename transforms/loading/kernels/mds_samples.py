@@ -6,10 +6,8 @@ import numpy as np
 from transforms.kernels import kernel
 from transforms.kernels.memory import address, copy_32, get_i32, get_i64, get_u16, load_u8, load_u32, store_u8
 from transforms.loading.kernels.targets import (
-    HIGH,
     IS_FLOAT,
     LIMIT,
-    LOW,
     OTHER_COUNT,
     OUT_OF_RANGE,
     TARGET,
@@ -18,6 +16,7 @@ from transforms.loading.kernels.targets import (
     WIDTH,
     Targets,
     are_floats_allowed,
+    are_integers_allowed,
     finish_row,
     put_value,
     row_address,
@@ -57,30 +56,6 @@ def _get(source, size, k):
 
 
 @kernel
-def _are_integers_allowed(source, size, count, column):
-    """Whether the smallest and the largest integer are within their limits."""
-    least = np.int64(1 << 62)
-    most = np.int64(-1 << 62)
-    # A loop for each size, so that it is compiled to instructions that compare several values at a time.
-    if size == 1:
-        for k in range(count):
-            value = load_u8(source, k)
-            least = min(least, value)
-            most = max(most, value)
-    elif size == 2:
-        for k in range(count):
-            value = get_u16(source, k)
-            least = min(least, value)
-            most = max(most, value)
-    else:
-        for k in range(count):
-            value = get_i32(source, k)
-            least = min(least, value)
-            most = max(most, value)
-    return count == 0 or (least >= get_i64(column, LOW) and most <= get_i64(column, HIGH))
-
-
-@kernel
 def _part(data, i, end, stored, column, limits, row):
     """Reads a part, of values of `stored` bytes, to a row of its column; returns their number, negative if wrong."""
     code = load_u8(data, i) - _ONE_DIMENSION if i < end else np.int64(-1)
@@ -96,7 +71,7 @@ def _part(data, i, end, stored, column, limits, row):
         return np.int64(UNREADABLE)
     if count > get_i64(column, WIDTH):
         return np.int64(OTHER_COUNT)
-    if not get_i64(column, IS_FLOAT) and not _are_integers_allowed(source, stored, count, column):
+    if not get_i64(column, IS_FLOAT) and not are_integers_allowed(column, source, stored, count):
         return np.int64(OUT_OF_RANGE)
     target, size = row_address(column, row), get_i64(column, VALUE_BYTES)
     if size == stored:

@@ -10,7 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from transforms.kernels import kernel
-from transforms.kernels.memory import get_i64, load_u8, load_u32, put_i32, store_u8, store_u16, store_u32
+from transforms.kernels.memory import (
+    get_i32,
+    get_i64,
+    get_u16,
+    load_u8,
+    load_u32,
+    put_i32,
+    store_u8,
+    store_u16,
+    store_u32,
+)
 
 # The integers of a column.
 ADDRESS = 0  # of its array
@@ -60,6 +70,30 @@ def put_value(target, size, n, value):
         store_u16(target, 2 * n, value)
     else:
         store_u32(target, 4 * n, value)
+
+
+@kernel
+def are_integers_allowed(column, values, size, count):
+    """Whether integers at an address are within their limits; size: their bytes: 1, 2, or 4 with a sign."""
+    least = np.int64(1 << 62)
+    most = np.int64(-1 << 62)
+    # A loop for each size, so that it is compiled to instructions that compare several values at a time.
+    if size == 1:
+        for k in range(count):
+            value = load_u8(values, k)
+            least = min(least, value)
+            most = max(most, value)
+    elif size == 2:
+        for k in range(count):
+            value = get_u16(values, k)
+            least = min(least, value)
+            most = max(most, value)
+    else:
+        for k in range(count):
+            value = get_i32(values, k)
+            least = min(least, value)
+            most = max(most, value)
+    return count == 0 or (least >= get_i64(column, LOW) and most <= get_i64(column, HIGH))
 
 
 @kernel
