@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 import struct
+import tempfile
 import threading
 from typing import Any
 
@@ -54,6 +55,7 @@ class TfRecordReader(BlockReader):
         self._found: dict[int, _Found] = {}
         self._not_trusted: set[int] = set()  # files whose index is not used any more
         self._locks = [threading.Lock() for _ in self._files]
+        self._said: set[str] = set()
 
     def fetch(self, block: Block) -> Any:
         with self._locks[block.file]:
@@ -106,12 +108,18 @@ class TfRecordReader(BlockReader):
         content = unpacked(raw, file.path)
         start = None
         if content is not raw:
+            self._say(
+                "%s: files of this data set are packed with gzip, and each process unpacks those that it reads into "
+                "%s; make the examples without --packed.",
+                file.path,
+                tempfile.gettempdir(),
+            )
             start, end = self._unpacked.add(content, file.path)
             if told is not None and told.starts[-1] == end - start:
                 return _Found(told, start, is_told=True)
             content = self._unpacked.open(start, end)
         if file.index is not None:
-            _log.warning(
+            self._say(
                 "%s: this index does not fit %s, which is read once more to find its records; make the index again.",
                 file.index,
                 file.path,
@@ -123,6 +131,12 @@ class TfRecordReader(BlockReader):
                 "again."
             )
         return _Found(blocks, start, is_told=False)
+
+    def _say(self, message: str, *names: str) -> None:
+        """Logs a warning, but not again for another file."""
+        if message not in self._said:
+            self._said.add(message)
+            _log.warning(message, *names)
 
     def _told(self, file: DataFile) -> BlockIndex | None:
         """What the index of a file says; None if it has none that can be."""
