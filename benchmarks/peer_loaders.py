@@ -94,23 +94,20 @@ def maskmill_torch(arguments: argparse.Namespace) -> dict[str, Any]:
 
     def opened() -> Batches:
         loader = maskmill.open(arguments.data, batch_size=arguments.batch, seed=_SEED, features="huggingface")
-        batches = maskmill.loaders.torch.loader(loader)
-        while True:
-            yield from batches
+        batches: Batches = maskmill.loaders.torch.DataLoader(loader, endless=True)
+        return batches
 
     return measured(opened, arguments, ["torch"])
 
 
 def maskmill_tf(arguments: argparse.Namespace) -> dict[str, Any]:
     """maskmill.loaders.tf: a tf.data.Dataset."""
-    import tensorflow
-
     import maskmill
     import maskmill.loaders.tf
 
     def opened() -> Batches:
         loader = maskmill.open(arguments.data, batch_size=arguments.batch, seed=_SEED)
-        dataset: Batches = maskmill.loaders.tf.dataset(loader).repeat().prefetch(tensorflow.data.AUTOTUNE)
+        dataset: Batches = maskmill.loaders.tf.dataset(loader, endless=True)
         return dataset
 
     return measured(opened, arguments, ["tensorflow"])

@@ -192,9 +192,7 @@ def _fitted(data_set: DataSet, features: Mapping[str, Feature]) -> DataSet:
         for column in data_set.columns
         if column.feature in features or (draws_masks and column.feature == _CONTINUATION_MASK)
     ]
-    return dataclasses.replace(
-        data_set, columns=tuple(read), mask_rules=data_set.mask_rules if draws_masks else None
-    )
+    return dataclasses.replace(data_set, columns=tuple(read), mask_rules=data_set.mask_rules if draws_masks else None)
 
 
 def _check_features(data_set: DataSet, features: Mapping[str, Feature]) -> None:
@@ -205,7 +203,7 @@ def _check_features(data_set: DataSet, features: Mapping[str, Feature]) -> None:
     """
     columns = {column.feature: column for column in data_set.columns}
     # What is made while reading: masks, and input_mask where files have rows without padding.
-    made = {name: data_set.predictions for name in _MASKS} if data_set.mask_rules is not None else {}
+    made = dict.fromkeys(_MASKS, data_set.predictions) if data_set.mask_rules is not None else {}
     if "input_ids" in columns and columns["input_ids"].varies:
         made["input_mask"] = data_set.width
     for name, feature in features.items():

@@ -1,13 +1,15 @@
-"""Opens data sets to read them: what `maskmill.open` does."""
+"""Opens data sets to read them: what `maskmill.open` and `maskmill.mix` do."""
 
 import dataclasses
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.errors import UnusableInputError
+from transforms.loading.batches import alike
 from transforms.loading.loader import Loader
+from transforms.loading.mixing import mix_of
 from transforms.loading.options import LoaderOptions
 from transforms.loading.sources import OpeningOptions, source_of
 
@@ -22,6 +24,34 @@ def open_loader(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Loa
     opening, loading = split_options(options)
     ranges = opening.ranges(os.fspath(path))
     return Loader([source_of(opening.data_set(path, ranges), opening, ranges)], loading)
+
+
+def mix_loader(
+    sources: Sequence[tuple[str | os.PathLike[str], float]],
+    max_repetitions: float | Sequence[float | None] | None,
+    options: Mapping[str, Any],
+) -> Loader:
+    """Opens several data sets as one; see maskmill.mix.
+
+    Args:
+      sources: paths and weights.
+      max_repetitions: see mixing.mix_of.
+      options: as for `open_loader`.
+    """
+    opening, loading = split_options(options)
+    if not sources:
+        raise UnusableInputError("There is no data set to mix; name some, each with its weight.")
+    ranges = [opening.ranges(os.fspath(path)) for path, _ in sources]
+    found = [opening.data_set(path, of_path) for (path, _), of_path in zip(sources, ranges, strict=True)]
+    data_sets = alike(found)
+    mix = mix_of(data_sets, [weight for _, weight in sources], max_repetitions=max_repetitions, seed=loading.seed)
+    if mix.length is not None and loading.tail == "carry":
+        raise UnusableInputError(
+            "tail is carry, but a mix of which each data set has max_repetitions has no next epoch whose samples could "
+            "fill its last batch; choose drop, pad or repeat."
+        )
+    opened = [source_of(data_set, opening, of_path) for data_set, of_path in zip(data_sets, ranges, strict=True)]
+    return Loader(opened, loading, mix)
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[OpeningOptions, LoaderOptions]:

@@ -155,12 +155,25 @@ class Mix:
             for path, count, samples in given
         )
 
-    def leaving(self, start: int, stop: int) -> list[int]:
-        """The sources that give their last sample at a position of [start, stop), if any source goes on behind it."""
-        if stop == self.length:
-            return []
-        ends = zip(self.given(start), self.given(stop), self.caps, strict=True)
-        return [source for source, (before, after, cap) in enumerate(ends) if before < after == cap]
+    @functools.cached_property
+    def leaving(self) -> tuple[tuple[int, int], ...]:
+        """The sources that reach their caps before the mix ends, each with the position behind its last sample.
+
+        Shuffling moves that sample within its chunk.
+        """
+        ends = sorted((self._behind_last(source), source) for source, cap in enumerate(self.caps) if cap is not None)
+        return tuple((source, position) for position, source in ends if position != self.length)
+
+    def _behind_last(self, source: int) -> int:
+        """The position behind the last sample of a source with a cap, without shuffling."""
+        time = Fraction(2 * (self.caps[source] or 0) - 1, 2) / self.weights[source]
+        position = 0
+        for other, (weight, cap) in enumerate(zip(self.weights, self.caps, strict=True)):
+            times = time * weight + Fraction(1, 2)
+            # Of two sources that stand at one time, the first gives first.
+            count = math.ceil(times) - 1 if other > source else math.floor(times)
+            position += count if cap is None else min(cap, count)
+        return position
 
 
 def mix_of(
