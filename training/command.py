@@ -148,7 +148,7 @@ def _trainer(session: "Session") -> "Trainer":
     from training import evaluate, loop
     from training.logs import RunLog
 
-    options, batches = session.options, session.training_input()
+    options, batches = session.options, session.training_batches()
     plan = loop.Run(
         directory=options.output_dir,
         settings=settings.resume_settings(
@@ -169,7 +169,7 @@ def _trainer(session: "Session") -> "Trainer":
         ),
     )
     log = RunLog(options.output_dir, "log", writes=session.devices.is_first, tensorboard=options.tensorboard)
-    evaluation = session.evaluation_input() if options.eval_file else None
+    evaluation = session.evaluation_batches() if options.eval_file else None
     return loop.Trainer(plan, session.make_steps(), batches, evaluation, log=log, mlperf=session.mlperf)
 
 
@@ -192,7 +192,7 @@ def _evaluate_once(session: "Session") -> int:
     from training.logs import RunLog, say
 
     options = session.options
-    evaluation, steps = session.evaluation_input(), session.make_steps()
+    evaluation, steps = session.evaluation_batches(), session.make_steps()
     checkpoint = options.checkpoint
     if checkpoint is None:
         run_checkpoints = checkpoints.list_checkpoints(options.output_dir)
@@ -219,7 +219,7 @@ def _watch(session: "Session") -> int:
     from training.logs import RunLog, say
 
     options, built = session.options, session.task.built
-    evaluation, steps = session.evaluation_input(), session.make_steps()
+    evaluation, steps = session.evaluation_batches(), session.make_steps()
     log = RunLog(options.output_dir, "eval", writes=session.devices.is_first, tensorboard=options.tensorboard)
     step = -1
     while True:

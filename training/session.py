@@ -95,7 +95,7 @@ class Session:
             step_options = steps.StepOptions(clip=_clip(self.options), seed=self.options.seed)
             return steps.make_steps(self.task, _optimizer(self.options), self.devices, step_options)
 
-    def training_input(self) -> training_input.TrainingInput:
+    def training_batches(self) -> training_input.TrainingInput:
         """This host's batches of the training examples."""
         options = self.options
         return training_input.TrainingInput(
@@ -109,7 +109,7 @@ class Session:
             hosts=self.devices.process_count,
         )
 
-    def evaluation_input(self) -> training_input.EvaluationInput:
+    def evaluation_batches(self) -> training_input.EvaluationInput:
         """This host's batches of the evaluation examples."""
         options = self.options
         return training_input.EvaluationInput(

@@ -85,6 +85,13 @@ def test_the_setting_that_differs_is_named():
         checkpoints.check_same_run("x", {"lamb_beta_1": 0.5, "optimizer": "lamb"}, {"optimizer": "adamw"})
 
 
+@pytest.mark.parametrize("order", [{}, {"order_of_examples": 0}], ids=["not-named", "other"])
+def test_a_run_of_a_version_with_another_order_is_not_resumed(order):
+    now = {"training_data": "456", "order_of_examples": 1}
+    with pytest.raises(UnusableInputError, match="x: this run was begun with another version of maskmill, which reads"):
+        checkpoints.check_same_run("x", {"training_data": "123"} | order, now)
+
+
 def test_a_checkpoint_that_does_not_say_it_has_the_head_or_not(tmp_path):
     for step, arrays in ((1, {}), (2, {checkpoints.NEXT_SENTENCE_WEIGHT: np.zeros((2, 4), np.float32)})):
         run = {"task": "pretrain", "model": {}}

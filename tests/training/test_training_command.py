@@ -43,7 +43,15 @@ def maskmill_train(flags):
     return cli.main(["train", *(f"--{name}={value}" for name, value in flags.items())])
 
 
-def test_a_build_ends_in_a_training(tmp_path):
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {},
+        {"format": "parquet", "feature_names": "v2", "objective": "mlm", "dynamic_masking": True, "bins": 2},
+    ],
+    ids=["google", "all-else"],
+)
+def test_a_build_ends_in_a_training(tmp_path, kind):
     words = ["anarchism", "is", "a", "political", "philosophy", "and", "movement", "of", "the", "people"]
     documents = "\n\n".join(
         "\n".join(" ".join(words[(d + s + i) % len(words)] for i in range(8)) + "." for s in range(12))
@@ -53,8 +61,7 @@ def test_a_build_ends_in_a_training(tmp_path):
     build = {
         "output": str(tmp_path / "out"),
         "extract": {"input": str(tmp_path / "corpus.txt"), "num_eval_articles": 4},
-        "examples": {"vocab_file": str(DATA / "vocab.txt"), "max_seq_length": 32, "max_predictions_per_seq": 5},
-        "eval": {"num_examples_to_pick": 8},
+        "examples": {"vocab_file": str(DATA / "vocab.txt"), "max_seq_length": 32, "max_predictions_per_seq": 5} | kind,
         "train": {
             "bert_config_file": write_config(tmp_path / "bert_config.json"),
             "train_batch_size": 8,
@@ -111,7 +118,7 @@ def test_unusable_input_is_one_sentence(flags, small_examples, tmp_path, capfd):
             {"bert_config_file": write_config(tmp_path / "short.json", max_position_embeddings=64)},
             "small.tfrecord: the sequences are 128 tokens long, but the model has only 64 positions",
         ),
-        ({"eval_file": str(tmp_path / "empty.tfrecord")}, "empty.tfrecord: the evaluation set has no example"),
+        ({"eval_file": str(tmp_path / "empty.tfrecord")}, "empty.tfrecord: there is no example in these files"),
         (
             {"bert_config_file": write_config(tmp_path / "few.json", vocab_size=500)},
             "the model's vocabulary has only 500 tokens",

@@ -166,7 +166,7 @@ def test_padded_examples_do_not_count():
         ("text\tlabel\nx\t1\ny\n", "line 3: there are 1 columns, but the header has 2"),
         ("text\tlabel\nx\t2\n", "line 2: label '2' is no number from 0 to 1"),
         ("text\tlabel\nx\tyes\n", "line 2: label 'yes' is no number from 0 to 1"),
-        ("text\tlabel\n", "there is no example in these files"),
+        ("text\tlabel\n", "there is no example in this file"),
         ("", "the header line has no column label; it has nothing"),
     ],
 )

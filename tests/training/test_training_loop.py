@@ -19,7 +19,7 @@ from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import files
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMES = ("time", "examples_per_second", "tokens_per_second")
+TIMES = ("time", "examples_per_second", "tokens_per_second", "input_wait_share")
 
 
 @pytest.fixture

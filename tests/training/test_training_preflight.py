@@ -39,7 +39,8 @@ def test_good_options_pass_and_nothing_is_left(given, tmp_path):
         ({"output_dir": "examples/run"}, "there is a file of this name"),
         ({"output_dir": "/proc/nothing"}, "nothing can be written there"),
         ({"input_file": ("gone",)}, "gone: no examples match"),
-        ({"eval_file": (".",)}, "this is a directory; name the examples in it"),
+        ({"eval_file": (".",)}, r"\.: this directory has no manifest.json"),
+        ({"input_file": ("s3://bucket/examples",)}, r"reads examples from .* http\(s\)://, not s3://"),
         ({"eval_file": ("text",)}, "text: this is no TFRecord of examples"),
         ({"input_file": ("x.tsv",)}, "TSV files go with --task classify"),
         ({"input_file": ("x.tsv",), "task": "classify"}, "give --vocab_file"),
@@ -57,6 +58,13 @@ def test_bad_files_are_one_sentence(given, tmp_path, changes, message):
     with pytest.raises(UnusableInputError, match=message):
         preflight.check(TrainOptions(**given | changes))
     assert names(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "examples/manifest.json"])
+def test_a_data_set_is_named_by_its_directory(given, tmp_path, name):
+    (tmp_path / "built" / name).parent.mkdir(parents=True)
+    (tmp_path / "built" / name).write_text("{}")
+    preflight.check(TrainOptions(**given | {"input_file": ("built",), "eval_file": ("https://host/built",)}))
 
 
 def test_a_build_makes_its_examples_later(given):

@@ -115,6 +115,7 @@ class BatchMaker:
           UnusableInputError: a row does not fit into the width.
         """
         batch = _Selection(np.array(at, np.int64), np.asarray(source), np.asarray(epochs), np.asarray(samples))
+        self._check_width(rows, batch, width)
         arrays: Batch = {
             name: _gathered(rows, name, batch.at, width, self._fill(name))
             for name in self._pieces
@@ -132,7 +133,6 @@ class BatchMaker:
             arrays["next_sentence_labels"] = self._next_sentence_labels(rows, batch.at, width)
         for name in self._others:
             arrays[name] = _gathered(rows, name, batch.at, rows.arrays[name].shape[1], 0)
-        self._check_width(rows, batch, arrays, width)
         return self._finished(arrays, batch)
 
     def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
@@ -161,6 +161,8 @@ class BatchMaker:
             for name in _OF_MASKS
         }
         positions, labels, weights = arrays.values()
+        is_behind = (positions >= input_ids.shape[1]).any(axis=1)
+        self._refuse(batch, is_behind, f"has a mask behind its {input_ids.shape[1]} pieces")
         continues = np.zeros((0, 0), np.uint8)
         if "continuation_mask" in rows.arrays:
             continues = _gathered(rows, "continuation_mask", batch.at, input_ids.shape[1], 0, np.uint8)
@@ -173,10 +175,18 @@ class BatchMaker:
                 weights[:] = _up_to(drawn.masked, self._predictions)
                 continue
             chosen = np.flatnonzero((batch.source == place) & (batch.at >= 0))
-            part = MaskedRows(*(array[chosen] if len(array) else array for array in drawn))
+            # The rules know rows of the data set's own width.
+            width = min(input_ids.shape[1], data_set.width)
+            part = MaskedRows(
+                input_ids=np.ascontiguousarray(input_ids[chosen, :width]),
+                lengths=lengths[chosen],
+                positions=positions[chosen],
+                labels=labels[chosen],
+                masked=drawn.masked[chosen],
+                continues=np.ascontiguousarray(continues[chosen, :width]) if len(continues) else continues,
+            )
             self._draw(data_set.mask_rules, part, batch.of(chosen))
-            for array, changed in zip(drawn[:-1], part[:-1], strict=True):
-                array[chosen] = changed
+            input_ids[chosen, :width], positions[chosen], labels[chosen] = part.input_ids, part.positions, part.labels
             weights[chosen] = _up_to(part.masked, self._predictions)
         return arrays
 
@@ -190,19 +200,17 @@ class BatchMaker:
         labels[~_up_to(_counts(rows, "next_sentence_labels", at), width // 2)] = NO_LABEL
         return labels
 
-    def _check_width(self, rows: Rows, batch: "_Selection", arrays: Batch, width: int) -> None:
-        """Raises an error for the first row of a bin that has more than its bin allows."""
-        found = {"input_ids": width, "cu_seqlens": width // 2 + 1, "next_sentence_labels": max(1, width // 2)}
-        for feature, most in found.items():
+    def _check_width(self, rows: Rows, batch: "_Selection", width: int) -> None:
+        """Raises an error for the first row that has more values than a batch of this width has room for."""
+        room = {"input_ids": width, "cu_seqlens": width // 2 + 1, "next_sentence_labels": max(1, width // 2)}
+        for feature, most in room.items():
             if feature in rows.counts:
-                counts = _counts(rows, feature, batch.at)
-                self._refuse(batch, counts > most, f"has more than {most} values of {feature}")
-        if "masked_lm_positions" in arrays:
-            behind = (arrays["masked_lm_positions"] >= width).any(axis=1)
-            self._refuse(batch, behind, f"has a mask behind its {width} pieces")
+                has_more = _counts(rows, feature, batch.at) > most
+                self._refuse(batch, has_more, f"has more than {most} values of {feature}")
 
     def _refuse(self, batch: "_Selection", is_bad: npt.ArrayLike, what: str) -> None:
-        for bad in np.flatnonzero(is_bad)[:1]:
+        if np.any(is_bad):
+            bad = np.flatnonzero(is_bad)[0]
             raise UnusableInputError(
                 f"{self._data_sets[batch.source[bad]].path}: sample {batch.samples[bad]:,} (counted from 0) {what}, "
                 "the width that its file has in the manifest; write the data set anew."
@@ -261,6 +269,8 @@ def _gathered(
 ) -> npt.NDArray[Any]:
     """[b, width] of a column, of the type of integers or float32; `fill` in rows of padding."""
     values = rows.arrays[feature]
+    if width > values.shape[1]:
+        raise ValueError(f"{feature}: rows have {values.shape[1]} values, and a batch must have {width}")
     out = np.empty((len(at), width), np.float32 if values.dtype == np.float32 else integers)
     gather(values, at, fill, out)
     return out
@@ -310,7 +320,7 @@ def alike(data_sets: Sequence[DataSet]) -> tuple[DataSet, ...]:
         _check_alike(data_sets[0], data_set)
         for column in data_set.columns:
             by_feature.setdefault(column.feature, []).append(column)
-    common = [_common(by_feature[feature], len(data_sets)) for feature in sorted(by_feature)]
+    common = [_common(columns, data_sets) for _, columns in sorted(by_feature.items())]
     return tuple(dataclasses.replace(data_set, columns=_columns_as(common, data_set)) for data_set in data_sets)
 
 
@@ -334,15 +344,20 @@ def _check_alike(first: DataSet, other: DataSet) -> None:
             )
 
 
-def _common(columns: Sequence[ReadColumn], data_sets: int) -> ReadColumn:
+def _common(columns: Sequence[ReadColumn], data_sets: Sequence[DataSet]) -> ReadColumn:
     """A column that has room for the rows of all data sets. Those without it have an optional one."""
     widths = {column.width for column in columns}
+    # The widest rows may be those of a data set without this column.
+    if columns[0].feature in (*_OF_PIECES, "continuation_mask"):
+        widths |= {data_set.width for data_set in data_sets}
+    elif columns[0].feature in _OF_MASKS:
+        widths |= {data_set.predictions for data_set in data_sets}
     return dataclasses.replace(
         columns[0],
         width=max(widths),
         varies=len(widths) > 1 or any(column.varies for column in columns),
         dtype=np.result_type(*(column.dtype for column in columns)),
-        optional=len(columns) < data_sets or any(column.optional for column in columns),
+        optional=len(columns) < len(data_sets) or any(column.optional for column in columns),
     )
 
 

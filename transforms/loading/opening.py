@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from transforms.errors import UnusableInputError
+from transforms.loading.beside import INDEX_SUFFIX, lies_beside
 from transforms.loading.block_reader import BlockReader
 from transforms.loading.byte_ranges import ByteRanges, MissingFileError
 from transforms.loading.data_set import DataFile, DataSet
@@ -25,10 +26,6 @@ _MOST_SEGMENTS = 256  # of TFRecords without a schema; a pair of maskmill's has 
 _PAIR = 2
 _HASHED_BYTES = 8 << 20
 _THREADS = 16  # that read different files
-# What may lie beside TFRecords: indexes, manifests, rejected documents, a vocabulary, a card.
-_INDEX = ".idx"
-_OTHER_SUFFIXES = (_INDEX, ".json", ".jsonl")
-_OTHER_NAMES = ("vocab.txt", "README.md")
 _PIECES = ("input_ids", "input_word_ids")
 _NOT_RECORDS = (".parquet", ".mds")
 
@@ -222,11 +219,7 @@ def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
     for pattern in (part.strip() for part in path.split(",")):
         if not pattern:
             continue
-        matches = [
-            match
-            for match in ranges.glob(pattern)
-            if not match.endswith(_OTHER_SUFFIXES) and files.base_name(match) not in _OTHER_NAMES
-        ]
+        matches = [match for match in ranges.glob(pattern) if not lies_beside(match)]
         if not matches and any(sign in pattern for sign in "*?["):
             raise UnusableInputError(f"{pattern}: no examples match; check the path.")
         if not matches:
@@ -244,7 +237,7 @@ def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
     """A TFRecord without a manifest."""
     from transforms.loading.record_indexes import count_samples
 
-    index: str | None = f"{path}{_INDEX}"
+    index: str | None = f"{path}{INDEX_SUFFIX}"
     try:
         ranges.size(str(index))
     except MissingFileError:
