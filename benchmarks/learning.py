@@ -148,13 +148,13 @@ class Baselines:
     label: float
 
 
-def baselines(path: str, length: int, predictions: int) -> Baselines:
+def baselines(path: str) -> Baselines:
     """The baselines of the examples in a file."""
-    from training import inputs
+    import maskmill
     from transforms.records import tfrecord
 
-    features = inputs.pretraining_features(length, predictions)
-    (batch,) = inputs.evaluation_batches([path], features, batch=tfrecord.count_records(path))
+    with maskmill.open(path, batch_size=tfrecord.count_records(path), shuffle=False) as examples:
+        (batch,) = examples
     weighted = batch["masked_lm_weights"] > 0
     tokens = batch["masked_lm_ids"][weighted]
     shown = np.take_along_axis(batch["input_ids"], batch["masked_lm_positions"], axis=1)[weighted]
@@ -178,7 +178,7 @@ def draw(directory: Path, picture: str) -> None:
         steps = [x for x in log if x["event"] == "train"]
         evaluations = [x for x in log if x["event"] == "eval"]
         trained, evaluated = ([tokens_before + x["step"] * phase.tokens / 1e6 for x in e] for e in (steps, evaluations))
-        base = baselines(str(directory / phase.name / "eval" / "eval.tfrecord"), phase.length, phase.predictions)
+        base = baselines(str(directory / phase.name / "eval" / "eval.tfrecord"))
         first = phase is PHASES[0]
         left.plot(trained, [x["masked_lm_loss"] for x in steps], color="0.75", lw=0.8, label="training" * first)
         left.plot(evaluated, [x["masked_lm_loss"] for x in evaluations], color="C0", label="evaluation" * first)

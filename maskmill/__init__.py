@@ -1,6 +1,7 @@
 """maskmill: Wikipedia dumps and text corpora to masked-language-model pre-training data.
 
-`open` reads a data set back in batches, `mix` several as one. Importing this package imports nothing else: no Beam, no framework, no numba.
+`open` reads a data set back in batches, `mix` several as one. Importing this package imports nothing else: no Beam, no
+framework, no numba.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,22 @@ def setup_of(vocabulary: str = VOCABULARY, **options: Any) -> ExamplesSetup:
     )
 
 
-def write_set(directory: Path, setup: ExamplesSetup, *, words: str = "foxes", picked: int = 0) -> str:
-    """Writes the examples of two training shards and one eval shard to directory/examples; returns this path.
+def write_set(
+    directory: Path,
+    setup: ExamplesSetup,
+    *,
+    names: Sequence[str] = NAMES,
+    folder: str = "examples",
+    words: str = "foxes",
+    picked: int = 0,
+) -> str:
+    """Writes the examples of text shards to a folder of the directory; returns the folder's path.
 
-    words: what the text speaks of. picked: how many eval examples are picked into directory/eval.
+    names: of the shards. words: what the text speaks of. picked: how many eval examples are picked into directory/eval.
     """
-    output, shards = str(directory / "examples"), list[ExampleShard]()
+    output, shards = str(directory / folder), list[ExampleShard]()
     (directory / "text").mkdir(parents=True, exist_ok=True)
-    for place, name in enumerate(NAMES):
+    for place, name in enumerate(names):
         lines = [f"Sentence {n} of shard {place} is about {f'{words} ' * (n % 7)}.\n" for n in range(20)]
         (directory / "text" / name).write_text("".join([*lines, "\n"]) * 3)
         text = describe_text_shard((place, str(directory / "text" / name)))
@@ -51,7 +60,7 @@ def write_set(directory: Path, setup: ExamplesSetup, *, words: str = "foxes", pi
     options = {f.name: getattr(part, f.name) for part in (setup.masking, setup.objective) for f in _fields(part)}
     option = "tokenizer_file" if setup.is_tokenizer else "vocab_file"
     parameters = options | {option: setup.vocab_file, f"{option}_sha256": setup.vocab_sha256}
-    close_examples(shards, setup, parameters=parameters, decided={}, output=output)
+    close_examples(shards[::-1], setup, parameters=parameters, decided={}, output=output)
     if picked:
         (directory / "eval").mkdir()
         chosen = pick_eval(shards, picked, False, str(directory / "eval" / "eval.tfrecord"))

@@ -203,7 +203,7 @@ def _check_features(data_set: DataSet, features: Mapping[str, Feature]) -> None:
     """
     columns = {column.feature: column for column in data_set.columns}
     # What is made while reading: masks, and input_mask where files have rows without padding.
-    made = {name: data_set.predictions for name in _MASKS} if data_set.mask_rules is not None else {}
+    made = dict.fromkeys(_MASKS, data_set.predictions) if data_set.mask_rules is not None else {}
     if "input_ids" in columns and columns["input_ids"].varies:
         made["input_mask"] = data_set.width
     for name, feature in features.items():

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from training import checkpoints, evaluate, storage
-from training.inputs import Arrays
 from training.input_meter import InputMeter
+from training.inputs import Arrays
 from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
 from training.steps import Steps
@@ -52,7 +52,7 @@ class Run:
 
 
 class _Clock(NamedTuple):
-    """A point in a run: the time (s), the step, the tokens up to it, and how long devices had waited for batches (s)."""
+    """A point in a run: the time (s), the step, the tokens up to it, and for how long (s) devices waited until then."""
 
     time: float
     step: int

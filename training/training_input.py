@@ -14,10 +14,11 @@ import numpy as np
 from training.inputs import Arrays, Feature
 from transforms.errors import UnusableInputError
 from transforms.loading.data_set import DataSet
-from transforms.loading.loader import Loader, Source
+from transforms.loading.loader import Loader
 from transforms.loading.opening import reader_of
 from transforms.loading.options import LoaderOptions
 from transforms.loading.remote import open_ranges
+from transforms.loading.sources import Source
 
 # The seed of the masks of an evaluation set, so that all runs are held against the same.
 _EVALUATION_SEED = 0

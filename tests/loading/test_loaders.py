@@ -21,7 +21,8 @@ FRAMEWORKS = {"apache_beam", "grain", "jax", "nvidia", "tensorflow", "torch"}
 
 
 def loader(tail: Tail = "drop", **options: int) -> Loader:
-    return Loader([source(data_set([20, 13, 20]))], LoaderOptions(batch_size=6, seed=3, window=16, tail=tail, **options))
+    chosen = LoaderOptions(batch_size=6, seed=3, window=16, tail=tail, **options)
+    return Loader([source(data_set([20, 13, 20]))], chosen)
 
 
 @pytest.mark.parametrize("name", PACKAGES)

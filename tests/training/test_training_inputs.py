@@ -118,7 +118,7 @@ def test_packed_files_give_the_same_examples(files, tmp_path):
         with open(path, "rb") as plain, gzip.open(packed[-1], "wb") as file:
             shutil.copyfileobj(plain, file)
     assert take(stream(packed, shuffle=False), 40) == take(stream(files, shuffle=False), 40)
-    assert sorted(sum(take(stream(packed, batch=50), 20), [])) == list(range(1000))
+    assert sorted(itertools.chain(*take(stream(packed, batch=50), 20))) == list(range(1000))
 
 
 def test_an_evaluation_set_is_taken_whole(files):
@@ -181,7 +181,7 @@ def test_no_example_at_all(tmp_path):
 
 def test_no_tfrecord(tmp_path):
     (tmp_path / "part").write_text("Anarchism is a political philosophy and movement.\n")
-    with pytest.raises(UnusableInputError, match="part: record 1 at byte 0 .*: the file is damaged, or no TFRecord"):
+    with pytest.raises(UnusableInputError, match=r"part: record 1 at byte 0 .*: the file is damaged, or no TFRecord"):
         opened(str(tmp_path / "part"))
 
 
@@ -189,7 +189,7 @@ def test_a_file_that_is_cut_off(tmp_path):
     path = tmp_path / "part"
     write(path, range(3))
     path.write_bytes(path.read_bytes()[:-7])
-    with pytest.raises(UnusableInputError, match="part: record 3 at byte .* is truncated"):
+    with pytest.raises(UnusableInputError, match=r"part: record 3 at byte .* is truncated"):
         opened(path)
 
 
@@ -199,7 +199,7 @@ def test_a_damaged_record(tmp_path):
     content = bytearray(path.read_bytes())
     content[-10] ^= 1
     path.write_bytes(content)
-    with pytest.raises(UnusableInputError, match="part: record 3 at byte .* does not fit its checksum"):
+    with pytest.raises(UnusableInputError, match=r"part: record 3 at byte .* does not fit its checksum"):
         take(stream([str(path)], batch=3), 1)
 
 

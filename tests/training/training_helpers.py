@@ -20,9 +20,9 @@ def batch_of(path: str, start: int, count: int) -> dict:
     """Examples [start, start + count) of a file of gold examples."""
     import numpy as np
 
+    from transforms.loading.byte_ranges import LocalRanges
     from transforms.loading.loader import Loader, Source
     from transforms.loading.opening import open_data_set, reader_of
-    from transforms.loading.byte_ranges import LocalRanges
     from transforms.loading.options import LoaderOptions
 
     ranges = LocalRanges()

@@ -67,6 +67,7 @@ class Loader:
         self._maker = BatchMaker(self.data_sets, options)
         self.spec: dict[str, ArraySpec] = self._maker.spec
         self._stats = LoaderStats()
+        self._current: weakref.ref[Batches] | None = None
         self._stand(Place(0, 0), limit=None)
 
     def _order(self, number: int) -> SampleOrder:
@@ -199,8 +200,9 @@ class Loader:
 
     def _stand(self, place: Place, limit: int | None) -> None:
         """Ends the iteration that goes on and takes another place to count from; limit: batches of the next one."""
+        self._stop()
+        self._current = None
         self._base, self._limit, self._rounds = place, limit, 0
-        self._current: weakref.ref[Batches] | None = None
 
     def _place(self) -> Place:
         """The place after the rounds of batches that this worker has given since the iteration started."""
@@ -263,7 +265,6 @@ class Loader:
             current.close()
 
     def _start(self, *, endless: bool) -> "Batches":
-        self._stop()
         self._own_sources()
         place = self._place()
         self._stand(place, limit=None if endless and self._mix is None else self._schedule.steps(place))
@@ -274,16 +275,19 @@ class Loader:
     def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
         """Makes the batches from a place on."""
         chunks = self._chunks(place, endless=endless)
-        last: Rows | None = None
-        behind = 0  # the row of `last` behind its batches
+        left: Rows | None = None  # rows of the batch that a plan ends within
         with contextlib.closing(PlannedReads(self._sources)) as planned:
             for plan in planned.planned(plans(chunks, self.options, self._orders)):
                 rows = Rows(self.data_sets[0].columns, len(plan.rows))
-                if last is not None:
-                    rows.copy(last, behind, plan.carried)
+                if left is not None:
+                    rows.copy(left, 0, plan.carried)
                 planned.read(plan.reads, rows)
                 yield from self._batches_of(plan, rows)
-                last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
+                # A copy of a few rows, so that not two windows are in memory.
+                behind = plan.cuts[-1].stop if plan.cuts else 0
+                left = Rows(self.data_sets[0].columns, len(plan.rows) - behind)
+                left.copy(rows, behind, len(plan.rows) - behind)
+                del rows
 
     def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
         """The sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""

@@ -70,7 +70,7 @@ class MdsReader(BlockReader):
         if end == kernels.OTHER_END:
             raise DamagedBlockError(
                 f"{path}: records {block.first + 1:,} to {block.first + block.count:,} do not end where they must: "
-                "it is damaged; make or fetch it again."
+                "the file is damaged; make or fetch it again."
             )
         part = parts[:, kernels.COLUMN].tolist().index(place)
         reason = _explain(_part(data, sample, len(parts), part), parts[part].tolist(), self._columns[place], why)

@@ -142,15 +142,21 @@ class TfRecordReader(BlockReader):
 
     def _explain(self, record: bytes, place: int, why: int) -> str:
         """What is wrong with an example, as a sentence without the place."""
+        try:
+            features = example_proto.parse_example(record, strict=False)
+        except ValueError:
+            place = -1
         if place < 0 or why == targets.UNREADABLE:
             return "this is no example (tf.train.Example)."
         column = self._columns[place]
         if why == targets.MISSING:
             return f"the feature {column.name} is missing."
+        if why == targets.REPEATED:
+            return f"the feature {column.name} is there twice."
         if why == targets.OTHER_KIND:
             kind = "floats (a float_list)" if is_float(column) else "integers (an int64_list)"
             return f"{column.name} must be {kind}."
-        feature = example_proto.parse_example(record, strict=False)[column.name]
+        feature = features[column.name]
         if why == targets.OTHER_COUNT:
             return wrong_count(column, example_proto.count_values(feature))
         return wrong_value(column, np.array(getattr(feature, str(feature.WhichOneof("kind"))).value))

@@ -1,8 +1,8 @@
 """Records of TFRecords to rows: the frames with their checksums, and the tf.train.Examples in them.
 
-An Example is read as the protobuf library reads it: features in any order, lists packed or not; of features with one
-name the last counts, the parts of a list or message that stand apart are joined, and unknown fields are passed over.
-Only groups, which nobody writes, are refused. Source of the messages: transforms/records/example_proto.py.
+An Example is read as the protobuf library reads it: features in any order, lists packed or not; the parts of a list or
+message that stand apart are joined, and unknown fields are passed over. What nobody writes is refused: groups, and a
+feature that is there twice. Source of the messages: transforms/records/example_proto.py.
 
 Functions return the place behind what they read, or a negative number (kernels/targets.py).
 
@@ -27,6 +27,7 @@ from transforms.loading.kernels.targets import (
     OTHER_COUNT,
     OTHER_KIND,
     OUT_OF_RANGE,
+    REPEATED,
     TARGET,
     UNREADABLE,
     VALUE_BYTES,
@@ -350,6 +351,8 @@ def _example(data, i, end, row, targets, names, name_sizes):
                     if count < 0:
                         return column, count
                     if column >= 0:
+                        if seen >> column & 1:
+                            return column, np.int64(REPEATED)
                         seen |= np.int64(1) << column
                         guess = column + 1
                 i = after

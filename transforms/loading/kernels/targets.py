@@ -35,6 +35,7 @@ OTHER_COUNT = -2  # there are more or fewer than there must be
 OUT_OF_RANGE = -3
 OTHER_KIND = -4  # integers for floats, floats for integers, or neither
 MISSING = -5  # no values at all
+REPEATED = -6  # the column is there twice
 
 
 class Targets(NamedTuple):
