@@ -57,7 +57,8 @@ def write_set(
 ) -> str:
     """Writes the examples of text shards to a folder of the directory; returns the folder's path.
 
-    texts: the shards by name; None: `texts_of` with these words. picked: how many eval examples are picked into directory/eval.
+    texts: the shards by name; None: `texts_of` with these words. picked: how many eval examples are picked into
+      directory/eval.
     """
     output, shards = str(directory / folder), list[ExampleShard]()
     (directory / "text").mkdir(parents=True, exist_ok=True)
