@@ -16,6 +16,7 @@ from transforms.loading.order import Read, SampleOrder
 from transforms.loading.schedule import PADDING, Segment
 
 NO_SAMPLE = -1
+MIX_CHUNK = 16384  # positions of a mix that are read at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +75,7 @@ class SampleSequence:
         else:
             start = segment.start
             while start < segment.stop:
-                stop = min(segment.stop, (start // self._mix.chunk + 1) * self._mix.chunk)
+                stop = min(segment.stop, (start // MIX_CHUNK + 1) * MIX_CHUNK)
                 yield self._mixed(self._mix, start, stop)
                 start = stop
 
