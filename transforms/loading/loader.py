@@ -15,7 +15,7 @@ from transforms.loading.batches import ArraySpec, Batch, BatchMaker
 from transforms.loading.chunks import NO_SAMPLE, Plan, Samples, SampleSequence, joined, plans, reads
 from transforms.loading.mixing import Given, Mix
 from transforms.loading.options import LoaderOptions
-from transforms.loading.order import SampleOrder
+from transforms.loading.order import SampleOrder, bounded_window
 from transforms.loading.production import Product, Production
 from transforms.loading.reading import PlannedReads
 from transforms.loading.rows import Rows
@@ -60,8 +60,9 @@ class Loader:
         self._process = os.getpid()
         self._shares_sources = False
         self._mix = mix
-        self._orders = [self._order(n) for n in range(len(sources))]
-        self._sequence = SampleSequence(self._orders, mix)
+        window = bounded_window(self.data_sets[0], options.window)
+        self._orders = [self._order(number, window) for number in range(len(sources))]
+        self._sequence = SampleSequence(self._orders, mix, window)
         self._schedule = Schedule(
             samples=self._sequence.samples, batch_size=options.batch_size, tail=options.tail, repeats=mix is None
         )
@@ -71,9 +72,8 @@ class Loader:
         self._current: weakref.ref[Batches] | None = None
         self._stand(Place(0, 0), limit=None)
 
-    def _order(self, number: int) -> SampleOrder:
+    def _order(self, number: int, window: int) -> SampleOrder:
         """The order of a data set. In a mix, a chunk takes about a window of each."""
-        window = self.options.window
         if self._mix is not None:
             window = max(1, int(window * self._mix.weights[number] / sum(self._mix.weights)))
         data_set, reader = self.data_sets[number], self._sources[number].reader
