@@ -1,6 +1,7 @@
 """maskmill: Wikipedia dumps and text corpora to masked-language-model pre-training data.
 
-`open` reads a data set back in batches. Importing this package imports nothing else: no Beam, no framework, no numba.
+`open` reads a data set back in batches, `mix` several as one. Importing this package imports nothing else: no Beam, no
+framework, no numba.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from transforms.loading.loader import Loader
 
@@ -34,6 +36,49 @@ def open(path: str | os.PathLike[str], **options: Any) -> Loader:
       transforms.errors.UnusableInputError: the data set, or an option, cannot be used; one sentence says why.
       transforms.errors.RunFailedError: a file cannot be read.
     """
+    _check_own_package()
     from transforms.loading.loaders import open_loader
 
     return open_loader(path, options)
+
+
+def mix(
+    sources: Sequence[tuple[str | os.PathLike[str], float]],
+    *,
+    max_repetitions: float | Sequence[float | None] | None = None,
+    **options: Any,
+) -> Loader:
+    """Opens several data sets to read them as one, in which each has its share of the samples.
+
+        data = maskmill.mix([("wiki", 0.7), ("books", 0.3)], max_repetitions=4, batch_size=256)
+        for batch in data:
+            batch["input_ids"]  # of both
+        data.given(1000)  # what each gave in 1,000 batches
+
+    Which data set gives which sample follows from the data sets, the weights and the seed, not from batches, ranks or
+    workers. Each data set is read in its own order, epoch after epoch. The data sets need the same vocabulary and the
+    same columns; their rows may differ in length, and masks may be stored in one and drawn for another.
+
+    Args:
+      sources: paths, each as for `open`, and weights. Shares are of samples, in proportion to the weights.
+      max_repetitions: how often each sample of a data set is given at most: one number for all, or one for each. From
+        there on the others have its share, and the log says so. If all have such a number, the mix has an end. None:
+        any number of times.
+      options: as for `open`, the same for all.
+
+    Raises:
+      transforms.errors.UnusableInputError: a data set or an option cannot be used, or the data sets do not go together.
+      transforms.errors.RunFailedError: a file cannot be read.
+    """
+    _check_own_package()
+    from transforms.loading.loaders import mix_loader
+
+    return mix_loader(sources, max_repetitions, options)
+
+
+def _check_own_package() -> None:
+    """Raises ImportError where Python would import somebody else's package instead of maskmill's own."""
+    from maskmill.command import foreign_package
+
+    if (sentence := foreign_package("transforms")) is not None:
+        raise ImportError(sentence)

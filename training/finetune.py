@@ -29,6 +29,7 @@ from training.model import BuiltModel
 from training.options import TrainOptions
 from training.tasks import Tensors, cross_entropy
 from transforms.errors import UnusableInputError
+from transforms.loading.beside import lies_beside
 
 if TYPE_CHECKING:
     from transforms.tokenization.wordpiece import Tokenizer
@@ -38,8 +39,6 @@ _FIRST_COLUMNS, _SECOND_COLUMNS = ("text", "text_a", "query"), ("text_b", "docum
 # The ranks that count for MRR@10.
 _MRR_DEPTH = 10
 _TSV = ".tsv"
-# Files that may lie beside TSV files and are passed over.
-_NO_EXAMPLES = (".idx", ".json", ".jsonl")
 # Lines of a TSV file that are tokenized together.
 _LINES = 4096
 # The shortest lengths: [CLS] a token [SEP]; a token [SEP]; both.
@@ -160,7 +159,7 @@ def _expanded(patterns: Sequence[str]) -> list[str]:
     for pattern in (part.strip() for named in patterns for part in named.split(",")):
         matches = storage.matching(os.path.expanduser(pattern))
         has_tsv = any(path.endswith(_TSV) for path in matches)
-        paths += [path for path in matches if not path.endswith(_NO_EXAMPLES)] if has_tsv else [pattern]
+        paths += [path for path in matches if not lies_beside(path)] if has_tsv else [pattern]
     return paths
 
 

@@ -11,6 +11,7 @@ from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
 from training.devices import check_coordinator
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import UnusableInputError
+from transforms.loading.beside import lies_beside
 from transforms.storage import files
 
 # Object stores that TensorFlow can use; `ram` is its file system in memory.
@@ -202,7 +203,7 @@ def _check_examples(pattern: str, options: TrainOptions) -> None:
     for path in paths:
         if path.endswith(".tsv"):
             _check_tsv(path, options)
-        elif not path.endswith((".idx", ".json", ".jsonl")):
+        elif not lies_beside(path):
             _check_tfrecord(path)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
+from transforms.loading.batches import Batch
 from transforms.loading.data_set import DataSet, ReadColumn
 from transforms.loading.loader import Loader
 
@@ -69,7 +70,7 @@ class _Source:
     def __init__(self, loader: Loader, endless: bool) -> None:
         self._loader = loader.with_options()
         self._endless = endless
-        self._batches: Iterator[dict[str, npt.NDArray[np.generic]]] | None = None
+        self._batches: Iterator[Batch] | None = None
 
     def __call__(self) -> tuple[npt.NDArray[np.generic], ...]:
         if self._batches is None:

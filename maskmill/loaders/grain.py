@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from maskmill.loaders.parts import Part
 from transforms.errors import UnusableInputError
+from transforms.loading.batches import Batch
 from transforms.loading.loader import Loader
 
 try:
@@ -22,8 +22,6 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "maskmill.loaders.grain needs grain, which is not installed; install it with: pip install grain", name="grain"
     ) from None
-
-Arrays = dict[str, npt.NDArray[np.generic]]
 
 
 class Batches(grain.IterDataset):
@@ -63,7 +61,7 @@ class _BatchIterator(grain.DatasetIterator):
         super().__init__()
         self._part = part
 
-    def __next__(self) -> Arrays:
+    def __next__(self) -> Batch:
         return next(self._part)
 
     def get_state(self) -> dict[str, Any]:
@@ -98,16 +96,16 @@ class Samples:
     def __len__(self) -> int:
         return self._samples * self._epochs
 
-    def __getitem__(self, index: int) -> Arrays:
+    def __getitem__(self, index: int) -> Batch:
         return self._getitems([int(index)])[0]
 
-    def _getitems(self, indices: Sequence[int]) -> list[Arrays]:
+    def _getitems(self, indices: Sequence[int]) -> list[Batch]:
         """Several samples at once: grain's name for it."""
         numbers = np.asarray(indices, np.int64)
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(self)):
             raise IndexError(f"index must be from 0 to {len(self) - 1}")
         epochs, samples = np.divmod(numbers, self._samples)
-        rows: list[Arrays] = [{}] * len(numbers)
+        rows: list[Batch] = [{}] * len(numbers)
         for epoch in np.unique(epochs):
             places = np.flatnonzero(epochs == epoch)
             batch = self._loader.rows_of(samples[places], epoch=int(epoch))

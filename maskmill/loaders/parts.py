@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
-
 from transforms.errors import UnusableInputError
+from transforms.loading.batches import Batch
 from transforms.loading.loader import Loader
 from transforms.loading.states import State
 
 
-class Part(Iterator[dict[str, npt.NDArray[np.generic]]]):
+class Part(Iterator[Batch]):
     """The batches of one worker, of what is left of an epoch.
 
     Frameworks save a state for each worker. It must say where the iteration of all workers started, because a worker
@@ -18,6 +16,7 @@ class Part(Iterator[dict[str, npt.NDArray[np.generic]]]):
 
     Attributes:
       end: the state at which the next iteration starts; None: this one goes on for ever.
+      is_done: whether a state was taken up behind the worker's last batch.
     """
 
     def __init__(self, loader: Loader, *, endless: bool = False) -> None:
@@ -26,7 +25,7 @@ class Part(Iterator[dict[str, npt.NDArray[np.generic]]]):
         self._endless = endless
         self._go_to(loader.state_dict(), made=0)
 
-    def __next__(self) -> dict[str, npt.NDArray[np.generic]]:
+    def __next__(self) -> Batch:
         batch = next(self._batches)
         self._made += 1
         return batch
@@ -56,8 +55,8 @@ class Part(Iterator[dict[str, npt.NDArray[np.generic]]]):
         self.end = None if left is None else loader.state_after(left)
         self._start, self._made = start, made
         steps = made * loader.options.workers
-        if left is None or steps < left:
+        self.is_done = left is not None and steps + loader.options.worker >= left
+        self._batches: Iterator[Batch] = iter(())
+        if not self.is_done:
             loader.load_state_dict(loader.state_after(steps))
             self._batches = loader.endless() if self._endless else iter(loader)
-        else:
-            self._batches = iter(())

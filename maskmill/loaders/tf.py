@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
-
+from transforms.loading.batches import Batch
 from transforms.loading.loader import Loader
 
 try:
@@ -43,7 +41,7 @@ class _Epochs:
         self._next = loader.with_options()
         self._endless = endless
 
-    def __call__(self) -> Iterator[dict[str, npt.NDArray[np.generic]]]:
+    def __call__(self) -> Iterator[Batch]:
         loader = self._next.with_options()
         yield from loader.endless() if self._endless else loader
         self._next.load_state_dict(loader.state_dict())

@@ -42,8 +42,8 @@ class Dataset(torch.utils.data.IterableDataset):
     part of the batches; DataLoader gives them in the order of the loader.
 
     Each iteration gives what is left of an epoch, and the next one gives the next epoch. An iteration that is broken
-    off is begun again, because a dataset does not know how many of the batches that were made have been used:
-    `DataLoader` below and StatefulDataLoader know.
+    off is begun again, unless its last batches were made already: a dataset does not know which of the batches that
+    workers made have been used. `DataLoader` below and StatefulDataLoader know.
     """
 
     def __init__(
@@ -142,6 +142,9 @@ class TensorBatches(Iterator[Batch]):
     def load_state_dict(self, state: State) -> None:
         """Goes to where the same one of as many workers stood."""
         self._part.load_state_dict(state)
+        if self._part.is_done:
+            # Where all are done, StatefulDataLoader asks for the next iteration without asking this one again.
+            self._dataset.end(self._part.end)
 
 
 class DataLoader(torch.utils.data.DataLoader):
@@ -173,13 +176,13 @@ class DataLoader(torch.utils.data.DataLoader):
         """
         if not options.get("in_order", True):
             raise UnusableInputError("in_order=False gives the batches in no certain order; leave it out.")
-        dataset = Dataset(loader, rank=rank, ranks=ranks, endless=endless, goes_on=False)
-        super().__init__(dataset, batch_size=None, num_workers=num_workers, **options)
+        self._source = Dataset(loader, rank=rank, ranks=ranks, endless=endless, goes_on=False)
+        super().__init__(self._source, batch_size=None, num_workers=num_workers, **options)
         self._given = 0
         self._iteration = 0
         self._stats = LoaderStats()
 
-    def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Batch]:
         """What is left of the epoch.
 
         Raises:
@@ -201,7 +204,7 @@ class DataLoader(torch.utils.data.DataLoader):
 
     def state_dict(self) -> State:
         """The state of the whole run after the last batch that was given here: the same on every rank."""
-        return self.dataset.state_after(self._given)
+        return self._source.state_after(self._given)
 
     def load_state_dict(self, state: State) -> None:
         """Lets the next iteration start at the state of a loader, whatever ranks and workers it was saved with.
@@ -209,7 +212,7 @@ class DataLoader(torch.utils.data.DataLoader):
         Raises:
           UnusableInputError: the state belongs to other data, or to another seed.
         """
-        self.dataset.load_state_dict(state)
+        self._source.load_state_dict(state)
         self._given = 0
 
     def stats(self) -> LoaderStats:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -18,31 +18,30 @@ from transforms.loading.data_set import DataFile, DataSet
 from transforms.loading.mixing import Given, Mix, mix_of
 
 
+def in_turn(mix: Mix) -> Iterator[int]:
+    """The source of each position of a mix, without shuffling."""
+    given = [0] * len(mix.weights)
+    while any(count != cap for count, cap in zip(given, mix.caps, strict=True)):
+        going_on = [source for source, cap in enumerate(mix.caps) if given[source] != cap]
+        source = min(going_on, key=lambda k: Fraction(2 * given[k] + 1) / mix.weights[k])
+        given[source] += 1
+        yield source
+
+
 def plain_mix(mix: Mix) -> Iterator[tuple[int, int]]:
     """Source and own position of each position of a mix, from the first on."""
-    given = [0] * len(mix.weights)
-    while True:
-        chunk = []
-        for _ in range(mix.chunk):
-            going_on = [k for k, cap in enumerate(mix.caps) if given[k] != cap]
-            if not going_on:
-                break
-            source = min(going_on, key=lambda k: Fraction(2 * given[k] + 1) / mix.weights[k])
-            chunk.append(source)
-            given[source] += 1
-        generator = Generator(
-            mix.seed, 0, sum(given) // mix.chunk if len(chunk) < mix.chunk else sum(given) // mix.chunk - 1
-        )
-        chunk.sort()
-        for last in range(len(chunk) - 1, 0, -1):
+    sources, own = in_turn(mix), [0] * len(mix.weights)
+    for number in count():
+        part = sorted(islice(sources, mix.part))
+        if not part:
+            return
+        generator = Generator(mix.seed, 0, number)
+        for last in range(len(part) - 1, 0, -1):
             place = generator.below(last + 1)
-            chunk[last], chunk[place] = chunk[place], chunk[last]
-        own = [given[k] - chunk.count(k) for k in range(len(given))]
-        for source in chunk:
+            part[last], part[place] = part[place], part[last]
+        for source in part:
             yield source, own[source]
             own[source] += 1
-        if len(chunk) < mix.chunk:
-            return
 
 
 def a_mix(weights: Sequence[float | str], caps: Sequence[int | None] | None = None, **more: Any) -> Mix:
@@ -72,7 +71,7 @@ def mixes(draw: st.DrawFn) -> Mix:
         caps=tuple(draw(caps) for _ in range(sources)),
         seed=draw(st.sampled_from([0, 1, 2**63, 2**64 - 1])),
         fingerprint="",
-        chunk=draw(st.sampled_from([1, 2, 7, 64])),
+        part=draw(st.sampled_from([1, 2, 7, 64])),
     )
 
 
@@ -87,26 +86,37 @@ def test_mix_is_what_a_plain_loop_gives(mix: Mix, data: st.DataObject) -> None:
     sources, owns = mix.positions(start, stop)
     assert sources.dtype == owns.dtype == np.int64
     assert list(zip(sources.tolist(), owns.tolist(), strict=True)) == expected[start:stop]
-    before = [[source for source, _ in expected[:place]] for place in (start, stop)]
-    assert mix.given(start).tolist() == [before[0].count(k) for k in range(len(mix.caps))]
-    ends = [k for k, cap in enumerate(mix.caps) if cap and before[0].count(k) < before[1].count(k) == cap]
-    assert mix.leaving(start, stop) == ([] if stop == mix.length else ends)
+    before = [source for source, _ in expected[:start]]
+    assert mix.given(start).tolist() == [before.count(source) for source in range(len(mix.caps))]
+
+
+@tries(100)
+@given(mixes())
+def test_mix_knows_which_sources_leave_it_and_where(mix: Mix) -> None:
+    sources = list(islice(in_turn(mix), 300))
+    expected = {}
+    for source, cap in enumerate(mix.caps):
+        if cap is not None and sources.count(source) == cap:
+            expected[source] = max(place for place, other in enumerate(sources) if other == source) + 1
+    found = dict(mix.leaving)
+    assert list(found.values()) == sorted(found.values())
+    assert {s: p for s, p in found.items() if p <= 300} == {s: p for s, p in expected.items() if p != mix.length}
 
 
 @tries(100)
 @given(st.lists(WEIGHTS, min_size=1, max_size=8), st.integers(0, 10**12))
-def test_shares_are_kept_far_into_the_mix(weights: list[Fraction], chunk: int) -> None:
+def test_shares_are_kept_far_into_the_mix(weights: list[Fraction], part: int) -> None:
     mix = a_mix(weights, [None] * len(weights))  # type: ignore[arg-type]
-    position = chunk * mix.chunk
+    position = part * mix.part
     counts = mix.before(position)
     assert counts.sum() == position
-    for count, weight in zip(counts.tolist(), weights, strict=True):
+    for given_by_one, weight in zip(counts.tolist(), weights, strict=True):
         share = weight / sum(weights)
-        assert abs(count - share * position) <= Fraction(1, 2) + share * len(weights) / 2
+        assert abs(given_by_one - share * position) <= Fraction(1, 2) + share * len(weights) / 2
 
 
 def test_a_source_gives_each_sample_before_it_gives_one_again() -> None:
-    mix = a_mix([2, 1], [30, None], chunk=8)
+    mix = a_mix([2, 1], [30, None], part=8)
     sources, owns = mix.positions(0, 200)
     for source in (0, 1):
         assert owns[sources == source].tolist() == list(range(int((sources == source).sum())))
@@ -117,7 +127,7 @@ def test_a_source_gives_each_sample_before_it_gives_one_again() -> None:
 
 
 def test_what_each_source_gave_is_told_in_samples_repetitions_and_shares() -> None:
-    mix = a_mix([3, 1], chunk=4)
+    mix = a_mix([3, 1], part=4)
     assert mix.given_by(["wiki", "books"], 20) == (
         Given(path="wiki", samples=15, repetitions=1.5, share=0.75),
         Given(path="books", samples=5, repetitions=0.5, share=0.25),

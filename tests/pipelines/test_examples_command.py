@@ -174,7 +174,7 @@ def test_a_directory_of_extract_can_be_the_input(texts: Path, tmp_path: Path) ->
     assert cli.main(extract) == 0
     assert examples(tmp_path / "text", tmp_path / "out", *SMALL) == 0
     assert set(digests(tmp_path / "out")) == {
-        "manifest.json", "part-00000-of-00001.tfrecord", "part-00000-of-00001.tfrecord.idx",
+        "manifest.json", "part-00000-of-00001.tfrecord", "part-00000-of-00001.tfrecord.idx", "vocab.txt",
     }  # fmt: skip
 
 

@@ -71,4 +71,4 @@ def test_another_seed_gives_other_masks_and_the_same_sequences(text: Path, tmp_p
         k: v for k, v in counts[1]["train"].items() if k != "bytes"
     }
     first, second = (digests(tmp_path / str(seed), manifests=False) for seed in (1, 2))
-    assert all(first[name] != second[name] for name in first)
+    assert [name for name in first if first[name] == second[name]] == ["vocab.txt"]

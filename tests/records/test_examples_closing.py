@@ -1,7 +1,5 @@
 """The manifest of example shards, the indexes of MDS, and what is swept."""
 
-import dataclasses
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,42 +7,25 @@ from typing import Any
 import pytest
 import yaml
 from commands import digests
+from example_sets import NAMES, setup_of, texts_of, write_set
 from gold_examples import VOCABULARY
 from mds_reader import read_mds
+from trained_tokenizers import trained
 
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.closing import close_examples
-from transforms.records.example_shards import ExampleShard, ExamplesSetup, write_example_shard
-from transforms.records.options import FormatOptions
-from transforms.shards.text_files import describe_text_shard
+from transforms.errors import RunFailedError
+from transforms.records.example_shards import ExamplesSetup
 from transforms.storage import manifest
 
-NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval.txt")
-SETUP = ExamplesSetup(
-    vocab_file=VOCABULARY,
-    vocab_sha256=hashlib.sha256(Path(VOCABULARY).read_bytes()).hexdigest(),
-    masking=MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2),
-    one_seed=False,
-    packed=False,
-)
-BINS = dataclasses.replace(SETUP, objective=ObjectiveOptions(objective="sop", bins=3))
-PARQUET = dataclasses.replace(SETUP, format=FormatOptions(format="parquet"))
-MDS = dataclasses.replace(SETUP, format=FormatOptions(format="mds"))
-MDS_BINS = dataclasses.replace(BINS, format=FormatOptions(format="mds"))
+SETUP = setup_of()
+BINS = setup_of(objective="sop", bins=3)
+PARQUET = setup_of(format="parquet")
+MDS = setup_of(format="mds")
+MDS_BINS = setup_of(objective="sop", bins=3, format="mds")
 
 
 def build(directory: Path, setup: ExamplesSetup, names: tuple[str, ...] = NAMES) -> dict[str, Any]:
     """Writes and closes the examples of some text shards; returns the manifest."""
-    shards: list[ExampleShard] = []
-    for place, name in enumerate(names):
-        (directory / "text").mkdir(parents=True, exist_ok=True)
-        lines = [f"Sentence {n} of shard {place} is about {'foxes ' * (n % 7)}.\n" for n in range(20)]
-        (directory / "text" / name).write_text("".join([*lines, "\n"]) * 3)
-        text = describe_text_shard((place, str(directory / "text" / name)))
-        shards.append(write_example_shard(text, setup, str(directory / "out")))
-    close_examples(shards[::-1], setup, parameters={}, decided={}, output=str(directory / "out"))
-    return manifest.read_manifest(str(directory / "out"))
+    return manifest.read_manifest(write_set(directory, setup, texts=texts_of(names), folder="out"))
 
 
 @pytest.mark.parametrize(
@@ -152,3 +133,33 @@ def test_what_older_builds_left_is_swept_and_nothing_else(setup: ExamplesSetup, 
     of_all = ("index.json", "vocab.txt")
     assert [name for name in fewer if name not in kept and NAMES[0] not in name and not name.endswith(of_all)] == []
     assert not [name for name in fewer if name.startswith("eval/") and name not in kept]
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "tokenizer.json"])
+def test_a_copy_of_the_vocabulary_lies_beside_the_examples(name: str, tmp_path: Path) -> None:
+    file = tmp_path / f"mine-{name}"
+    file.write_text(Path(VOCABULARY).read_text() if name == "vocab.txt" else trained("bpe"))
+    setup, out = setup_of(str(file)), tmp_path / "out"
+    made = build(tmp_path, setup)
+    content = file.read_bytes()
+    assert (out / name).read_bytes() == content
+    assert made["vocabulary"] == {"name": name, "bytes": len(content), "sha256": setup.vocab_sha256}
+    assert (made["special_ids"], made["vocabulary_size"]) == (setup.vocabulary().special_ids, setup.vocabulary().size)
+    written = (out / name).stat().st_mtime_ns
+    build(tmp_path, setup)
+    assert (out / name).stat().st_mtime_ns == written
+    (out / name).write_text("damaged")
+    build(tmp_path, setup)
+    assert (out / name).read_bytes() == content
+    file.write_bytes(content + b"\n")
+    with pytest.raises(RunFailedError, match=rf"mine-{name}: this vocabulary has changed since the examples were made"):
+        build(tmp_path, setup)
+
+
+def test_picked_examples_have_what_their_readers_need_too(tmp_path: Path) -> None:
+    write_set(tmp_path, setup_of(dynamic_masking=True, mask_unit="ngram"), picked=3)
+    made, picked = (manifest.read_manifest(str(tmp_path / stage)) for stage in ("examples", "eval"))
+    same = ("format", "schema", "special_ids", "vocabulary", "vocabulary_size")
+    assert {name: picked[name] for name in same} == {name: made[name] for name in same}
+    assert (picked["examples"]["mask_unit"], picked["parameters"]) == ("ngram", {"num_examples_to_pick": 3})
+    assert digests(tmp_path / "eval").keys() == {"eval.tfrecord", "manifest.json", "vocab.txt"}

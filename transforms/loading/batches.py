@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
 from transforms.loading.data_set import DataSet, ReadColumn
-from transforms.loading.kernels.gathering import gather
+from transforms.loading.kernels.gathering import gather, put_labels
 from transforms.loading.options import Features, LoaderOptions
 from transforms.loading.rows import Rows
 from transforms.masking.row_masks import MaskedRows, RowMaskRules, draw_masks
@@ -80,16 +80,20 @@ class BatchMaker:
         # Files without input_mask have rows without padding, whose numbers of values tell the same.
         varies = "input_ids" in columns and columns["input_ids"].varies
         self._derives_input_mask = varies and ("input_mask" not in columns or columns["input_mask"].optional)
-        self._pieces = [
-            name for name in _OF_PIECES if name in columns or (name == "input_mask" and self._derives_input_mask)
-        ]
+        # By name, what rows of padding have.
+        fills = {"input_ids": first.special_ids.get("pad_id") or 0, "special_tokens_mask": 1}
+        self._pieces = {
+            name: fills.get(name, 0)
+            for name in _OF_PIECES
+            if name in columns or (name == "input_mask" and self._derives_input_mask)
+        }
+        self._integers = np.int64 if options.features == "huggingface" else np.int32
         self._stores_masks = "masked_lm_positions" in columns
         self._has_masks = self._stores_masks or first.mask_rules is not None
         self._has_labels = "next_sentence_labels" in columns
         self._others = sorted(set(columns).difference(_OF_PIECES, _OF_MASKS, _KNOWN))
         self._packed = first.packed
         self._predictions = max(data_set.predictions for data_set in data_sets)
-        self._pad_id = first.special_ids.get("pad_id") or 0
         self.spec = self._spec()
 
     def make(
@@ -115,14 +119,16 @@ class BatchMaker:
           UnusableInputError: a row does not fit into the width.
         """
         batch = _Selection(np.array(at, np.int64), np.asarray(source), np.asarray(epochs), np.asarray(samples))
+        self._check_width(rows, batch, width)
         arrays: Batch = {
-            name: _gathered(rows, name, batch.at, width, self._fill(name))
-            for name in self._pieces
+            # Masks are drawn in int32.
+            name: _gathered(rows, name, batch.at, width, fill, np.int32 if name == "input_ids" else self._integers)
+            for name, fill in self._pieces.items()
             if name in rows.arrays
         }
         lengths = self._lengths(rows, arrays, batch.at)
         if self._derives_input_mask:
-            arrays["input_mask"] = _up_to(lengths, width).astype(np.int32)
+            arrays["input_mask"] = _up_to(lengths, width).astype(self._integers)
             arrays = {name: arrays[name] for name in self._pieces}
         if self._packed:
             arrays["cu_seqlens"] = _gathered(rows, "cu_seqlens", batch.at, width // 2 + 1, 0)
@@ -132,34 +138,24 @@ class BatchMaker:
             arrays["next_sentence_labels"] = self._next_sentence_labels(rows, batch.at, width)
         for name in self._others:
             arrays[name] = _gathered(rows, name, batch.at, rows.arrays[name].shape[1], 0)
-        self._check_width(rows, batch, arrays, width)
         return self._finished(arrays, batch)
 
     def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """int32[b]: how many pieces each row has."""
         if "input_mask" not in arrays:
             return _counts(rows, "input_ids", at) if "input_ids" in rows.counts else np.zeros(len(at), np.int32)
-        lengths: npt.NDArray[np.int32] = arrays["input_mask"].sum(axis=1, dtype=np.int32)
+        mask = arrays["input_mask"]
+        lengths: npt.NDArray[np.int32] = mask.sum(axis=1, dtype=mask.dtype).astype(np.int32)
         if self._derives_input_mask:
             # Of several data sets, those with rows without padding have zeros there.
             lengths = np.where(lengths > 0, lengths, _counts(rows, "input_ids", at))
         return lengths
 
-    def _fill(self, feature: str) -> int:
-        """What rows of padding have of a column of pieces."""
-        return {"input_ids": self._pad_id, "special_tokens_mask": 1}.get(feature, 0)
-
     def _masks(
         self, rows: Rows, batch: "_Selection", input_ids: npt.NDArray[Any], lengths: npt.NDArray[np.int32]
     ) -> Batch:
         """The masks: gathered, and drawn for the samples of data sets that have rules for them."""
-        shape = len(batch.at), self._predictions
-        arrays: Batch = {
-            name: _gathered(rows, name, batch.at, self._predictions, 0)
-            if self._stores_masks
-            else np.zeros(shape, np.float32 if name == "masked_lm_weights" else np.int32)
-            for name in _OF_MASKS
-        }
+        arrays = self._stored_masks(rows, batch, input_ids.shape[1])
         positions, labels, weights = arrays.values()
         continues = np.zeros((0, 0), np.uint8)
         if "continuation_mask" in rows.arrays:
@@ -173,11 +169,30 @@ class BatchMaker:
                 weights[:] = _up_to(drawn.masked, self._predictions)
                 continue
             chosen = np.flatnonzero((batch.source == place) & (batch.at >= 0))
-            part = MaskedRows(*(array[chosen] if len(array) else array for array in drawn))
+            # The rules know rows of the data set's own width.
+            width = min(input_ids.shape[1], data_set.width)
+            part = MaskedRows(
+                input_ids=np.ascontiguousarray(input_ids[chosen, :width]),
+                lengths=lengths[chosen],
+                positions=positions[chosen],
+                labels=labels[chosen],
+                masked=drawn.masked[chosen],
+                continues=np.ascontiguousarray(continues[chosen, :width]) if len(continues) else continues,
+            )
             self._draw(data_set.mask_rules, part, batch.of(chosen))
-            for array, changed in zip(drawn[:-1], part[:-1], strict=True):
-                array[chosen] = changed
+            input_ids[chosen, :width], positions[chosen], labels[chosen] = part.input_ids, part.positions, part.labels
             weights[chosen] = _up_to(part.masked, self._predictions)
+        return arrays
+
+    def _stored_masks(self, rows: Rows, batch: "_Selection", width: int) -> Batch:
+        """The masks of rows that have them; zeros for others."""
+        if not self._stores_masks:
+            shape = len(batch.at), self._predictions
+            return {name: np.zeros(shape, np.float32 if name == _OF_MASKS[-1] else np.int32) for name in _OF_MASKS}
+        arrays = {name: _gathered(rows, name, batch.at, self._predictions, 0) for name in _OF_MASKS}
+        positions = arrays[_OF_MASKS[0]]
+        if positions.max(initial=0) >= width:
+            self._refuse(batch, (positions >= width).any(axis=1), f"has a mask behind its {width} pieces")
         return arrays
 
     def _draw(self, rules: RowMaskRules, rows: MaskedRows, batch: "_Selection") -> None:
@@ -190,19 +205,17 @@ class BatchMaker:
         labels[~_up_to(_counts(rows, "next_sentence_labels", at), width // 2)] = NO_LABEL
         return labels
 
-    def _check_width(self, rows: Rows, batch: "_Selection", arrays: Batch, width: int) -> None:
-        """Raises an error for the first row of a bin that has more than its bin allows."""
-        found = {"input_ids": width, "cu_seqlens": width // 2 + 1, "next_sentence_labels": max(1, width // 2)}
-        for feature, most in found.items():
+    def _check_width(self, rows: Rows, batch: "_Selection", width: int) -> None:
+        """Raises an error for the first row that has more values than a batch of this width has room for."""
+        room = {"input_ids": width, "cu_seqlens": width // 2 + 1, "next_sentence_labels": max(1, width // 2)}
+        for feature, most in room.items():
             if feature in rows.counts:
-                counts = _counts(rows, feature, batch.at)
-                self._refuse(batch, counts > most, f"has more than {most} values of {feature}")
-        if "masked_lm_positions" in arrays:
-            behind = (arrays["masked_lm_positions"] >= width).any(axis=1)
-            self._refuse(batch, behind, f"has a mask behind its {width} pieces")
+                has_more = _counts(rows, feature, batch.at) > most
+                self._refuse(batch, has_more, f"has more than {most} values of {feature}")
 
     def _refuse(self, batch: "_Selection", is_bad: npt.ArrayLike, what: str) -> None:
-        for bad in np.flatnonzero(is_bad)[:1]:
+        if np.any(is_bad):
+            bad = np.flatnonzero(is_bad)[0]
             raise UnusableInputError(
                 f"{self._data_sets[batch.source[bad]].path}: sample {batch.samples[bad]:,} (counted from 0) {what}, "
                 "the width that its file has in the manifest; write the data set anew."
@@ -257,10 +270,12 @@ def _gathered(
     at: npt.NDArray[np.int64],
     width: int,
     fill: int,
-    integers: type[np.generic] = np.int32,
+    integers: type[np.integer] = np.int32,
 ) -> npt.NDArray[Any]:
     """[b, width] of a column, of the type of integers or float32; `fill` in rows of padding."""
     values = rows.arrays[feature]
+    if width > values.shape[1]:
+        raise ValueError(f"{feature}: rows have {values.shape[1]} values, and a batch must have {width}")
     out = np.empty((len(at), width), np.float32 if values.dtype == np.float32 else integers)
     gather(values, at, fill, out)
     return out
@@ -283,13 +298,11 @@ def _for_transformers(arrays: Batch, *, is_padding: npt.NDArray[np.bool_], packe
     """The arrays that a model of transformers takes, under google's names where nothing but the type differs."""
     masks = [arrays.pop(name) for name in _OF_MASKS if name in arrays]
     found: Batch = {
-        name: array if array.dtype == np.float32 else array.astype(np.int64) for name, array in arrays.items()
+        name: array.astype(np.int64, copy=False) if array.dtype == np.int32 else array for name, array in arrays.items()
     }
     if masks:
-        positions, labels, weights = masks
-        lines, places = np.nonzero(weights)
         found["labels"] = np.full(arrays["input_ids"].shape, NO_LABEL, np.int64)
-        found["labels"][lines, positions[lines, places]] = labels[lines, places]
+        put_labels(*masks, found["labels"])
     if "next_sentence_labels" in found:
         of_pairs = found.pop("next_sentence_labels")
         found["next_sentence_labels"] = of_pairs if packed else np.where(is_padding, NO_LABEL, of_pairs[:, 0])
@@ -310,7 +323,7 @@ def alike(data_sets: Sequence[DataSet]) -> tuple[DataSet, ...]:
         _check_alike(data_sets[0], data_set)
         for column in data_set.columns:
             by_feature.setdefault(column.feature, []).append(column)
-    common = [_common(by_feature[feature], len(data_sets)) for feature in sorted(by_feature)]
+    common = [_common(columns, data_sets) for _, columns in sorted(by_feature.items())]
     return tuple(dataclasses.replace(data_set, columns=_columns_as(common, data_set)) for data_set in data_sets)
 
 
@@ -334,15 +347,20 @@ def _check_alike(first: DataSet, other: DataSet) -> None:
             )
 
 
-def _common(columns: Sequence[ReadColumn], data_sets: int) -> ReadColumn:
+def _common(columns: Sequence[ReadColumn], data_sets: Sequence[DataSet]) -> ReadColumn:
     """A column that has room for the rows of all data sets. Those without it have an optional one."""
     widths = {column.width for column in columns}
+    # The widest rows may be those of a data set without this column.
+    if columns[0].feature in (*_OF_PIECES, "continuation_mask"):
+        widths |= {data_set.width for data_set in data_sets}
+    elif columns[0].feature in _OF_MASKS:
+        widths |= {data_set.predictions for data_set in data_sets}
     return dataclasses.replace(
         columns[0],
         width=max(widths),
         varies=len(widths) > 1 or any(column.varies for column in columns),
         dtype=np.result_type(*(column.dtype for column in columns)),
-        optional=len(columns) < data_sets or any(column.optional for column in columns),
+        optional=len(columns) < len(data_sets) or any(column.optional for column in columns),
     )
 
 

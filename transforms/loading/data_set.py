@@ -86,7 +86,7 @@ class DataSet:
     vocabulary_size: int | None
     special_ids: dict[str, int | None]
     packed: bool
-    mask_rules: RowMaskRules | None
+    mask_rules: RowMaskRules | None = dataclasses.field(compare=False)  # arrays; the fingerprint tells them apart
     predictions: int
 
     @property

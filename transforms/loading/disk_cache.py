@@ -235,11 +235,12 @@ def _lock_part(path: str) -> int:
             continue
         try:
             fcntl.flock(part, fcntl.LOCK_EX)
+            if _is_file(part, path + _PART):
+                os.ftruncate(part, 0)  # what a dead writer has left
+                return part
         except OSError:
             os.close(part)
             raise
-        if _is_file(part, path + _PART):
-            return part
         os.close(part)  # it was renamed or deleted while this thread waited
 
 

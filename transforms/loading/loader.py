@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 import os
 import weakref
 from collections.abc import Generator, Iterator, Sequence
@@ -14,14 +15,16 @@ from transforms.loading.batches import ArraySpec, Batch, BatchMaker
 from transforms.loading.chunks import NO_SAMPLE, Plan, Samples, SampleSequence, joined, plans, reads
 from transforms.loading.mixing import Given, Mix
 from transforms.loading.options import LoaderOptions
-from transforms.loading.order import SampleOrder
+from transforms.loading.order import SampleOrder, bounded_window
 from transforms.loading.production import Product, Production
 from transforms.loading.reading import PlannedReads
 from transforms.loading.rows import Rows
-from transforms.loading.schedule import Place, Schedule
+from transforms.loading.schedule import PADDING, Place, Schedule
 from transforms.loading.sources import Source
 from transforms.loading.states import State, checked_place, state_of
 from transforms.loading.stats import LoaderStats
+
+_log = logging.getLogger(__name__)
 
 _ATTENTION = ("input_mask", "attention_mask")
 
@@ -55,20 +58,22 @@ class Loader:
         self.data_sets = tuple(source.data_set for source in sources)
         self._sources = tuple(sources)
         self._process = os.getpid()
+        self._shares_sources = False
         self._mix = mix
-        self._orders = [self._order(n) for n in range(len(sources))]
-        self._sequence = SampleSequence(self._orders, mix)
+        window = bounded_window(self.data_sets[0], options.window)
+        self._orders = [self._order(number, window) for number in range(len(sources))]
+        self._sequence = SampleSequence(self._orders, mix, window)
         self._schedule = Schedule(
             samples=self._sequence.samples, batch_size=options.batch_size, tail=options.tail, repeats=mix is None
         )
         self._maker = BatchMaker(self.data_sets, options)
         self.spec: dict[str, ArraySpec] = self._maker.spec
         self._stats = LoaderStats()
+        self._current: weakref.ref[Batches] | None = None
         self._stand(Place(0, 0), limit=None)
 
-    def _order(self, number: int) -> SampleOrder:
+    def _order(self, number: int, window: int) -> SampleOrder:
         """The order of a data set. In a mix, a chunk takes about a window of each."""
-        window = self.options.window
         if self._mix is not None:
             window = max(1, int(window * self._mix.weights[number] / sum(self._mix.weights)))
         data_set, reader = self.data_sets[number], self._sources[number].reader
@@ -196,8 +201,9 @@ class Loader:
 
     def _stand(self, place: Place, limit: int | None) -> None:
         """Ends the iteration that goes on and takes another place to count from; limit: batches of the next one."""
+        self._stop()
+        self._current = None
         self._base, self._limit, self._rounds = place, limit, 0
-        self._current: weakref.ref[Batches] | None = None
 
     def _place(self) -> Place:
         """The place after the rounds of batches that this worker has given since the iteration started."""
@@ -207,8 +213,12 @@ class Loader:
     # ---- other loaders of the same data
 
     def with_options(self, **changes: Any) -> "Loader":
-        """A loader of the same data that stands where this one stands, with some options changed."""
+        """A loader of the same data that stands where this one stands, with some options changed.
+
+        It reads through this one's files and connections, and does not close them.
+        """
         loader = Loader(self._own_sources(), dataclasses.replace(self.options, **changes), self._mix)
+        loader._shares_sources = True
         loader._stand(self._place(), limit=None)
         return loader
 
@@ -229,6 +239,7 @@ class Loader:
         if self._process != os.getpid():
             self._sources = tuple(source.reopened() for source in self._sources)
             self._process = os.getpid()
+            self._shares_sources = False
         return self._sources
 
     # ---- the work
@@ -244,7 +255,7 @@ class Loader:
     def close(self) -> None:
         """Ends an iteration that goes on; closes files and connections."""
         self._stop()
-        for source in self._sources:
+        for source in () if self._shares_sources else self._sources:
             source.reader.close()
             source.ranges.close()
 
@@ -260,7 +271,6 @@ class Loader:
             current.close()
 
     def _start(self, *, endless: bool) -> "Batches":
-        self._stop()
         self._own_sources()
         place = self._place()
         self._stand(place, limit=None if endless and self._mix is None else self._schedule.steps(place))
@@ -270,25 +280,50 @@ class Loader:
 
     def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
         """Makes the batches from a place on."""
-        segments = self._schedule.segments(place, endless=endless)
-        chunks = (chunk for segment in segments for chunk in self._sequence.chunks(segment))
-        last: Rows | None = None
-        behind = 0  # the row of `last` behind its batches
+        chunks = self._chunks(place, endless=endless)
+        left: Rows | None = None  # rows of the batch that a plan ends within
         with contextlib.closing(PlannedReads(self._sources)) as planned:
             for plan in planned.planned(plans(chunks, self.options, self._orders)):
                 rows = Rows(self.data_sets[0].columns, len(plan.rows))
-                if last is not None:
-                    rows.copy(last, behind, plan.carried)
+                if left is not None:
+                    rows.copy(left, 0, plan.carried)
                 planned.read(plan.reads, rows)
                 yield from self._batches_of(plan, rows)
-                last, behind = rows, plan.cuts[-1].stop if plan.cuts else 0
+                # A copy of a few rows, so that not two windows are in memory.
+                behind = plan.cuts[-1].stop if plan.cuts else 0
+                left = Rows(self.data_sets[0].columns, len(plan.rows) - behind)
+                left.copy(rows, behind, len(plan.rows) - behind)
+                del rows
+
+    def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
+        """The sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
+        says_it = self._mix is not None and self.options.rank == self.options.worker == 0
+        for segment in self._schedule.segments(place, endless=endless):
+            position = segment.start
+            for chunk in self._sequence.chunks(segment):
+                if says_it and segment.epoch != PADDING:
+                    self._say_who_leaves(position, position + len(chunk))
+                position += len(chunk)
+                yield chunk
+
+    def _say_who_leaves(self, start: int, stop: int) -> None:
+        """Logs which data sets leave the mix at positions (start, stop]."""
+        assert self._mix is not None
+        for source, position in self._mix.leaving:
+            if start < position <= stop:
+                _log.warning(
+                    "%s: after %s samples of the mix, this data set was given as often as max_repetitions allows; the "
+                    "others have its share from there on.",
+                    self.data_sets[source].path,
+                    f"{position:,}",
+                )
 
     def _batches_of(self, plan: Plan, rows: Rows) -> Iterator[Product]:
         at = np.where(plan.rows.samples == NO_SAMPLE, NO_SAMPLE, np.arange(len(plan.rows)))
         for cut in plan.cuts:
             part = plan.rows[cut.start : cut.stop]
             batch = self._maker.make(rows, at[cut.start : cut.stop], part.source, part.epochs, part.samples, cut.width)
-            tokens = next((int(batch[name].sum()) for name in _ATTENTION if name in batch), 0)
+            tokens = next((int(np.count_nonzero(batch[name])) for name in _ATTENTION if name in batch), 0)
             samples = int(np.count_nonzero(part.samples != NO_SAMPLE))
             yield Product(batch, samples=samples, tokens=tokens)
 

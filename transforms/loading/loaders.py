@@ -1,15 +1,21 @@
-"""Opens data sets to read them: what `maskmill.open` does."""
+"""Opens data sets to read them: what `maskmill.open` and `maskmill.mix` do."""
 
 import dataclasses
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.errors import UnusableInputError
+from transforms.kernels import compiler
+from transforms.loading.batches import alike
 from transforms.loading.loader import Loader
+from transforms.loading.mixing import mix_of
 from transforms.loading.options import LoaderOptions
 from transforms.loading.sources import OpeningOptions, source_of
+
+# What reading calls. It is compiled, or loaded, when a data set is opened: otherwise each worker would compile it.
+KERNELS = ("loading", "masking.kernels.row_masks")
 
 
 def open_loader(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Loader:
@@ -20,8 +26,38 @@ def open_loader(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Loa
       options: by name, those of OpeningOptions and of LoaderOptions.
     """
     opening, loading = split_options(options)
+    compiler.prepare(KERNELS)
     ranges = opening.ranges(os.fspath(path))
     return Loader([source_of(opening.data_set(path, ranges), opening, ranges)], loading)
+
+
+def mix_loader(
+    sources: Sequence[tuple[str | os.PathLike[str], float]],
+    max_repetitions: float | Sequence[float | None] | None,
+    options: Mapping[str, Any],
+) -> Loader:
+    """Opens several data sets as one; see maskmill.mix.
+
+    Args:
+      sources: paths and weights.
+      max_repetitions: see mixing.mix_of.
+      options: as for `open_loader`.
+    """
+    opening, loading = split_options(options)
+    if not sources:
+        raise UnusableInputError("There is no data set to mix; name some, each with its weight.")
+    compiler.prepare(KERNELS)
+    ranges = [opening.ranges(os.fspath(path)) for path, _ in sources]
+    found = [opening.data_set(path, of_path) for (path, _), of_path in zip(sources, ranges, strict=True)]
+    data_sets = alike(found)
+    mix = mix_of(data_sets, [weight for _, weight in sources], max_repetitions=max_repetitions, seed=loading.seed)
+    if mix.length is not None and loading.tail == "carry":
+        raise UnusableInputError(
+            "tail is carry, but a mix of which each data set has max_repetitions has no next epoch whose samples could "
+            "fill its last batch; choose drop, pad or repeat."
+        )
+    opened = [source_of(data_set, opening, of_path) for data_set, of_path in zip(data_sets, ranges, strict=True)]
+    return Loader(opened, loading, mix)
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[OpeningOptions, LoaderOptions]:

@@ -23,6 +23,7 @@ from transforms.loading.parquet_pages import (
     read_pages,
 )
 from transforms.loading.rows import Rows
+from transforms.loading.targets import integer_limits, is_float, wrong_count, wrong_value
 
 _FOOTER_BYTES = 1 << 16  # read at first; most footers are smaller
 
@@ -140,7 +141,7 @@ class ParquetReader(BlockReader):
         places = {name: place for place, name in enumerate(layout.is_float)}
         for n, column in enumerate(self._columns):
             if column.name in places:
-                _check_kind(file.path, column, is_float=layout.is_float[column.name])
+                _check_kind(file.path, column, has_floats=layout.is_float[column.name])
                 chunks[:, n] = layout.chunks[:, places[column.name]]
             elif not column.optional:
                 raise DamagedBlockError(f"{file.path}: the column {column.name} is missing; make the file again.")
@@ -159,9 +160,9 @@ def _read_layout(path: str, size: int, ranges: ByteRanges) -> Layout:
     return read_layout(end[-FOOTER_END - metadata_size : -FOOTER_END], start)
 
 
-def _check_kind(path: str, column: ReadColumn, *, is_float: bool) -> None:
-    if is_float != (column.dtype == np.float32):
-        has, must = ("floats", "integers") if is_float else ("integers", "floats")
+def _check_kind(path: str, column: ReadColumn, *, has_floats: bool) -> None:
+    if has_floats != is_float(column):
+        has, must = ("floats", "integers") if has_floats else ("integers", "floats")
         raise DamagedBlockError(f"{path}: the column {column.name} has {has}, but it must have {must}.")
 
 
@@ -188,7 +189,7 @@ class _Target:
     def put_chunk(self, group: _Group, chunk: memoryview, codec: pyarrow.Codec) -> None:
         """Writes the wanted rows; all rows are checked, because whole pages are unpacked in any case."""
         at = group.first
-        for page in read_pages(chunk, codec, is_float=self.column.dtype == np.float32):
+        for page in read_pages(chunk, codec, is_float=is_float(self.column)):
             self._check_lengths(page, at)
             self._check_values(page, at)
             first, end = np.searchsorted(self.samples, [at, at + len(page.lengths)])
@@ -214,33 +215,26 @@ class _Target:
         is_bad = page.lengths > column.width if column.varies else page.lengths != column.width
         if is_bad.any():
             row = int(np.flatnonzero(is_bad)[0])
-            must = f"at most {column.width:,}" if column.varies else f"{column.width:,}"
-            raise DamagedBlockError(
-                f"{self.path}, record {at + row + 1:,}: {column.name} has length {page.lengths[row]:,}, but it must "
-                f"have {must}."
-            )
+            raise self._wrong(at + row, wrong_count(column, int(page.lengths[row])))
 
     def _check_values(self, page: Page, at: int) -> None:
         column, values = self.column, page.values
-        if not len(values):
-            return
-        low, high = self._bounds(values.dtype)
+        low, high = _limits(column)
         # NaN is neither above nor below anything.
-        if values.min() >= low and values.max() <= high:
+        if not len(values) or low is None or (values.min() >= low and values.max() <= high):
             return
-        value = int(np.flatnonzero(~((values >= low) & (values <= high)))[0])
-        row = int(np.searchsorted(np.cumsum(page.lengths), value, "right"))
-        raise DamagedBlockError(
-            f"{self.path}, record {at + row + 1:,}: {column.name} is {values[value]}, but it must be from {low:g} to "
-            f"{high:g}{column.meaning and ': '}{column.meaning}."
-        )
+        first = int(np.flatnonzero(~((values >= low) & (values <= high)))[0])
+        row = int(np.searchsorted(np.cumsum(page.lengths), first, "right"))
+        raise self._wrong(at + row, wrong_value(column, values[first : first + 1]))
 
-    def _bounds(self, stored: np.dtype) -> tuple[float, float]:
-        """The least and the largest value allowed, which the column's type can hold, too."""
-        column = self.column
-        low, high = (-np.inf, np.inf) if stored.kind == "f" else (np.iinfo(stored).min, np.iinfo(stored).max)
-        if column.dtype.kind != "f":
-            low, high = max(low, np.iinfo(column.dtype).min), min(high, np.iinfo(column.dtype).max)
-        return (low if column.low is None else max(low, column.low)), (
-            high if column.high is None else min(high, column.high)
-        )
+    def _wrong(self, sample: int, what: str) -> DamagedBlockError:
+        return DamagedBlockError(f"{self.path}, record {sample + 1:,}: {what}")
+
+
+def _limits(column: ReadColumn) -> tuple[float, float] | tuple[None, None]:
+    """The smallest and the largest value allowed; None where floats may be anything."""
+    if not is_float(column):
+        return integer_limits(column)
+    if column.low is None and column.high is None:
+        return None, None
+    return -np.inf if column.low is None else column.low, np.inf if column.high is None else column.high

@@ -184,13 +184,13 @@ def _run(levels: npt.NDArray[np.uint8]) -> tuple[int, int]:
             return header, at
 
 
-def _bits(levels: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.uint8]:
-    """uint8[count]: levels of one bit; one run of groups of eight."""
+def _zeros(levels: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.int64]:
+    """The places of zeros among `count` levels of one bit; one run of groups of eight."""
     header, at = _run(levels)
     packed = levels[at:]
     if header != len(packed) << 1 | 1 or count > 8 * len(packed):
         raise ValueError("other levels")
-    return np.unpackbits(packed, count=count, bitorder="little")
+    return np.flatnonzero(np.unpackbits(~packed, count=count, bitorder="little").view(np.bool_))
 
 
 def _lengths(repetition: npt.NDArray[np.uint8], definition: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.int64]:
@@ -210,15 +210,15 @@ def _lengths(repetition: npt.NDArray[np.uint8], definition: npt.NDArray[np.uint8
             and definition.tobytes() == expected[2 * _LEVEL_SIZE_BYTES + size :]
         ):
             return np.full(count // first, first, np.int64)
-    bits = _bits(repetition, count)
-    starts = np.flatnonzero(bits == 0)
+    starts = _zeros(repetition, count)
     if not len(starts) or starts[0] != 0:
         raise ValueError("the first row has no start")
     lengths = np.diff(starts, append=count)
     if int(definition[0]) & 1:
-        is_value = _bits(definition, count)
-        is_empty = is_value[starts] == 0
-        if (lengths[is_empty] != 1).any() or count - np.count_nonzero(is_value) != np.count_nonzero(is_empty):
+        # A row without values has one level, which says so.
+        missing = _zeros(definition, count)
+        is_empty = np.isin(starts, missing)
+        if np.count_nonzero(is_empty) != len(missing) or (lengths[is_empty] != 1).any():
             raise ValueError("values that are missing")
         lengths -= is_empty
     elif _run(definition)[0] != count << 1 or definition[-1] != 1:

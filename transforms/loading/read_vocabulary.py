@@ -66,7 +66,7 @@ class NamedVocabulary:
             return self.ranges.read_all(file)
         from transforms.loading.remote import open_ranges
 
-        with contextlib.closing(open_ranges(file)) as ranges:
+        with contextlib.closing(open_ranges(file, cache_bytes=0)) as ranges:
             return ranges.read_all(file)
 
 

@@ -55,11 +55,11 @@ def open_ranges(path: str, cache_dir: str | None = None, cache_bytes: int = CACH
         if not urllib.parse.urlsplit(path).hostname:
             raise UnusableInputError(f"{path}: this address names no server; write https://SERVER/FOLDER.")
         return WebRanges(cache, WebClient())
-    paths.check_scheme(path)
-    if not path.startswith(_CLOUD):
+    if not path.startswith((_CLOUD, "file://")):
         raise UnusableInputError(
             f"{path}: data sets are read from local directories, gs://, http:// and https://; copy this one there."
         )
+    paths.check_scheme(path)
     return CloudRanges(cache, WebClient())
 
 
@@ -71,7 +71,8 @@ class RemoteFile:
       path: as the user knows it.
       url: where its content is.
       size: bytes.
-      version: differs where the content does: an entity tag, a generation, a time; "" where the server gives none.
+      version: differs where the content does: an entity tag, a generation, a time; "" where the server gives none,
+        so that nobody can tell whether a copy is still right.
     """
 
     path: str
@@ -112,7 +113,7 @@ class RemoteRanges(ByteRanges):
             )
         if start >= end:
             return np.empty(0, np.uint8)
-        if self._cache is None:
+        if self._cache is None or not file.version:
             data = self._fetch(file, start, end)
         else:
             piece = Piece(file=file.identity, start=start, end=end)
@@ -189,13 +190,16 @@ class RemoteRanges(ByteRanges):
         self, path: str, method: str, url: str, headers: Mapping[str, str] = MappingProxyType({})
     ) -> Iterator[http.client.HTTPResponse]:
         """The successful answer to one request; raises as WebClient.answer does, but no DeniedError."""
-        fresh = {"Cache-Control": "no-cache"} if path in self._fresh else {}
         account = self._account(path, url)
         try:
-            with self._client.answer(path, method, url, {**headers, **fresh, **account}) as response:
+            with self._client.answer(path, method, url, {**headers, **self._freshness(path), **account}) as response:
                 yield response
         except DeniedError as error:
             self._deny(path, account, error)
+
+    def _freshness(self, path: str) -> dict[str, str]:
+        """The header that says that copies of a file may be damaged, if they may."""
+        return {"Cache-Control": "no-cache"} if path in self._fresh else {}
 
     @abc.abstractmethod
     def _address(self, path: str) -> str:
@@ -270,7 +274,10 @@ class WebRanges(RemoteRanges):
     def _look(self, path: str) -> RemoteFile:
         url = self._address(path)
         # An address may be signed for GET alone, and a server may not know HEAD, or not say the size.
-        with contextlib.suppress(DeniedError, RefusedError), self._client.answer(path, "HEAD", url, {}) as response:
+        with (
+            contextlib.suppress(DeniedError, RefusedError),
+            self._client.answer(path, "HEAD", url, self._freshness(path)) as response,
+        ):
             size = response.headers.get("Content-Length", "")
             if response.status == HTTPStatus.OK and size.isdecimal():
                 return RemoteFile(path, url, int(size), _version(response))

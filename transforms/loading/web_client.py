@@ -28,6 +28,7 @@ SILENCE = 20.0  # seconds without a byte after which a request is made again
 _FIRST_DELAY, _MOST_DELAY = 0.1, 15.0  # seconds between two tries
 _MOST_WAIT = 60.0  # of what a server asks for
 _MOST_REDIRECTS = 5
+_MOST_UNWANTED = 4096  # bytes of an answer that are read though nobody wants them
 _REDIRECTS = {301, 302, 303, 307, 308}
 _TRY_AGAIN = {408, 425, 429, 500, 502, 503, 504}
 _DENIED = {401, 403}
@@ -153,8 +154,10 @@ class WebClient:
                     _check_status(path, server, response)
                     yield response
                     location = None
+                if response.length is not None and response.length <= _MOST_UNWANTED:
+                    response.read()  # so that the connection can be used again
                 if not response.isclosed():
-                    connection.close()  # the rest of the answer is not wanted
+                    connection.close()
             if location is None:
                 return
             url = urllib.parse.urljoin(url, location)
@@ -259,4 +262,4 @@ def _plain(error: Exception) -> str:
     """An error of a connection as part of a sentence."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    return str(getattr(error, "strerror", None) or error).rstrip(".") or type(error).__name__
+    return " ".join(str(getattr(error, "strerror", None) or error).split()).rstrip(".") or type(error).__name__

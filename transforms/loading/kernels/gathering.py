@@ -16,7 +16,7 @@ def gather(values, at, fill, out):
     values: [rows, at least width], uint8, uint16, int32 or float32.
     at: int64[batch], the row of `values` for each row of the batch; below 0 for one of padding, which gets `fill`.
     fill: int64.
-    out: [batch, width], int32, uint8 or float32; written.
+    out: [batch, width], int32, int64, uint8 or float32; written.
     """
     width = out.shape[1]
     for row in range(len(at)):
@@ -46,10 +46,25 @@ def scatter(values, starts, sizes, rows, out):
             store_u8(out, target + i, load_u8(values, source + i))
 
 
+@kernel
+def put_labels(positions, ids, weights, labels):
+    """Writes what belongs at the masked positions, as models of transformers take it.
+
+    positions, ids: int32[batch, P], the positions less than S. weights: float32[batch, P], 0 where there is no mask.
+    labels: int64[batch, S], filled with what stands for none; written.
+    """
+    for row in range(len(labels)):
+        for i in range(positions.shape[1]):
+            if weights[row, i] != 0:
+                labels[row, positions[row, i]] = ids[row, i]
+
+
 def warm_up() -> None:
     """Compiles the entry kernels of this module, for each type of columns."""
     at = np.zeros(1, np.int64)
+    masks = np.zeros((1, 1), np.int32)
+    put_labels(masks, masks, np.zeros((1, 1), np.float32), np.zeros((1, 1), np.int64))
     scatter(np.zeros(1, np.uint8), at, at, at, np.empty((1, 1), np.uint8))
-    integers = [(kind, np.int32) for kind in (np.uint8, np.uint16, np.int32)]
+    integers = [(kind, to) for kind in (np.uint8, np.uint16, np.int32) for to in (np.int32, np.int64)]
     for kind, to in (*integers, (np.uint8, np.uint8), (np.float32, np.float32)):
         gather(np.zeros((1, 1), kind), at, 0, np.empty((1, 1), to))

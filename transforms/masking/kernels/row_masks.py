@@ -163,11 +163,14 @@ def draw_row_masks(rules, seed, epochs, samples, rows, scratch):
         length = np.int64(lengths[row])
         state = key_of(seed, epochs[row], samples[row])
         count = min(to_predict[length], most)
-        words, tries = _find_words(masker, ids, continues, length)
-        if masker.unit >= NGRAM:
-            state = _choose_runs(state, masker, words, tries, count)
+        if masker.unit == PIECE:
+            state = _choose_pieces(state, masker, _find_pieces(masker, ids, length), count)
         else:
-            state = _choose_words(state, masker, tries, count)
+            words, tries = _find_words(masker, ids, continues, length)
+            if masker.unit >= NGRAM:
+                state = _choose_runs(state, masker, words, tries, count)
+            else:
+                state = _choose_words(state, masker, tries, count)
         count = _write(state, masker, ids, length, positions, labels)
         for i in range(count, most):
             put_i32(positions, i, 0)
@@ -180,9 +183,30 @@ def draw_row_masks(rules, seed, epochs, samples, rows, scratch):
 
 
 @kernel
+def _find_pieces(masker, ids, length):
+    """Fills `tries` with the positions of the pieces that can be masked; returns how many there are."""
+    pieces = np.int64(0)
+    for i in range(length):
+        put_u16(masker.tries, pieces, i)
+        pieces += load_u8(masker.kinds, get_i32(ids, i)) < SPECIAL
+    return pieces
+
+
+@kernel
+def _choose_pieces(state, masker, tries, left):
+    """Marks pieces as `_choose_words` would if each were a word."""
+    for tried in range(min(tries, left)):
+        at, state = below(state, tries - tried)
+        at += tried
+        position = get_u16(masker.tries, at)
+        put_u16(masker.tries, at, get_u16(masker.tries, tried))
+        _mark(masker.marked, position, position + 1)
+    return state
+
+
+@kernel
 def _find_words(masker, ids, continues, length):
     """Fills `words` and `tries`; returns how many of each there are."""
-    used_bits = SPECIAL if masker.unit == PIECE else SPECIAL | CONTINUES
     last = np.int64(-1)
     pieces = np.int64(0)
     word = np.int64(0)
@@ -192,7 +216,6 @@ def _find_words(masker, ids, continues, length):
         kind = load_u8(masker.kinds, get_i32(ids, i))
         if masker.has_continues:
             kind |= load_u8(continues, i) & CONTINUES
-        kind &= used_bits
         maskable = np.int64(kind < SPECIAL)
         starts = maskable & ~(kind & inside)
         word = (i << _END_BITS | i) if starts else word

@@ -1,0 +1,139 @@
+"""PyTorch's loaders: the loader's order with any number of workers and ranks, and states that go on with any other."""
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from made_up_data_sets import data_set, samples_in, source
+from torchdata.stateful_dataloader import StatefulDataLoader
+
+from maskmill.loaders.torch import Batch, DataLoader, Dataset
+from transforms.errors import UnusableInputError
+from transforms.loading.loader import Loader
+from transforms.loading.options import LoaderOptions
+
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
+
+TAILS = ("drop", "pad", "repeat", "carry")
+
+
+def loader(**options: Any) -> Loader:
+    sizes = LoaderOptions(**{"batch_size": 6, "seed": 3, "window": 16, **options})
+    return Loader([source(data_set([20, 13, 20]))], sizes)
+
+
+def in_order(**options: Any) -> list[list[int]]:
+    """The samples of the first batches of a reader that is alone."""
+    return [samples_in(batch) for batch in itertools.islice(loader(**options).endless(), 40)]
+
+
+def samples_of(batches: Iterable[Batch]) -> list[list[int]]:
+    return [samples_in({name: tensor.numpy() for name, tensor in batch.items()}) for batch in batches]
+
+
+@pytest.mark.parametrize("tail", TAILS)
+@pytest.mark.parametrize("workers", range(5))
+def test_states_go_on_with_other_numbers_of_workers(workers: int, tail: str) -> None:
+    """Whole epochs, one that is broken off, and its rest with other workers."""
+    first = DataLoader(loader(tail=tail), num_workers=workers)
+    got = samples_of(first)
+    assert len(got) == len(first) == len(list(loader(tail=tail)))
+    got += samples_of(itertools.islice(first, 4))
+    second = DataLoader(loader(tail=tail), num_workers=(workers + 2) % 5)
+    second.load_state_dict(first.state_dict())
+    got += samples_of(second) + samples_of(second)
+    assert got == in_order(tail=tail)[: len(got)]
+    assert second.state_dict()["epoch"] >= 3
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_states_go_on_with_other_ranks(ranks: int) -> None:
+    def together(ranks: int, state: dict[str, Any] | None, steps: int) -> tuple[list[list[int]], dict[str, Any]]:
+        """A few batches of all ranks."""
+        parts, states = [], []
+        for rank in range(ranks):
+            made = DataLoader(loader(), rank=rank, ranks=ranks, num_workers=1, endless=True)
+            if state:
+                made.load_state_dict(state)
+            parts.append(samples_of(itertools.islice(made, steps)))
+            states.append(made.state_dict())
+        assert all(state == states[0] for state in states)
+        return [list(itertools.chain(*rows)) for rows in zip(*parts, strict=True)], states[0]
+
+    got, state = together(ranks, None, 5)
+    more, _ = together(1, state, 8)
+    assert got + more == in_order()[:13]
+
+
+def test_an_iteration_goes_on_where_the_last_one_was_broken_off() -> None:
+    made = DataLoader(loader(), num_workers=2, persistent_workers=True, endless=True)
+    got = [*itertools.chain(*(samples_of(itertools.islice(made, count)) for count in (3, 1, 9, 5)))]
+    assert got == in_order()[:18]
+    stats = made.stats()
+    assert 0 < stats.waited <= stats.seconds
+    assert 0 < stats.batches <= 18
+
+
+def test_an_old_iteration_cannot_go_on() -> None:
+    made = DataLoader(loader())
+    old = iter(made)
+    next(old)
+    next(iter(made))
+    with pytest.raises(RuntimeError, match="a later one of the same DataLoader started"):
+        next(old)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_a_data_loader_of_ones_own_goes_on_to_the_next_epoch(workers: int) -> None:
+    for persistent in {False, workers > 0}:
+        made = torch.utils.data.DataLoader(
+            Dataset(loader(tail="pad")), batch_size=None, num_workers=workers, persistent_workers=persistent
+        )
+        got = samples_of(made) + samples_of(made) + samples_of(made)
+        assert len(got) == 3 * len(made)
+        assert got == in_order(tail="pad")[: len(got)]
+
+
+@pytest.mark.parametrize(("stop", "left"), [(3, 6), (8, 1), (9, 0), (10, 9)])
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+def test_stateful_data_loader(workers: int, stop: int, left: int) -> None:
+    """An epoch has 9 batches. That it is over is known only to who asks for a tenth."""
+    first = StatefulDataLoader(Dataset(loader(tail="carry")), batch_size=None, num_workers=workers)
+    got = samples_of(itertools.islice(first, stop))
+    second = StatefulDataLoader(Dataset(loader(tail="carry")), batch_size=None, num_workers=workers)
+    second.load_state_dict(first.state_dict())
+    rest = samples_of(second)
+    assert len(rest) == left
+    got += rest + samples_of(second)
+    assert got == in_order(tail="carry")[: len(got)]
+
+
+def test_spawned_workers_read_the_same() -> None:
+    made = DataLoader(loader(), num_workers=2, multiprocessing_context="spawn")
+    assert samples_of(made) == in_order()[:8]
+
+
+def test_batches_are_tensors_as_the_spec_says() -> None:
+    opened = loader(with_samples=True)
+    (batch,) = itertools.islice(DataLoader(opened, num_workers=1), 1)
+    assert {name: (tuple(t.shape), t.numpy().dtype) for name, t in batch.items()} == {
+        name: (spec.shape, spec.dtype) for name, spec in opened.spec.items()
+    }
+    np.testing.assert_array_equal(batch["samples"].numpy(), opened.samples_of(0, 0)[1])
+
+
+def test_a_dataset_without_end_has_no_length() -> None:
+    with pytest.raises(TypeError, match="has no length"):
+        len(DataLoader(loader(), endless=True))
+
+
+def test_options_that_cannot_be_meant() -> None:
+    with pytest.raises(UnusableInputError, match="rank and ranks belong together; give both, or neither"):
+        DataLoader(loader(), rank=1)
+    with pytest.raises(UnusableInputError, match="in_order=False gives the batches in no certain order; leave it out"):
+        DataLoader(loader(), num_workers=1, in_order=False)
+    with pytest.raises(UnusableInputError, match="but it was opened with seed=3"):
+        DataLoader(loader(seed=3)).load_state_dict(loader(seed=4).state_dict())
