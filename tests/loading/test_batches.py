@@ -1,6 +1,7 @@
 """Batches of made-up rows, held against a plain oracle: every school of features, stored and drawn masks, mixes."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from properties import SEEDED, tries
 from transforms.errors import UnusableInputError
 from transforms.loading.batches import ArraySpec, BatchMaker, alike
 from transforms.loading.data_set import DataFile, DataSet, ReadColumn
+from transforms.loading.kernels import gathering
 from transforms.loading.options import LoaderOptions
 from transforms.loading.rows import Rows
 from transforms.masking.row_masks import (
@@ -244,6 +246,15 @@ def test_a_batch_is_that_of_the_oracle(seed: int, features: Any) -> None:
         spec = maker.spec[name]
         assert (spec.dtype, len(spec.shape)) == (array.dtype, array.ndim)
         assert all(size in (None, found) for size, found in zip(spec.shape, array.shape, strict=True))
+
+
+def test_batches_use_no_kernel_that_is_not_prepared() -> None:
+    gathering.warm_up()
+    kernels = gathering.gather, gathering.put_labels
+    prepared = [set(kernel.signatures) for kernel in kernels]
+    for seed, features in itertools.product(range(20), BATCHES):
+        test_a_batch_is_that_of_the_oracle.hypothesis.inner_test(seed, features)
+    assert [set(kernel.signatures) for kernel in kernels] == prepared
 
 
 def one_set(layout: Layout, widths: Sequence[int], **changes: bool) -> DataSet:
