@@ -7,7 +7,8 @@ set of maskmill's, or a directory of ArrayRecords, which `write_array_records` m
 command prints is JSON:
 
   samples, cpu, wall  samples given in so many CPU seconds (of the process, its threads and its children) and seconds
-  first_batch         seconds from opening the data set to the first batch, imports not counted
+  first_batch         seconds from opening the data set to the first batch; imports of frameworks are not counted
+  first_batch_cpu     CPU seconds of the same, which tell more on a machine that is not quiet
   imported, largest   resident memory in bytes after imports, and at most
   versions            of what was imported
 
@@ -32,6 +33,7 @@ import numpy as np
 _SEED = 12345
 _ROW_GROUP = "group_size:1"  # one record a group: what grain advises for random access
 _READ_AHEAD = 16  # batches
+_SHUFFLE_BUFFER = 16384  # samples
 
 Batches = Iterable[Any]
 
@@ -50,10 +52,10 @@ def resident() -> int:
 def measured(opened: Callable[[], Batches], arguments: argparse.Namespace, versions: list[str]) -> dict[str, Any]:
     """Takes batches for as many CPU seconds as are wanted."""
     imported = resident()
-    began = time.monotonic()
+    began, cpu = time.monotonic(), cpu_seconds()
     batches: Iterator[Any] = iter(opened())
     next(batches)
-    first_batch = time.monotonic() - began
+    first_batch, first_batch_cpu = time.monotonic() - began, cpu_seconds() - cpu
     cpu, wall, taken, warm = cpu_seconds(), time.monotonic(), 0, False
     for _ in batches:
         taken += 1
@@ -67,6 +69,7 @@ def measured(opened: Callable[[], Batches], arguments: argparse.Namespace, versi
         "cpu": cpu_seconds() - cpu,
         "wall": time.monotonic() - wall,
         "first_batch": first_batch,
+        "first_batch_cpu": first_batch_cpu,
         "imported": imported,
         "largest": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "versions": [f"{name} {metadata.version(name)}" for name in versions],
@@ -113,8 +116,7 @@ def maskmill_tf(arguments: argparse.Namespace) -> dict[str, Any]:
     return measured(opened, arguments, ["tensorflow"])
 
 
-def bare_tf(arguments: argparse.Namespace) -> dict[str, Any]:
-    """TFRecordDataset and parse_example of whole batches: the least that a reader of TensorFlow's can do."""
+def _bare_tf(arguments: argparse.Namespace, *, shuffles: bool) -> dict[str, Any]:
     import tensorflow as tf
 
     def opened() -> Batches:
@@ -125,11 +127,24 @@ def bare_tf(arguments: argparse.Namespace) -> dict[str, Any]:
             kind = feature.WhichOneof("kind")
             length = len(getattr(feature, kind).value)
             spec[name] = tf.io.FixedLenFeature([length], tf.int64 if kind == "int64_list" else tf.float32)
-        batches = tf.data.TFRecordDataset(files).repeat().batch(arguments.batch, drop_remainder=True)
-        parsed = batches.map(lambda records: tf.io.parse_example(records, spec), num_parallel_calls=tf.data.AUTOTUNE)
+        records = tf.data.TFRecordDataset(files)
+        if shuffles:
+            records = records.shuffle(_SHUFFLE_BUFFER, seed=_SEED)
+        batches = records.repeat().batch(arguments.batch, drop_remainder=True)
+        parsed = batches.map(lambda batch: tf.io.parse_example(batch, spec), num_parallel_calls=tf.data.AUTOTUNE)
         return parsed.prefetch(tf.data.AUTOTUNE)
 
     return measured(opened, arguments, ["tensorflow"])
+
+
+def bare_tf(arguments: argparse.Namespace) -> dict[str, Any]:
+    """TFRecordDataset and parse_example of whole batches: the least that a reader of TensorFlow's can do."""
+    return _bare_tf(arguments, shuffles=False)
+
+
+def shuffled_tf(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The same with a shuffle buffer as large as maskmill's windows."""
+    return _bare_tf(arguments, shuffles=True)
 
 
 def _collator(arguments: argparse.Namespace) -> Any:
@@ -250,6 +265,7 @@ LOADERS: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "torch": maskmill_torch,
     "tf": maskmill_tf,
     "bare_tf": bare_tf,
+    "shuffled_tf": shuffled_tf,
     "datasets": datasets,
     "streaming": streaming,
     "streaming_collator": streaming_collator,

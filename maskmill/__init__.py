@@ -36,6 +36,7 @@ def open(path: str | os.PathLike[str], **options: Any) -> Loader:
       transforms.errors.UnusableInputError: the data set, or an option, cannot be used; one sentence says why.
       transforms.errors.RunFailedError: a file cannot be read.
     """
+    _check_own_package()
     from transforms.loading.loaders import open_loader
 
     return open_loader(path, options)
@@ -69,6 +70,15 @@ def mix(
       transforms.errors.UnusableInputError: a data set or an option cannot be used, or the data sets do not go together.
       transforms.errors.RunFailedError: a file cannot be read.
     """
+    _check_own_package()
     from transforms.loading.loaders import mix_loader
 
     return mix_loader(sources, max_repetitions, options)
+
+
+def _check_own_package() -> None:
+    """Raises ImportError where Python would import somebody else's package instead of maskmill's own."""
+    from maskmill.command import foreign_package
+
+    if (sentence := foreign_package("transforms")) is not None:
+        raise ImportError(sentence)

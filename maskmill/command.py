@@ -22,9 +22,13 @@ _PACKAGES = {
 }
 
 
-def foreign_package() -> str | None:
-    """One sentence about a package that Python would import instead of maskmill's own; None where there is none."""
-    for package, own_file in _PACKAGES.items():
+def foreign_package(*packages: str) -> str | None:
+    """One sentence about a package that Python would import instead of maskmill's own; None where there is none.
+
+    packages: which to look for; all if none are named.
+    """
+    for package in packages or _PACKAGES:
+        own_file = _PACKAGES[package]
         spec = importlib.util.find_spec(package)
         folder = Path(spec.origin).resolve().parent if spec is not None and spec.origin else None
         if folder != HOME / package or not (folder / own_file).exists():

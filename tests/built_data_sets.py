@@ -1,17 +1,11 @@
 """Small data sets on disk, written as a build writes them, for the tests of what reads them."""
 
-import dataclasses
-import hashlib
 from pathlib import Path
 
-from commands import VOCAB
+from example_sets import setup_of, write_set
 
 from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.closing import close_examples
-from transforms.records.example_shards import ExamplesSetup, write_example_shard
-from transforms.records.options import Format, FormatOptions
-from transforms.shards.text_files import describe_text_shard
+from transforms.records.options import Format
 
 SHARDS = 3
 WORDS = "river town bridge church music album station village player season league island"
@@ -29,29 +23,13 @@ def build_data_set(
 
     Rows have up to 32 pieces and 5 masks. Without an objective they are BERT's, with stored masks.
     """
-    objective = objective or ObjectiveOptions()
-    masking = MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=dupe_factor)
-    setup = ExamplesSetup(
-        vocab_file=str(VOCAB),
-        vocab_sha256=hashlib.sha256(VOCAB.read_bytes()).hexdigest(),
-        masking=masking,
-        objective=objective,
-        format=FormatOptions(format=format),
-        one_seed=False,
-        packed=False,
-    )
+    setup = setup_of(format=format, dupe_factor=dupe_factor, **vars(objective or ObjectiveOptions()))
     words = WORDS.split()
-    texts = folder / "text"
-    texts.mkdir(parents=True, exist_ok=True)
-    shards = []
+    texts = {}
     for shard in range(SHARDS):
-        path = texts / f"part-{shard:05}-of-{SHARDS:05}"
         lines = []
         for n in range(sentences * (shard + 1)):
             picked = [words[(n * 7 + place * (shard + 3)) % len(words)] for place in range(3 + n % 9)]
             lines.append(f"The {' '.join(picked)} of {n} .\n" + "\n" * (n % 6 == 5))
-        path.write_text("".join(lines) + "\n")
-        shards.append(write_example_shard(describe_text_shard((shard, str(path))), setup, str(folder / "examples")))
-    parameters = dataclasses.asdict(masking) | dataclasses.asdict(objective)
-    close_examples(shards, setup, parameters=parameters, decided={}, output=str(folder / "examples"))
-    return folder / "examples"
+        texts[f"part-{shard:05}-of-{SHARDS:05}"] = "".join(lines) + "\n"
+    return Path(write_set(folder, setup, texts=texts))

@@ -12,9 +12,16 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
 SHARED = Path(os.environ.get("MASKMILL_SHARED", ROOT.parent / "shared"))
 
-# `make test` has no TensorFlow, which these import; `make test-training` runs them.
-if importlib.util.find_spec("tensorflow") is None:
-    collect_ignore_glob = ["vocabularies/test_transform_fn*.py"]
+# What these import has environments of its own; `make test-training` and `make test-torch` run them.
+_NEEDS = {
+    "vocabularies/test_transform_fn*.py": "tensorflow",
+    "loading/test_loaders_dali.py": "nvidia",
+    "loading/test_loaders_grain.py": "grain",
+    "loading/test_loaders_jax.py": "jax",
+    "loading/test_loaders_tf.py": "tensorflow",
+    "loading/test_loaders_torch*.py": "torch",
+}
+collect_ignore_glob = [files for files, package in _NEEDS.items() if importlib.util.find_spec(package) is None]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,24 +37,33 @@ def setup_of(vocabulary: str = VOCABULARY, **options: Any) -> ExamplesSetup:
     )
 
 
+def texts_of(names: Sequence[str] = NAMES, words: str = "foxes") -> dict[str, str]:
+    """Text shards by name, of 60 sentences in three documents each; words: what they speak of."""
+    texts = {}
+    for place, name in enumerate(names):
+        lines = [f"Sentence {n} of shard {place} is about {f'{words} ' * (n % 7)}.\n" for n in range(20)]
+        texts[name] = "".join([*lines, "\n"]) * 3
+    return texts
+
+
 def write_set(
     directory: Path,
     setup: ExamplesSetup,
     *,
-    names: Sequence[str] = NAMES,
-    folder: str = "examples",
+    texts: Mapping[str, str] | None = None,
     words: str = "foxes",
+    folder: str = "examples",
     picked: int = 0,
 ) -> str:
     """Writes the examples of text shards to a folder of the directory; returns the folder's path.
 
-    names: of the shards. words: what the text speaks of. picked: how many eval examples are picked into directory/eval.
+    texts: the shards by name; None: `texts_of` with these words. picked: how many eval examples are picked into
+      directory/eval.
     """
     output, shards = str(directory / folder), list[ExampleShard]()
     (directory / "text").mkdir(parents=True, exist_ok=True)
-    for place, name in enumerate(names):
-        lines = [f"Sentence {n} of shard {place} is about {f'{words} ' * (n % 7)}.\n" for n in range(20)]
-        (directory / "text" / name).write_text("".join([*lines, "\n"]) * 3)
+    for place, (name, content) in enumerate((texts or texts_of(words=words)).items()):
+        (directory / "text" / name).write_text(content)
         text = describe_text_shard((place, str(directory / "text" / name)))
         shards.append(write_example_shard(text, setup, output))
     options = {f.name: getattr(part, f.name) for part in (setup.masking, setup.objective) for f in _fields(part)}

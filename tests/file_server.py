@@ -39,6 +39,7 @@ class FileServer:
       knows_head, knows_ranges, has_etags: what the server can do.
       delay: seconds before each answer.
       connections: how many were made.
+      most_at_once: how many requests were answered at the same time, at most.
       url: where it is.
     """
 
@@ -51,6 +52,8 @@ class FileServer:
         self.knows_head = self.knows_ranges = self.has_etags = True
         self.delay = 0.0
         self.connections = 0
+        self.answering = self.most_at_once = 0
+        self.lock = threading.Lock()
 
     def parts(self, name: str) -> list[str]:
         """The parts of a file that were asked for by GET."""
@@ -154,7 +157,12 @@ def serve(certificate: Path | None = None) -> Iterator[FileServer]:
 
         def do_GET(self) -> None:
             name = self._note()
+            with files.lock:
+                files.answering += 1
+                files.most_at_once = max(files.most_at_once, files.answering)
             time.sleep(files.delay)
+            with files.lock:
+                files.answering -= 1
             content = files.files.get(name)
             if content is None:
                 self.send_error(404)

@@ -91,7 +91,7 @@ def start(options: DeviceOptions) -> Devices:
 
 
 def _hide_accelerators_from_tensorflow() -> None:
-    """Keeps TensorFlow from taking the accelerator's memory: it only reads the input when JAX computes."""
+    """Keeps TensorFlow from taking the accelerator's memory: it only reads and writes files when JAX computes."""
     import tensorflow as tf
 
     for kind in ("GPU", "TPU"):

@@ -13,8 +13,7 @@ from training.config import ModelConfig
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.loading.data_set import DataSet, ReadColumn
-from transforms.loading.opening import open_data_set
-from transforms.loading.remote import open_ranges
+from transforms.loading.sources import OpeningOptions
 
 # What to do where examples lack a feature.
 _REMEDIES = {
@@ -126,13 +125,10 @@ def open_data_sets(options: TrainOptions, config: ModelConfig) -> dict[Purpose, 
 
 def _opened(paths: Sequence[str], split: str, options: TrainOptions, config: ModelConfig) -> DataSet:
     path = ",".join(paths)
-    return open_data_set(
-        path,
-        split=split,
-        ranges=open_ranges(path),
-        vocab_file=options.vocab_file or options.tokenizer_file,
-        vocabulary_size=config.vocab_size,
+    opening = OpeningOptions(
+        split=split, vocab_file=options.vocab_file or options.tokenizer_file, vocabulary_size=config.vocab_size
     )
+    return opening.data_set(path, opening.ranges(path))
 
 
 def with_ranges(features: Mapping[str, Feature], config: ModelConfig, *, num_labels: int = 2) -> dict[str, Feature]:

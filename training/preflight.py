@@ -1,6 +1,6 @@
 """The checks of a training that need no TensorFlow. They take less than a second and come before anything else.
 
-What lies on an object store is looked at later, through TensorFlow.
+What lies on an object store is looked at later.
 """
 
 import glob

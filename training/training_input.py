@@ -15,10 +15,8 @@ from training.inputs import Arrays, Feature
 from transforms.errors import UnusableInputError
 from transforms.loading.data_set import DataSet
 from transforms.loading.loader import Loader
-from transforms.loading.opening import reader_of
 from transforms.loading.options import LoaderOptions
-from transforms.loading.remote import open_ranges
-from transforms.loading.sources import Source
+from transforms.loading.sources import OpeningOptions, source_of
 
 # The seed of the masks of an evaluation set, so that all runs are held against the same.
 _EVALUATION_SEED = 0
@@ -149,8 +147,7 @@ class EvaluationInput:
 
 
 def _loader(data_set: DataSet, options: LoaderOptions) -> Loader:
-    ranges = open_ranges(data_set.path)
-    return Loader([Source(data_set, reader_of(data_set, ranges), ranges)], options)
+    return Loader([source_of(data_set, OpeningOptions())], options)
 
 
 def _arrays(batch: Mapping[str, np.ndarray], features: Mapping[str, Feature]) -> Arrays:

@@ -41,8 +41,8 @@ class Batches:
         Args:
           loader: what maskmill.open or maskmill.mix gave, with the batch size of all processes together. Its rank does
             not count.
-          sharding: how the arrays of a batch are laid out; axis 0 is the batch. Of a NamedSharding, arrays with fewer
-            axes take the first ones.
+          sharding: how the arrays of a batch are laid out; axis 0 is the batch. Axis 1 of a NamedSharding counts for
+            arrays with a value for each piece, not for those with one for each masked position, or one in all.
           endless: whether an iteration goes on with the next epoch, for ever.
 
         Raises:
@@ -64,7 +64,8 @@ class Batches:
     def __iter__(self) -> Iterator[Batch]:
         """The batches that are left of the epoch."""
         for batch in self._loader.endless() if self._endless else self._loader:
-            yield {name: self._global(array) for name, array in batch.items()}
+            of_pieces = next(iter(batch.values())).shape
+            yield {name: self._global(array, 2 if array.shape == of_pieces else 1) for name, array in batch.items()}
 
     def state_dict(self) -> State:
         """The state of the whole run after the last batch that was given here: the same in every process."""
@@ -78,15 +79,15 @@ class Batches:
         """
         self._loader.load_state_dict(state)
 
-    def _global(self, array: npt.NDArray[np.generic]) -> jax.Array:
-        """The array of all processes, of which `array` has the rows that are read here."""
+    def _global(self, array: npt.NDArray[np.generic], axes: int) -> jax.Array:
+        """The array of all processes, of which `array` has the rows that are read here; `axes` of it are laid out."""
         shape = (self._loader.options.batch_size, *array.shape[1:])
 
         def part(index: tuple[slice, ...]) -> npt.NDArray[np.generic]:
             start, stop, _ = index[0].indices(shape[0])
             return array[(slice(start - self._start, stop - self._start), *index[1:])]
 
-        return jax.make_array_from_callback(shape, _of_axes(self._sharding, len(shape)), part)
+        return jax.make_array_from_callback(shape, _of_axes(self._sharding, axes), part)
 
 
 def _rows_here(sharding: jax.sharding.Sharding, batch_size: int) -> tuple[int, int]:
@@ -109,7 +110,7 @@ def _rows_here(sharding: jax.sharding.Sharding, batch_size: int) -> tuple[int, i
 
 
 def _of_axes(sharding: jax.sharding.Sharding, axes: int) -> Any:
-    """The sharding for arrays of fewer axes."""
+    """The sharding of the first axes; others are not laid out."""
     if isinstance(sharding, jax.sharding.NamedSharding) and len(sharding.spec) > axes:
         spec = jax.sharding.PartitionSpec(*sharding.spec[:axes])
         return jax.sharding.NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)

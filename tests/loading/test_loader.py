@@ -200,7 +200,7 @@ def test_a_batch_is_as_wide_as_its_widest_sample(run: Run) -> None:
 
 @given(
     sizes=st.lists(st.integers(1, 40), min_size=1, max_size=4),
-    chunk=st.integers(1, 60),
+    part_size=st.integers(1, 60),
     most=st.sampled_from([None, 1.5, 3]),
     part=st.builds(
         Part, ranks=st.integers(1, 4), workers=st.integers(1, 3), rank_batch=st.integers(1, 5), steps=st.integers(0, 20)
@@ -209,13 +209,13 @@ def test_a_batch_is_as_wide_as_its_widest_sample(run: Run) -> None:
 )
 @tries(40)
 def test_a_mix_is_read_in_one_order_by_any_ranks_and_workers(
-    sizes: list[int], chunk: int, most: float | None, part: Part, tail: Any
+    sizes: list[int], part_size: int, most: float | None, part: Part, tail: Any
 ) -> None:
     data_sets = [
         data_set([size // 2 + 1, size], fingerprint=str(n), path=f"made/up/{n}") for n, size in enumerate(sizes)
     ]
     weights = [n + 1 for n in range(len(sizes))]
-    mix = dataclasses.replace(mix_of(data_sets, weights, max_repetitions=most, seed=3), chunk=chunk)
+    mix = dataclasses.replace(mix_of(data_sets, weights, max_repetitions=most, seed=3), part=part_size)
     size = part.ranks * part.rank_batch
     options = LoaderOptions(
         batch_size=size, window=20, seed=3, tail=tail, ranks=part.ranks, workers=part.workers, with_samples=True

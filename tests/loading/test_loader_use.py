@@ -8,6 +8,7 @@ import multiprocessing
 import pickle
 import threading
 import time
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -341,6 +342,35 @@ def test_a_loader_of_other_options_stands_where_this_one_stands() -> None:
     again = pickle.loads(pickle.dumps(loader))
     assert samples_in(next(iter(again))) == expected
     assert again.options == loader.options
+
+
+def test_closing_a_part_leaves_the_files_open_for_the_others() -> None:
+    closed: list[str] = []
+
+    class Reader(MadeUpReader):
+        def close(self) -> None:
+            closed.append("reader")
+
+    made = data_set(SIZES)
+    loader = Loader([Source(made, Reader(made, 4), LocalRanges())], LoaderOptions(batch_size=6))
+    part = loader.with_options(ranks=2)
+    part.close()
+    assert not closed
+    with loader:
+        pass
+    assert closed == ["reader"]
+
+
+def test_one_window_at_a_time_is_in_memory() -> None:
+    made = data_set([6000], widths=(1024,))  # 3 KiB a row: two windows of 8 and 10 MB
+    reader = MadeUpReader(made, 100)
+    tracemalloc.start()
+    loader = Loader([Source(made, reader, LocalRanges())], LoaderOptions(batch_size=16, window=3000, prefetch=1))
+    for _ in loader:
+        pass
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3000 * 3 * 1024 + 2e6
 
 
 def test_ids_are_as_made_up() -> None:

@@ -72,14 +72,17 @@ class Case:
     expected: list[dict[str, Any]]
 
 
+def is_small(seed: int) -> bool:
+    """Whether these rows are short, packed pairs with masks."""
+    made = made_up_rows(seed, count=0)
+    objective = made.objective
+    kind = (made.masking.max_seq_length, made.vocabulary_size, objective.objective)
+    return kind == (5, 30_000, "nsp") and objective.pack and not objective.dynamic_masking
+
+
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
-    made = next(
-        made
-        for made in (made_up_rows(seed, count=600) for seed in range(1000))
-        if made.masking.max_seq_length == 5 and made.objective.pack and not made.objective.dynamic_masking
-        and made.objective.objective == "nsp" and made.vocabulary_size == 30_000
-    )  # fmt: skip
+    made = made_up_rows(next(filter(is_small, range(1000))), count=600)
     columns = columns_for(made, padded=False)
     ((path, samples),) = written(made, columns, tmp_path_factory.mktemp("mds")).items()
     assert samples == 600

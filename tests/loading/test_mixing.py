@@ -32,14 +32,14 @@ def plain_mix(mix: Mix) -> Iterator[tuple[int, int]]:
     """Source and own position of each position of a mix, from the first on."""
     sources, own = in_turn(mix), [0] * len(mix.weights)
     for number in count():
-        chunk = sorted(islice(sources, mix.chunk))
-        if not chunk:
+        part = sorted(islice(sources, mix.part))
+        if not part:
             return
         generator = Generator(mix.seed, 0, number)
-        for last in range(len(chunk) - 1, 0, -1):
+        for last in range(len(part) - 1, 0, -1):
             place = generator.below(last + 1)
-            chunk[last], chunk[place] = chunk[place], chunk[last]
-        for source in chunk:
+            part[last], part[place] = part[place], part[last]
+        for source in part:
             yield source, own[source]
             own[source] += 1
 
@@ -71,7 +71,7 @@ def mixes(draw: st.DrawFn) -> Mix:
         caps=tuple(draw(caps) for _ in range(sources)),
         seed=draw(st.sampled_from([0, 1, 2**63, 2**64 - 1])),
         fingerprint="",
-        chunk=draw(st.sampled_from([1, 2, 7, 64])),
+        part=draw(st.sampled_from([1, 2, 7, 64])),
     )
 
 
@@ -105,9 +105,9 @@ def test_mix_knows_which_sources_leave_it_and_where(mix: Mix) -> None:
 
 @tries(100)
 @given(st.lists(WEIGHTS, min_size=1, max_size=8), st.integers(0, 10**12))
-def test_shares_are_kept_far_into_the_mix(weights: list[Fraction], chunk: int) -> None:
+def test_shares_are_kept_far_into_the_mix(weights: list[Fraction], part: int) -> None:
     mix = a_mix(weights, [None] * len(weights))  # type: ignore[arg-type]
-    position = chunk * mix.chunk
+    position = part * mix.part
     counts = mix.before(position)
     assert counts.sum() == position
     for given_by_one, weight in zip(counts.tolist(), weights, strict=True):
@@ -116,7 +116,7 @@ def test_shares_are_kept_far_into_the_mix(weights: list[Fraction], chunk: int) -
 
 
 def test_a_source_gives_each_sample_before_it_gives_one_again() -> None:
-    mix = a_mix([2, 1], [30, None], chunk=8)
+    mix = a_mix([2, 1], [30, None], part=8)
     sources, owns = mix.positions(0, 200)
     for source in (0, 1):
         assert owns[sources == source].tolist() == list(range(int((sources == source).sum())))
@@ -127,7 +127,7 @@ def test_a_source_gives_each_sample_before_it_gives_one_again() -> None:
 
 
 def test_what_each_source_gave_is_told_in_samples_repetitions_and_shares() -> None:
-    mix = a_mix([3, 1], chunk=4)
+    mix = a_mix([3, 1], part=4)
     assert mix.given_by(["wiki", "books"], 20) == (
         Given(path="wiki", samples=15, repetitions=1.5, share=0.75),
         Given(path="books", samples=5, repetitions=0.5, share=0.25),

@@ -303,8 +303,9 @@ def test_records_of_a_data_set_are_read_without_its_manifest(tmp_path: Path) -> 
         ("text", r"text: .*no TFRecord"),
         ("x.parquet", r"x\.parquet: only TFRecords can be read without a manifest; name the directory of the data set"),
         (",", "No data set was named: give its directory, or TFRecords"),
+        ("", "No data set was named: give its directory, or TFRecords"),
     ],
-    ids=["nothing", "folder", "glob", "empty", "text", "parquet", "comma"],
+    ids=["nothing", "folder", "glob", "empty", "text", "parquet", "comma", "no-name"],
 )
 def test_what_is_no_data_set_is_refused(name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
@@ -312,7 +313,7 @@ def test_what_is_no_data_set_is_refused(name: str, message: str, tmp_path: Path)
     (tmp_path / "text").write_text("These are no records, but plain sentences.\n" * 9)
     (tmp_path / "x.parquet").write_bytes(b"PAR1")
     with pytest.raises(UnusableInputError, match=message):
-        opened(name if name == "," else f"{tmp_path}/{name}")
+        opened(name if name in (",", "") else f"{tmp_path}/{name}")
 
 
 def test_opening_imports_neither_beam_nor_a_framework_nor_arrow(tmp_path: Path) -> None:

@@ -133,6 +133,21 @@ def test_no_server() -> None:
         web(patience=0.1).size(path)
 
 
+def test_a_slow_server_is_asked_for_much_at_a_time(server: FileServer) -> None:
+    server.delay, count = 0.05, 100
+    server.files = {str(n): bytes(n) for n in range(count)}
+    ranges = web()
+    assert ranges.sizes([f"{server.url}/{n}" for n in range(count)]) == list(range(count))
+    assert 8 <= server.most_at_once <= ranges.parallel_reads
+
+
+def test_what_may_be_another_version_is_not_kept(server: FileServer, tmp_path: Path) -> None:
+    server.has_etags = False
+    for content in (CONTENT, CONTENT[::-1]):
+        server.files["file"] = content
+        assert web(tmp_path).read(f"{server.url}/file", 0, 9).tobytes() == content[:9]
+
+
 def test_missing_file(server: FileServer) -> None:
     path = f"{server.url}/none"
     for ask in (web().size, web().read_all, lambda path: web().sizes([path])):

@@ -205,7 +205,11 @@ def test_the_records_of_a_file_are_found_with_and_without_its_index(
         assert blocks.samples == count == count_samples(path, LocalRanges())
         assert told is not None
         assert blocks.starts.tolist() == told.starts.tolist()
-    assert not caplog.records
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        f"{path}: files of this data set are packed with gzip, and each process unpacks those that it reads "
+        f"into {tempfile.gettempdir()}; make the examples without --packed."
+    ] * (2 * is_packed)
 
 
 @pytest.mark.parametrize(

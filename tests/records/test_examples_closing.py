@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from commands import digests
-from example_sets import NAMES, setup_of, write_set
+from example_sets import NAMES, setup_of, texts_of, write_set
 from gold_examples import VOCABULARY
 from mds_reader import read_mds
 from trained_tokenizers import trained
@@ -25,7 +25,7 @@ MDS_BINS = setup_of(objective="sop", bins=3, format="mds")
 
 def build(directory: Path, setup: ExamplesSetup, names: tuple[str, ...] = NAMES) -> dict[str, Any]:
     """Writes and closes the examples of some text shards; returns the manifest."""
-    return manifest.read_manifest(write_set(directory, setup, names=names, folder="out"))
+    return manifest.read_manifest(write_set(directory, setup, texts=texts_of(names), folder="out"))
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,10 @@ def batch_of(path: str, start: int, count: int) -> dict:
     """Examples [start, start + count) of a file of gold examples."""
     import numpy as np
 
-    from transforms.loading.byte_ranges import LocalRanges
-    from transforms.loading.loader import Loader, Source
-    from transforms.loading.opening import open_data_set, reader_of
-    from transforms.loading.options import LoaderOptions
+    import maskmill
 
-    ranges = LocalRanges()
-    data_set = open_data_set(path, ranges=ranges)
-    with Loader([Source(data_set, reader_of(data_set, ranges), ranges)], LoaderOptions(batch_size=1)) as loader:
-        batch = loader.rows_of(np.arange(start, start + count))
+    with maskmill.open(path, batch_size=1) as examples:
+        batch = examples.rows_of(np.arange(start, start + count))
     return batch | {"next_sentence_labels": batch["next_sentence_labels"].reshape(-1)}
 
 

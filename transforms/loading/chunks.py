@@ -55,11 +55,12 @@ class SampleSequence:
       samples: positions of an epoch; None: there is one epoch, without an end.
     """
 
-    def __init__(self, orders: Sequence[SampleOrder], mix: Mix | None) -> None:
-        """orders: of each data set; without a mix there is one."""
+    def __init__(self, orders: Sequence[SampleOrder], mix: Mix | None, window: int) -> None:
+        """orders: of each data set; without a mix there is one. window: most samples of a chunk of a mix."""
         self.samples = orders[0].samples if mix is None else mix.length
         self._orders = orders
         self._mix = mix
+        self._window = window
 
     def chunks(self, segment: Segment) -> Iterator[Samples]:
         """A segment, a piece at a time."""
@@ -74,7 +75,7 @@ class SampleSequence:
         else:
             start = segment.start
             while start < segment.stop:
-                stop = min(segment.stop, (start // self._mix.chunk + 1) * self._mix.chunk)
+                stop = min(segment.stop, (start // self._window + 1) * self._window)
                 yield self._mixed(self._mix, start, stop)
                 start = stop
 

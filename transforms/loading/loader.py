@@ -15,7 +15,7 @@ from transforms.loading.batches import ArraySpec, Batch, BatchMaker
 from transforms.loading.chunks import NO_SAMPLE, Plan, Samples, SampleSequence, joined, plans, reads
 from transforms.loading.mixing import Given, Mix
 from transforms.loading.options import LoaderOptions
-from transforms.loading.order import SampleOrder
+from transforms.loading.order import SampleOrder, bounded_window
 from transforms.loading.production import Product, Production
 from transforms.loading.reading import PlannedReads
 from transforms.loading.rows import Rows
@@ -58,9 +58,11 @@ class Loader:
         self.data_sets = tuple(source.data_set for source in sources)
         self._sources = tuple(sources)
         self._process = os.getpid()
+        self._shares_sources = False
         self._mix = mix
-        self._orders = [self._order(n) for n in range(len(sources))]
-        self._sequence = SampleSequence(self._orders, mix)
+        window = bounded_window(self.data_sets[0], options.window)
+        self._orders = [self._order(number, window) for number in range(len(sources))]
+        self._sequence = SampleSequence(self._orders, mix, window)
         self._schedule = Schedule(
             samples=self._sequence.samples, batch_size=options.batch_size, tail=options.tail, repeats=mix is None
         )
@@ -70,9 +72,8 @@ class Loader:
         self._current: weakref.ref[Batches] | None = None
         self._stand(Place(0, 0), limit=None)
 
-    def _order(self, number: int) -> SampleOrder:
+    def _order(self, number: int, window: int) -> SampleOrder:
         """The order of a data set. In a mix, a chunk takes about a window of each."""
-        window = self.options.window
         if self._mix is not None:
             window = max(1, int(window * self._mix.weights[number] / sum(self._mix.weights)))
         data_set, reader = self.data_sets[number], self._sources[number].reader
@@ -212,8 +213,12 @@ class Loader:
     # ---- other loaders of the same data
 
     def with_options(self, **changes: Any) -> "Loader":
-        """A loader of the same data that stands where this one stands, with some options changed."""
+        """A loader of the same data that stands where this one stands, with some options changed.
+
+        It reads through this one's files and connections, and does not close them.
+        """
         loader = Loader(self._own_sources(), dataclasses.replace(self.options, **changes), self._mix)
+        loader._shares_sources = True
         loader._stand(self._place(), limit=None)
         return loader
 
@@ -234,6 +239,7 @@ class Loader:
         if self._process != os.getpid():
             self._sources = tuple(source.reopened() for source in self._sources)
             self._process = os.getpid()
+            self._shares_sources = False
         return self._sources
 
     # ---- the work
@@ -249,7 +255,7 @@ class Loader:
     def close(self) -> None:
         """Ends an iteration that goes on; closes files and connections."""
         self._stop()
-        for source in self._sources:
+        for source in () if self._shares_sources else self._sources:
             source.reader.close()
             source.ranges.close()
 
@@ -317,7 +323,7 @@ class Loader:
         for cut in plan.cuts:
             part = plan.rows[cut.start : cut.stop]
             batch = self._maker.make(rows, at[cut.start : cut.stop], part.source, part.epochs, part.samples, cut.width)
-            tokens = next((int(batch[name].sum()) for name in _ATTENTION if name in batch), 0)
+            tokens = next((int(np.count_nonzero(batch[name])) for name in _ATTENTION if name in batch), 0)
             samples = int(np.count_nonzero(part.samples != NO_SAMPLE))
             yield Product(batch, samples=samples, tokens=tokens)
 

@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.errors import UnusableInputError
+from transforms.kernels import compiler
 from transforms.loading.batches import alike
 from transforms.loading.loader import Loader
 from transforms.loading.mixing import mix_of
 from transforms.loading.options import LoaderOptions
 from transforms.loading.sources import OpeningOptions, source_of
+
+# What reading calls. It is compiled, or loaded, when a data set is opened: otherwise each worker would compile it.
+KERNELS = ("loading", "masking.kernels.row_masks")
 
 
 def open_loader(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Loader:
@@ -22,6 +26,7 @@ def open_loader(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Loa
       options: by name, those of OpeningOptions and of LoaderOptions.
     """
     opening, loading = split_options(options)
+    compiler.prepare(KERNELS)
     ranges = opening.ranges(os.fspath(path))
     return Loader([source_of(opening.data_set(path, ranges), opening, ranges)], loading)
 
@@ -41,6 +46,7 @@ def mix_loader(
     opening, loading = split_options(options)
     if not sources:
         raise UnusableInputError("There is no data set to mix; name some, each with its weight.")
+    compiler.prepare(KERNELS)
     ranges = [opening.ranges(os.fspath(path)) for path, _ in sources]
     found = [opening.data_set(path, of_path) for (path, _), of_path in zip(sources, ranges, strict=True)]
     data_sets = alike(found)

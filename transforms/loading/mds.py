@@ -15,7 +15,7 @@ from transforms.loading.data_set import DataFile, DataSet, ReadColumn
 from transforms.loading.kernels import mds_samples as kernels
 from transforms.loading.kernels import targets
 from transforms.loading.rows import Rows
-from transforms.loading.targets import TargetTables, is_float, wrong_count, wrong_value
+from transforms.loading.targets import TargetTable, is_float, wrong_count, wrong_value
 
 BLOCK_SAMPLES = 256
 _WORD = 4  # bytes of a number in a shard's head
@@ -46,7 +46,7 @@ class MdsReader(BlockReader):
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
         """Reads nothing yet."""
         self._files, self._columns, self._ranges = data_set.files, data_set.columns, ranges
-        self._targets = TargetTables(self._columns)
+        self._targets = TargetTable(self._columns)
         self._heads: dict[int, _Head] = {}
         self._locks = [threading.Lock() for _ in self._files]
 

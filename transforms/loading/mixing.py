@@ -2,7 +2,7 @@
 
 A mix has no state but a position: which source gives position g, and which of the source's own samples it is, is a
 function of the sources' sizes, weights and caps, a seed, and g. A source with weight w stands at the times 1/(2w),
-3/(2w), 5/(2w), …; the merge of the sources' times is cut into chunks, and the places of a chunk are shuffled. A source
+3/(2w), 5/(2w), …; the merge of the sources' times is cut into parts, and the places of a part are shuffled. A source
 with a cap on its repetitions has that many times and no more, so the others take over its share from there on.
 
 The counts are Webster's apportionment: for any number of positions, a source without a cap has given its share of
@@ -15,6 +15,8 @@ Sources: M. Balinski, H. P. Young, "Fair Representation", 1982 (Webster's method
 import dataclasses
 import functools
 import hashlib
+import heapq
+import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -28,8 +30,8 @@ from transforms.kernels.counter_random import seed_of
 from transforms.loading.data_set import DataSet
 from transforms.loading.kernels.shuffling import shuffle
 
-# Positions that are shuffled among each other.
-CHUNK = 16384
+# Positions that are shuffled among each other. Shares hold from part to part, and within one but for chance.
+PART = 1024
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,9 +59,9 @@ class Mix:
       samples: of each source, 1 or more.
       weights: of each source, above 0; only their proportions count.
       caps: the most positions that each source gives; None: any number.
-      seed: from 0 to 2**64 - 1; gives the order within chunks.
+      seed: from 0 to 2**64 - 1; gives the order within parts.
       fingerprint: tells the sources, weights and caps apart from any other: hexadecimal.
-      chunk: how many positions are shuffled among each other.
+      part: how many positions are shuffled among each other.
     """
 
     samples: tuple[int, ...]
@@ -67,7 +69,7 @@ class Mix:
     caps: tuple[int | None, ...]
     seed: int
     fingerprint: str
-    chunk: int = CHUNK
+    part: int = PART
 
     @functools.cached_property
     def length(self) -> int | None:
@@ -75,9 +77,9 @@ class Mix:
         return None if None in self.caps else sum(cap or 0 for cap in self.caps)
 
     def before(self, position: int) -> npt.NDArray[np.int64]:
-        """How many positions before `position` each source gives, int64[sources], where a chunk starts.
+        """How many positions before `position` each source gives, int64[sources], where a part starts.
 
-        Within a chunk, which is shuffled, they are what the sources would have given without shuffling.
+        Within a part, which is shuffled, they are what the sources would have given without shuffling.
         """
         half_a_time_each = Fraction(len(self.weights), 2)
         time = self._time_of(max(Fraction(0), position - half_a_time_each))
@@ -87,13 +89,19 @@ class Mix:
             else min(cap, math.floor(time * weight + Fraction(1, 2)))
             for weight, cap in zip(self.weights, self.caps, strict=True)
         ]
+        coming = [
+            ((2 * count + 1) / weight, source)
+            for source, (count, weight, cap) in enumerate(zip(counts, self.weights, self.caps, strict=True))
+            if count != cap
+        ]
+        heapq.heapify(coming)
         for _ in range(position - sum(counts)):
-            _, source = min(
-                ((2 * count + 1) / weight, source)
-                for source, (count, weight, cap) in enumerate(zip(counts, self.weights, self.caps, strict=True))
-                if count != cap
-            )
+            _, source = coming[0]
             counts[source] += 1
+            if counts[source] == self.caps[source]:
+                heapq.heappop(coming)
+            else:
+                heapq.heapreplace(coming, ((2 * counts[source] + 1) / self.weights[source], source))
         return np.array(counts, np.int64)
 
     def _time_of(self, amount: Fraction) -> Fraction:
@@ -116,35 +124,26 @@ class Mix:
         """The source of each position of [start, stop), and which of the source's own positions it is: int64[n] each.
 
         A source's own positions ascend. Own position p is sample p % samples, in the order of epoch p // samples, of
-        the source. Chunks are computed as a whole, so ranges of whole chunks are cheapest.
+        the source. Parts are computed as a whole, so ranges of whole parts are cheapest.
 
         Raises:
           ValueError: `stop` is behind the end of the mix.
         """
         if self.length is not None and stop > self.length:
             raise ValueError(f"positions up to {stop}, but the mix has {self.length}")
-        chunks = [self._chunk(first) for first in range(start - start % self.chunk, max(start, stop), self.chunk)]
-        if not chunks:
+        first = start - start % self.part
+        ends = [*range(first, stop, self.part), stop + -stop % self.part]
+        given = [self.before(end if self.length is None else min(end, self.length)) for end in ends]
+        numbers = itertools.count(first // self.part)
+        parts = [_part(next(numbers), self.seed, before, behind) for before, behind in itertools.pairwise(given)]
+        if not parts:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        skipped = start % self.chunk
-        sources, owns = (np.concatenate(parts)[skipped : skipped + stop - start] for parts in zip(*chunks, strict=True))
-        return sources, owns
-
-    def _chunk(self, first: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The sources and own positions of the chunk that starts at position `first`."""
-        end = first + self.chunk if self.length is None else min(first + self.chunk, self.length)
-        given = self.before(first)
-        counts = self.before(end) - given
-        sources = np.repeat(np.arange(len(counts)), counts)
-        shuffle(sources, seed_of(self.seed), 0, first // self.chunk)
-        owns = np.empty_like(sources)
-        starts = np.repeat(given - (np.cumsum(counts) - counts), counts)
-        owns[np.argsort(sources, kind="stable")] = starts + np.arange(len(sources))
+        sources, owns = (np.concatenate(found)[start - first : stop - first] for found in zip(*parts, strict=True))
         return sources, owns
 
     def given(self, position: int) -> npt.NDArray[np.int64]:
         """How many of the positions before `position` each source gives, int64[sources], shuffling included."""
-        whole = position - position % self.chunk
+        whole = position - position % self.part
         return self.before(whole) + np.bincount(self.positions(whole, position)[0], minlength=len(self.samples))
 
     def given_by(self, paths: Sequence[str], position: int) -> tuple[Given, ...]:
@@ -159,7 +158,7 @@ class Mix:
     def leaving(self) -> tuple[tuple[int, int], ...]:
         """The sources that reach their caps before the mix ends, each with the position behind its last sample.
 
-        Shuffling moves that sample within its chunk.
+        Shuffling moves that sample within its part.
         """
         ends = sorted((self._behind_last(source), source) for source, cap in enumerate(self.caps) if cap is not None)
         return tuple((source, position) for position, source in ends if position != self.length)
@@ -174,6 +173,19 @@ class Mix:
             count = math.ceil(times) - 1 if other > source else math.floor(times)
             position += count if cap is None else min(cap, count)
         return position
+
+
+def _part(
+    number: int, seed: int, before: npt.NDArray[np.int64], behind: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The sources and own positions of a part, from what the sources give before it and up to its end."""
+    counts = behind - before
+    sources = np.repeat(np.arange(len(counts)), counts)
+    shuffle(sources, seed_of(seed), 0, number)
+    owns = np.empty_like(sources)
+    starts = np.repeat(before - (np.cumsum(counts) - counts), counts)
+    owns[np.argsort(sources, kind="stable")] = starts + np.arange(len(sources))
+    return sources, owns
 
 
 def mix_of(

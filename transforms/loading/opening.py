@@ -5,7 +5,7 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from transforms.errors import UnusableInputError
 from transforms.loading.beside import INDEX_SUFFIX, lies_beside
@@ -16,6 +16,7 @@ from transforms.loading.fingerprints import digest_of_ends, fingerprint
 from transforms.loading.made_examples import MadeExamples, parse_examples
 from transforms.loading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
 from transforms.loading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known, mask_rules
+from transforms.loading.record_indexes import count_samples, first_example
 from transforms.masking.kernels.row_masks import RowMaskRules
 from transforms.records.options import Format
 from transforms.storage import files, manifest
@@ -27,6 +28,7 @@ _PAIR = 2
 _HASHED_BYTES = 8 << 20
 _THREADS = 16  # that read different files
 _PIECES = ("input_ids", "input_word_ids")
+_NOTHING_NAMED = "No data set was named: give its directory, or TFRecords."
 _NOT_RECORDS = (".parquet", ".mds")
 
 
@@ -48,7 +50,7 @@ def open_data_set(
     *,
     split: str = "train",
     ranges: ByteRanges,
-    vocab_file: str | None = None,
+    vocab_file: str | os.PathLike[str] | None = None,
     vocabulary_size: int | None = None,
     max_seq_length: int | None = None,
     checksums: bool = False,
@@ -79,6 +81,8 @@ def open_data_set(
         max_seq_length=max_seq_length,
         checksums=checksums,
     )
+    if not request.path:
+        raise UnusableInputError(_NOTHING_NAMED)
     found = _find_manifest(request.path, ranges)
     data_set = _open_records(request) if found is None else _open_made(request, *found)
     _check_model(data_set, request)
@@ -91,14 +95,14 @@ def reader_of(data_set: DataSet, ranges: ByteRanges) -> BlockReader:
     if data_set.format == "parquet":
         from transforms.loading.parquet import ParquetReader
 
-        return cast(BlockReader, ParquetReader(data_set, ranges))
+        return ParquetReader(data_set, ranges)
     if data_set.format == "mds":
         from transforms.loading.mds import MdsReader
 
-        return cast(BlockReader, MdsReader(data_set, ranges))
+        return MdsReader(data_set, ranges)
     from transforms.loading.tfrecords import TfRecordReader
 
-    return cast(BlockReader, TfRecordReader(data_set, ranges))
+    return TfRecordReader(data_set, ranges)
 
 
 def _trimmed(path: str) -> str:
@@ -145,7 +149,7 @@ def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> Da
         format=examples.format,
         files=examples.files,
         schema=examples.schema,
-        features=_first_features(examples.files, request.ranges) if examples.schema is None else {},
+        features=first_example(examples.files[0].path, request.ranges) if examples.schema is None else {},
         rules=rules,
         predictions=examples.predictions if examples.is_dynamic else None,
     )
@@ -209,7 +213,7 @@ def _open_records(request: _Request) -> DataSet:
         listed = [file for file in threads.map(lambda path: _counted_file(path, ranges), paths) if file.samples]
     if not listed:
         raise UnusableInputError(f"{paths[0]}: there is no example in these files; name others.")
-    content = _Content(format="tfrecord", files=listed, features=_first_features(listed, ranges))
+    content = _Content(format="tfrecord", files=listed, features=first_example(listed[0].path, ranges))
     return _assembled(request, content, known)
 
 
@@ -229,30 +233,24 @@ def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
             )
         paths |= dict.fromkeys(matches)
     if not paths:
-        raise UnusableInputError("No data set was named: give its directory, or TFRecords.")
+        raise UnusableInputError(_NOTHING_NAMED)
     return list(paths)
 
 
 def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
     """A TFRecord without a manifest."""
-    from transforms.loading.record_indexes import count_samples
-
-    index: str | None = f"{path}{INDEX_SUFFIX}"
-    try:
-        ranges.size(str(index))
-    except MissingFileError:
-        index = None
+    index = f"{path}{INDEX_SUFFIX}" if _exists(f"{path}{INDEX_SUFFIX}", ranges) else None
     size, samples = ranges.size(path), count_samples(path, ranges, index)
     digest = digest_of_ends(path, size, samples, ranges)
     return DataFile(path=path, samples=samples, size=size, sha256=None, index=index, width=0, digest=digest)
 
 
-def _first_features(listed: Sequence[DataFile], ranges: ByteRanges) -> dict[str, tuple[int, str]]:
-    """The features of the first example: by name, their number of values and their kind."""
-    from transforms.loading.record_indexes import first_example
-
-    features: dict[str, tuple[int, str]] = first_example(listed[0].path, ranges)
-    return features
+def _exists(path: str, ranges: ByteRanges) -> bool:
+    try:
+        ranges.size(path)
+    except MissingFileError:
+        return False
+    return True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -61,6 +61,12 @@ class _Epoch:
     starts: npt.NDArray[np.int64]
 
 
+def bounded_window(data_set: DataSet, window: int) -> int:
+    """How many samples a window has at most: so many, or as many as WINDOW_BYTES has room for."""
+    row_bytes = sum(column.width * column.dtype.itemsize for column in data_set.columns)
+    return max(1, min(window, WINDOW_BYTES // max(1, row_bytes)))
+
+
 class SampleOrder:
     """The order of the samples of a data set in each epoch: a function of its content, the seed and the window's size.
 
@@ -80,8 +86,7 @@ class SampleOrder:
           shuffle: whether samples are shuffled; otherwise they come in the order of the files.
         """
         self.samples = data_set.samples
-        row_bytes = sum(column.width * column.dtype.itemsize for column in data_set.columns)
-        self.window = max(1, min(window, WINDOW_BYTES // max(1, row_bytes)))
+        self.window = bounded_window(data_set, window)
         self._shuffle = shuffle
         self._block_samples = block_samples
         self._seed = np.uint64(_hash(f"{data_set.fingerprint}:{seed}"))

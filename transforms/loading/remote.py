@@ -71,7 +71,8 @@ class RemoteFile:
       path: as the user knows it.
       url: where its content is.
       size: bytes.
-      version: differs where the content does: an entity tag, a generation, a time; "" where the server gives none.
+      version: differs where the content does: an entity tag, a generation, a time; "" where the server gives none,
+        so that nobody can tell whether a copy is still right.
     """
 
     path: str
@@ -112,7 +113,7 @@ class RemoteRanges(ByteRanges):
             )
         if start >= end:
             return np.empty(0, np.uint8)
-        if self._cache is None:
+        if self._cache is None or not file.version:
             data = self._fetch(file, start, end)
         else:
             piece = Piece(file=file.identity, start=start, end=end)

@@ -9,18 +9,17 @@ import numpy.typing as npt
 
 from transforms.loading.data_set import ReadColumn
 from transforms.loading.kernels import targets as kernels
-from transforms.loading.kernels.targets import Targets
 from transforms.loading.rows import Rows
 
 
-class TargetTables:
-    """The tables of the columns of a data set (kernels/targets.py), for any Rows."""
+class TargetTable:
+    """The table of the columns of a data set (kernels/targets.py), for any Rows."""
 
     def __init__(self, columns: Sequence[ReadColumn]) -> None:
         self._columns = columns
-        integers = np.zeros((len(columns), kernels.TARGET), np.int64)
-        floats = np.full((len(columns), kernels.LIMIT), np.nan)
-        for line, limits, column in zip(integers, floats, columns, strict=True):
+        self._made: tuple[weakref.ref[Rows], npt.NDArray[np.int64]] | None = None
+        self._table = np.zeros((len(columns), kernels.TARGET), np.int64)
+        for line, column in zip(self._table, columns, strict=True):
             line[kernels.VALUE_BYTES] = column.dtype.itemsize
             line[kernels.IS_FLOAT] = is_float(column)
             line[kernels.WIDTH] = column.width
@@ -28,15 +27,14 @@ class TargetTables:
             line[kernels.FILL] = column.fill or 0
             line[kernels.FILLS_WITH_LAST] = column.fill is None
             line[kernels.IS_OPTIONAL] = column.optional
-            if is_float(column):
-                limits[:] = _float_limits(column)
-            else:
-                line[kernels.LOW], line[kernels.HIGH] = integer_limits(column)
-        self._made: tuple[weakref.ref[Rows], Targets] | None = None
-        self._tables = Targets(integers, floats)
+            limits = np.array(_float_limits(column)).view(np.int64) if is_float(column) else integer_limits(column)
+            line[kernels.LOW : kernels.HIGH + 1] = limits
+            name = column.name.encode()
+            line[kernels.NAME_SIZE] = len(name)
+            line[kernels.NAME :] = np.frombuffer(name.ljust(kernels.MOST_NAME_BYTES, b"\0"), np.int64)
 
-    def of(self, rows: Rows) -> Targets:
-        """The tables for these rows, which must live while they are used.
+    def of(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """The table for these rows, which must live while it is used.
 
         Raises:
           ValueError: the rows do not have arrays for these columns.
@@ -44,8 +42,8 @@ class TargetTables:
         made = self._made
         if made is not None and made[0]() is rows:
             return made[1]
-        integers = self._tables.integers.copy()
-        for line, column in zip(integers, self._columns, strict=True):
+        table = self._table.copy()
+        for line, column in zip(table, self._columns, strict=True):
             array = rows.arrays[column.feature]
             if array.dtype != column.dtype or array.shape[1:] != (column.width,) or not array.flags.c_contiguous:
                 raise ValueError(
@@ -54,9 +52,8 @@ class TargetTables:
             line[kernels.ADDRESS] = array.ctypes.data
             if column.varies:
                 line[kernels.COUNTS] = rows.counts[column.feature].ctypes.data
-        targets = Targets(integers, self._tables.floats)
-        self._made = (weakref.ref(rows), targets)
-        return targets
+        self._made = (weakref.ref(rows), table)
+        return table
 
 
 def is_float(column: ReadColumn) -> bool:

@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 import struct
+import tempfile
 import threading
 from typing import Any
 
@@ -17,7 +18,7 @@ from transforms.loading.kernels import examples as kernels
 from transforms.loading.kernels import targets
 from transforms.loading.record_indexes import BLOCK_RECORDS, BlockIndex, find_records, open_range_file, read_index
 from transforms.loading.rows import Rows
-from transforms.loading.targets import TargetTables, is_float, wrong_count, wrong_value
+from transforms.loading.targets import TargetTable, is_float, wrong_count, wrong_value
 from transforms.loading.unpacked_files import UnpackedFiles
 from transforms.records import example_proto
 from transforms.records.kernels.frames import HEAD
@@ -49,15 +50,12 @@ class TfRecordReader(BlockReader):
         self._files, self._columns, self._ranges = data_set.files, data_set.columns, ranges
         if len(self._columns) > kernels.MOST_COLUMNS:
             raise ValueError(f"{len(self._columns)} columns are more than {kernels.MOST_COLUMNS}")
-        self._targets = TargetTables(self._columns)
-        names = [column.name.encode() for column in self._columns]
-        self._name_sizes = np.array([len(name) for name in names], np.int64)
-        padded = b"".join(name.ljust(kernels.NAME, b"\0") for name in names)
-        self._names = np.frombuffer(bytearray(padded), np.uint8).reshape(len(names), kernels.NAME)
+        self._targets = TargetTable(self._columns)
         self._unpacked = UnpackedFiles()
         self._found: dict[int, _Found] = {}
         self._not_trusted: set[int] = set()  # files whose index is not used any more
         self._locks = [threading.Lock() for _ in self._files]
+        self._said: set[str] = set()
 
     def fetch(self, block: Block) -> Any:
         with self._locks[block.file]:
@@ -75,10 +73,8 @@ class TfRecordReader(BlockReader):
     ) -> None:
         # Copies, because numba compiles anew for arrays that cannot be written to.
         wanted, rows = np.array(wanted, np.int64), np.array(rows, np.int64)
-        tables = self._targets.of(into)
-        end, record, at, column, why = kernels.read_examples(
-            fetched, block.count, wanted, rows, tables, self._names, self._name_sizes
-        )
+        table = self._targets.of(into)
+        end, record, at, column, why = kernels.read_examples(fetched, block.count, wanted, rows, table)
         if end == kernels.BAD_EXAMPLE:
             (size,) = struct.unpack_from("<Q", fetched, at)
             reason = self._explain(fetched[at + HEAD : at + HEAD + size].tobytes(), column, why)
@@ -112,12 +108,18 @@ class TfRecordReader(BlockReader):
         content = unpacked(raw, file.path)
         start = None
         if content is not raw:
+            self._say(
+                "%s: files of this data set are packed with gzip, and each process unpacks those that it reads into "
+                "%s; make the examples without --packed.",
+                file.path,
+                tempfile.gettempdir(),
+            )
             start, end = self._unpacked.add(content, file.path)
             if told is not None and told.starts[-1] == end - start:
                 return _Found(told, start, is_told=True)
             content = self._unpacked.open(start, end)
         if file.index is not None:
-            _log.warning(
+            self._say(
                 "%s: this index does not fit %s, which is read once more to find its records; make the index again.",
                 file.index,
                 file.path,
@@ -129,6 +131,12 @@ class TfRecordReader(BlockReader):
                 "again."
             )
         return _Found(blocks, start, is_told=False)
+
+    def _say(self, message: str, *names: str) -> None:
+        """Logs a warning, but not again for another file."""
+        if message not in self._said:
+            self._said.add(message)
+            _log.warning(message, *names)
 
     def _told(self, file: DataFile) -> BlockIndex | None:
         """What the index of a file says; None if it has none that can be."""

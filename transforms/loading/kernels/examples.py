@@ -4,11 +4,8 @@ An Example is read as the protobuf library reads it: features in any order, list
 message that stand apart are joined, and unknown fields are passed over. What nobody writes is refused: groups, and a
 feature that is there twice. Source of the messages: transforms/records/example_proto.py.
 
-Functions return the place behind what they read, or a negative number (kernels/targets.py).
-
-Arrays
-  data        uint8: records with their frames, the first at byte 0.
-  names       uint8[columns, NAME]: what columns are called, filled up with zeros; name_sizes int64[columns].
+Functions return a negative number (kernels/targets.py) where something is wrong. Addresses are handed around, not
+arrays, see transforms/kernels/memory.py: data, of a block; targets, of the table of columns; column, of a line of it.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -16,14 +13,13 @@ import numpy as np
 
 from transforms.kernels import kernel
 from transforms.kernels.crc32c import masked_crc32c
-from transforms.kernels.memory import address, get_i64, load_u8, load_u32, load_u64, store_u32, store_u64
+from transforms.kernels.memory import address, get_i64, load_u8, load_u32, load_u64, store_u32
 from transforms.loading.kernels.targets import (
-    HIGH,
     IS_FLOAT,
     IS_OPTIONAL,
-    LIMIT,
-    LOW,
     MISSING,
+    NAME,
+    NAME_SIZE,
     OTHER_COUNT,
     OTHER_KIND,
     OUT_OF_RANGE,
@@ -32,16 +28,15 @@ from transforms.loading.kernels.targets import (
     UNREADABLE,
     VALUE_BYTES,
     WIDTH,
-    Targets,
     are_floats_allowed,
+    are_integers_allowed,
     finish_row,
-    put_value,
     row_address,
     zero_row,
 )
+from transforms.loading.kernels.varints import integers, varint
 from transforms.records.kernels.frames import FRAME, HEAD, TAIL
 
-NAME = 64  # most bytes of a name
 MOST_COLUMNS = 62  # bits of what tells which were seen
 
 # How the reading of a block ends.
@@ -68,110 +63,25 @@ _BYTES = 1
 _FLOATS = 2
 _INTS = 3
 
-_TOPS = np.uint64(0x8080808080808080)  # the top bit of each byte: set in all bytes of a varint but its last
-_TWO_BYTES_EACH = np.uint64(0x0080008000800080)  # these bits of four varints of two bytes
-_ONES = np.uint64(0x0101010101010101)
-_ONES_16 = np.uint64(0x0001000100010001)
-_TOPS_16 = np.uint64(0x8000800080008000)
+_LINE = 8 * TARGET  # bytes of a column's line
 
 
 @kernel
-def _varint(data, i, end):
-    """A varint and the place behind it, which is UNREADABLE if it does not end."""
-    value = np.int64(0)
-    shift = np.int64(0)
-    while i < end and shift < 70:
-        byte = load_u8(data, i)
-        i += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, i
-        shift += 7
-    return np.int64(0), np.int64(UNREADABLE)
-
-
-@kernel
-def _sized(data, i, end):
-    """Where the content of a field ends whose size stands at i, and where it starts."""
-    size, i = _varint(data, i, end)
-    if i < 0 or size < 0 or size > end - i:
-        return np.int64(UNREADABLE), i
-    return i + size, i
-
-
-@kernel
-def _behind(data, tag, i, end):
-    """The place behind a field whose content starts at i."""
+def _field(data, i, end):
+    """The tag of a field, and where its content starts and ends; UNREADABLE as the end if there is no field."""
+    tag, i = varint(data, i, end)
     wire = tag & 7
+    if i < 0:
+        return tag, i, np.int64(UNREADABLE)
     if wire == _SIZED:
-        i, _ = _sized(data, i, end)
-        return i
+        size, i = varint(data, i, end)
+        return tag, i, (i + size if i > 0 and size >= 0 and size <= end - i else np.int64(UNREADABLE))
     if wire == _VARINT:
-        _, i = _varint(data, i, end)
-        return i
-    if wire == _FIXED_64:
-        i += 8
-    elif wire == _FIXED_32:
-        i += 4
-    else:
-        return np.int64(UNREADABLE)
-    return i if i <= end else np.int64(UNREADABLE)
-
-
-@kernel
-def _spread_8(four):
-    """Four bytes as the lower halves of four numbers of 16 bits."""
-    four = (four | (four << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
-    return (four | (four << np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
-
-
-@kernel
-def _integers(data, i, end, column, target, n):
-    """Reads packed integers behind n that are read; returns how many there are then.
-
-    Where numbers of one byte or of two come together, eight or four are read at a time: padding, masks, most ids.
-    """
-    width, size = get_i64(column, WIDTH), get_i64(column, VALUE_BYTES)
-    low, high = get_i64(column, LOW), get_i64(column, HIGH)
-    # Added to a number of one byte (two bytes), these set its top bit if it is too high; none can be too low.
-    room = np.uint64(max(0, 127 - max(high, 0))) * _ONES
-    room_16 = np.uint64(max(0, 32767 - max(high, 0))) * _ONES_16
-    together = end - 8 if low <= 0 else np.int64(0)
-    over = np.uint64(0)
-    over_16 = np.uint64(0)
-    while i < end:
-        if i <= together and n + 8 <= width and size <= 2:
-            word = load_u64(data, i)
-            tops = word & _TOPS
-            if tops == 0:
-                over |= word + room
-                if size == 1:
-                    store_u64(target, n, word)
-                else:
-                    store_u64(target, 2 * n, _spread_8(word & np.uint64(0xFFFFFFFF)))
-                    store_u64(target, 2 * n + 8, _spread_8(word >> np.uint64(32)))
-                n += 8
-                i += 8
-                continue
-            if tops == _TWO_BYTES_EACH and size == 2:
-                four = (word & np.uint64(0x007F007F007F007F)) | ((word >> np.uint64(1)) & np.uint64(0x3F803F803F803F80))
-                over_16 |= four + room_16
-                store_u64(target, 2 * n, four)
-                n += 4
-                i += 8
-                continue
-        value, i = _varint(data, i, end)
-        if i < 0:
-            return np.int64(UNREADABLE)
-        if n == width:
-            return np.int64(OTHER_COUNT)
-        if value < low or value > high:
-            return np.int64(OUT_OF_RANGE)
-        put_value(target, size, n, value)
-        n += 1
-    if over & _TOPS or over_16 & _TOPS_16:
-        return np.int64(OUT_OF_RANGE)
-    return n
+        _, behind = varint(data, i, end)
+        return tag, i, behind
+    size = np.int64(8 if wire == _FIXED_64 else 4)
+    is_known = wire == _FIXED_64 or wire == _FIXED_32
+    return tag, i, (i + size if is_known and size <= end - i else np.int64(UNREADABLE))
 
 
 @kernel
@@ -193,20 +103,14 @@ def _list(data, i, end, column, target, n):
     is_float = get_i64(column, IS_FLOAT)
     one = _TAG_FLOAT if is_float else _TAG_INT
     while i < end and n >= 0:
-        tag, i = _varint(data, i, end)
+        tag, start, i = _field(data, i, end)
         if i < 0:
             return i
-        behind = _behind(data, tag, i, end)
-        if behind < 0:
-            return behind
-        if tag == _TAG_1:
-            _, i = _sized(data, i, end)
         if tag == _TAG_1 or tag == one:
             if is_float:
-                n = _floats(data, i, behind, column, target, n)
+                n = _floats(data, start, i, column, target, n)
             else:
-                n = _integers(data, i, behind, column, target, n)
-        i = behind
+                n = integers(data, start, i, column, target, n)
     return n
 
 
@@ -218,82 +122,74 @@ def _feature(data, i, end, column, target, kind, n):
     """
     wanted = np.int64(_FLOATS if get_i64(column, IS_FLOAT) else _INTS)
     while i < end:
-        tag, i = _varint(data, i, end)
+        tag, start, i = _field(data, i, end)
         if i < 0:
             return kind, i
-        behind = _behind(data, tag, i, end)
-        if behind < 0:
-            return kind, behind
         field = tag >> 3
         if tag & 7 == _SIZED and field >= _BYTES and field <= _INTS:
             if field != kind:
                 kind = field
                 n = np.int64(0)
             if kind == wanted:
-                _, i = _sized(data, i, end)
-                n = _list(data, i, behind, column, target, n)
+                n = _list(data, start, i, column, target, n)
                 if n < 0:
                     return kind, n
-        i = behind
     return kind, n
 
 
 @kernel
 def _key(data, i, end):
     """Where the key of an entry starts and ends; an empty one if it has none. UNREADABLE if the entry is no message."""
-    start = i
-    stop = i
+    first = i
+    last = i
     while i < end:
-        tag, i = _varint(data, i, end)
+        tag, start, i = _field(data, i, end)
         if i < 0:
             return i, i
-        behind = _behind(data, tag, i, end)
-        if behind < 0:
-            return behind, behind
         if tag == _TAG_1:
-            stop, start = _sized(data, i, end)
-        i = behind
-    return start, stop
+            first = start
+            last = i
+    return first, last
 
 
 @kernel
-def _is_name(data, start, size, names, column):
-    """Whether the name of a column stands there; `size` is that of the name."""
-    line = names + column * NAME
-    for k in range(size):
-        if load_u8(data, start + k) != load_u8(line, k):
+def _is_name(data, start, size, name):
+    """Whether a name of `size` bytes stands there; name: its address."""
+    if size < 8:
+        for k in range(size):
+            if load_u8(data, start + k) != load_u8(name, k):
+                return False
+        return True
+    for k in range(0, size - 7, 8):
+        if load_u64(data, start + k) != load_u64(name, k):
             return False
-    return True
+    return load_u64(data, start + size - 8) == load_u64(name, size - 8)
 
 
 @kernel
-def _column_of(data, start, stop, names, name_sizes, columns, guess):
-    """The column with the name that stands there, -1 if there is none. The guess is tried first."""
-    size = stop - start
+def _column_of(data, start, stop, targets, columns, guess):
+    """The number of the column with the name that stands there, -1 if there is none. The guess is tried first."""
     for k in range(columns):
-        column = guess + k
-        if column >= columns:
-            column -= columns
-        if get_i64(name_sizes, column) == size and _is_name(data, start, size, names, column):
-            return column
+        place = guess + k
+        if place >= columns:
+            place -= columns
+        column = targets + place * _LINE
+        if get_i64(column, NAME_SIZE) == stop - start and _is_name(data, start, stop - start, column + 8 * NAME):
+            return place
     return np.int64(-1)
 
 
 @kernel
-def _entry_values(data, i, end, column, row):
+def _entry_values(data, i, end, column, target):
     """Reads the values of an entry to a row; returns their number."""
     kind = np.int64(0)
     n = np.int64(0)
-    target = row_address(column, row)
     while i < end:
-        tag, i = _varint(data, i, end)
-        behind = _behind(data, tag, i, end)  # _key came by here, so this is a message
+        tag, start, i = _field(data, i, end)  # _key came by here, so this is a message
         if tag == _TAG_VALUE:
-            _, i = _sized(data, i, end)
-            kind, n = _feature(data, i, behind, column, target, kind, n)
+            kind, n = _feature(data, start, i, column, target, kind, n)
             if n < 0:
                 return n
-        i = behind
     if kind == 0:
         return np.int64(MISSING)
     if kind != (_FLOATS if get_i64(column, IS_FLOAT) else _INTS):
@@ -302,79 +198,83 @@ def _entry_values(data, i, end, column, row):
 
 
 @kernel
-def _entry(data, i, end, row, targets, names, name_sizes, guess):
+def _entry(data, i, end, row, targets, columns, guess):
     """Reads an entry of the map of features; returns its column (-1: not wanted) and its count, negative if wrong."""
-    integers, limits = address(targets.integers), targets.floats
     start, stop = _key(data, i, end)
     if start < 0:
         return np.int64(-1), start
-    place = _column_of(data, start, stop, names, name_sizes, len(limits), guess)
+    place = _column_of(data, start, stop, targets, columns, guess)
     if place < 0:
         return place, np.int64(0)
-    column = integers + 8 * TARGET * place
-    count = _entry_values(data, i, end, column, row)
+    column = targets + place * _LINE
+    target = row_address(column, row)
+    count = _entry_values(data, i, end, column, target)
     if count == MISSING and get_i64(column, IS_OPTIONAL):
         zero_row(column, row)
         return place, np.int64(0)
     if count < 0:
         return place, count
-    if get_i64(column, IS_FLOAT) and not are_floats_allowed(column, limits[place], row, count):
+    if get_i64(column, IS_FLOAT):
+        is_allowed = are_floats_allowed(column, target, count)
+    else:
+        is_allowed = are_integers_allowed(column, target, get_i64(column, VALUE_BYTES), count)
+    if not is_allowed:
         return place, np.int64(OUT_OF_RANGE)
     return place, finish_row(column, row, count)
 
 
 @kernel
-def _example(data, i, end, row, targets, names, name_sizes):
-    """Reads an Example to a row; returns the column that is wrong, if one is, and why it is: a negative number."""
-    columns = len(targets.integers)
-    seen = np.int64(0)
+def _features(data, i, end, row, targets, columns, seen):
+    """Reads the map of features to a row; returns which columns were seen, or the column and why it is wrong."""
     guess = np.int64(0)
     while i < end:
-        tag, i = _varint(data, i, end)
+        tag, start, i = _field(data, i, end)
+        if i < 0:
+            return seen, np.int64(-1), i
+        if tag == _TAG_1:
+            place, count = _entry(data, start, i, row, targets, columns, guess)
+            if count < 0:
+                return seen, place, count
+            if place >= 0:
+                if seen >> place & 1:
+                    return seen, place, np.int64(REPEATED)
+                seen |= np.int64(1) << place
+                guess = place + 1
+    return seen, np.int64(-1), np.int64(0)
+
+
+@kernel
+def _example(data, i, end, row, targets, columns):
+    """Reads an Example to a row; returns the column that is wrong, if one is, and why it is: a negative number."""
+    seen = np.int64(0)
+    while i < end:
+        tag, start, i = _field(data, i, end)
         if i < 0:
             return np.int64(-1), i
-        behind = _behind(data, tag, i, end)
-        if behind < 0:
-            return np.int64(-1), behind
         if tag == _TAG_1:
-            _, i = _sized(data, i, end)
-            while i < behind:
-                tag, i = _varint(data, i, behind)
-                if i < 0:
-                    return np.int64(-1), i
-                after = _behind(data, tag, i, behind)
-                if after < 0:
-                    return np.int64(-1), after
-                if tag == _TAG_1:
-                    _, i = _sized(data, i, behind)
-                    column, count = _entry(data, i, after, row, targets, names, name_sizes, guess)
-                    if count < 0:
-                        return column, count
-                    if column >= 0:
-                        if seen >> column & 1:
-                            return column, np.int64(REPEATED)
-                        seen |= np.int64(1) << column
-                        guess = column + 1
-                i = after
-        i = behind
-    for column in range(columns):
-        if not seen >> column & 1:
-            if not targets.integers[column, IS_OPTIONAL]:
-                return column, np.int64(MISSING)
-            zero_row(address(targets.integers) + 8 * TARGET * column, row)
+            seen, place, why = _features(data, start, i, row, targets, columns, seen)
+            if why < 0:
+                return place, why
+    for place in range(columns):
+        if not seen >> place & 1:
+            column = targets + place * _LINE
+            if not get_i64(column, IS_OPTIONAL):
+                return place, np.int64(MISSING)
+            zero_row(column, row)
     return np.int64(-1), np.int64(0)
 
 
 @kernel
-def read_examples(data, count, wanted, rows, targets, names, name_sizes):
+def read_examples(data, count, wanted, rows, targets):
     """Reads examples of a block to rows.
 
-    data: the block. count: how many records it has. wanted: int64[n], ascending, which of them to read. rows: int64[n],
-    the row for each. targets: kernels/targets.py.
+    data: uint8, records with their frames, the first at byte 0. count: how many they are. wanted: int64[n], ascending,
+    which of them to read. rows: int64[n], the row for each. targets: kernels/targets.py.
 
     Returns how the reading ended, the record and where it starts; for BAD_EXAMPLE also the column (-1: none) and why.
     """
     base = address(data)
+    table = address(targets)
     size = len(data)
     i = np.int64(0)
     k = 0
@@ -388,7 +288,7 @@ def read_examples(data, count, wanted, rows, targets, names, name_sizes):
         if k < len(wanted) and wanted[k] == record:
             if load_u32(base, start + length) != masked_crc32c(base, start, start + length):
                 return BAD_DATA, record, i, np.int64(-1), np.int64(0)
-            column, why = _example(base, start, start + length, rows[k], targets, address(names), address(name_sizes))
+            column, why = _example(base, start, start + length, rows[k], table, len(targets))
             if why < 0:
                 return BAD_EXAMPLE, record, i, column, why
             k += 1
@@ -399,5 +299,4 @@ def read_examples(data, count, wanted, rows, targets, names, name_sizes):
 def warm_up() -> None:
     """Compiles the entry kernels of this module."""
     none = np.empty(0, np.int64)
-    targets = Targets(np.empty((0, TARGET), np.int64), np.empty((0, LIMIT), np.float64))
-    read_examples(np.empty(0, np.uint8), 0, none, none, targets, np.empty((0, NAME), np.uint8), none)
+    read_examples(np.empty(0, np.uint8), 0, none, none, np.empty((0, TARGET), np.int64))

@@ -4,21 +4,19 @@
 import numpy as np
 
 from transforms.kernels import kernel
-from transforms.kernels.memory import address, copy_32, get_i32, get_i64, get_u16, load_u8, load_u32, store_u8
+from transforms.kernels.memory import address, copy_32, get_i64, get_u16, load_u8, load_u32, store_u8
 from transforms.loading.kernels.targets import (
-    HIGH,
     IS_FLOAT,
-    LIMIT,
-    LOW,
     OTHER_COUNT,
     OUT_OF_RANGE,
     TARGET,
     UNREADABLE,
     VALUE_BYTES,
     WIDTH,
-    Targets,
     are_floats_allowed,
+    are_integers_allowed,
     finish_row,
+    get_integer,
     put_value,
     row_address,
 )
@@ -49,39 +47,7 @@ def _copy(target, source, size):
 
 
 @kernel
-def _get(source, size, k):
-    """The k-th integer of one of the stored types."""
-    if size == 1:
-        return load_u8(source, k)
-    return get_u16(source, k) if size == 2 else get_i32(source, k)
-
-
-@kernel
-def _are_integers_allowed(source, size, count, column):
-    """Whether the smallest and the largest integer are within their limits."""
-    least = np.int64(1 << 62)
-    most = np.int64(-1 << 62)
-    # A loop for each size, so that it is compiled to instructions that compare several values at a time.
-    if size == 1:
-        for k in range(count):
-            value = load_u8(source, k)
-            least = min(least, value)
-            most = max(most, value)
-    elif size == 2:
-        for k in range(count):
-            value = get_u16(source, k)
-            least = min(least, value)
-            most = max(most, value)
-    else:
-        for k in range(count):
-            value = get_i32(source, k)
-            least = min(least, value)
-            most = max(most, value)
-    return count == 0 or (least >= get_i64(column, LOW) and most <= get_i64(column, HIGH))
-
-
-@kernel
-def _part(data, i, end, stored, column, limits, row):
+def _part(data, i, end, stored, column, row):
     """Reads a part, of values of `stored` bytes, to a row of its column; returns their number, negative if wrong."""
     code = load_u8(data, i) - _ONE_DIMENSION if i < end else np.int64(-1)
     if code < 0 or code > 2 or i + 1 + (1 << code) > end:
@@ -96,15 +62,15 @@ def _part(data, i, end, stored, column, limits, row):
         return np.int64(UNREADABLE)
     if count > get_i64(column, WIDTH):
         return np.int64(OTHER_COUNT)
-    if not get_i64(column, IS_FLOAT) and not _are_integers_allowed(source, stored, count, column):
+    if not get_i64(column, IS_FLOAT) and not are_integers_allowed(column, source, stored, count):
         return np.int64(OUT_OF_RANGE)
     target, size = row_address(column, row), get_i64(column, VALUE_BYTES)
     if size == stored:
         _copy(target, source, count * size)
     else:
         for k in range(count):
-            put_value(target, size, k, _get(source, stored, k))
-    if get_i64(column, IS_FLOAT) and not are_floats_allowed(column, limits, row, count):
+            put_value(target, size, k, get_integer(source, stored, k))
+    if get_i64(column, IS_FLOAT) and not are_floats_allowed(column, target, count):
         return np.int64(OUT_OF_RANGE)
     return finish_row(column, row, count)
 
@@ -131,6 +97,7 @@ def read_samples(data, count, wanted, rows, targets, parts):
     Returns how the reading ended and the sample; for BAD_SAMPLE also the column and why.
     """
     base = address(data)
+    table = address(targets)
     i = np.int64(0)
     k = 0
     for sample in range(count):
@@ -143,9 +110,8 @@ def read_samples(data, count, wanted, rows, targets, parts):
                 stop = start + load_u32(base, i + _SIZE_BYTES * part)
                 column = parts[part, COLUMN]
                 if column >= 0:
-                    line = address(targets.integers) + 8 * TARGET * column
-                    limits = targets.floats[column]
-                    why = _part(base, start, stop, parts[part, STORED_BYTES], line, limits, rows[k])
+                    line = table + 8 * TARGET * column
+                    why = _part(base, start, stop, parts[part, STORED_BYTES], line, rows[k])
                     if why < 0:
                         return BAD_SAMPLE, sample, column, why
                 start = stop
@@ -157,5 +123,5 @@ def read_samples(data, count, wanted, rows, targets, parts):
 def warm_up() -> None:
     """Compiles the entry kernels of this module."""
     none = np.empty(0, np.int64)
-    targets = Targets(np.empty((0, TARGET), np.int64), np.empty((0, LIMIT), np.float64))
-    read_samples(np.empty(0, np.uint8), 0, none, none, targets, np.empty((0, PART), np.int64))
+    targets, parts = np.empty((0, TARGET), np.int64), np.empty((0, PART), np.int64)
+    read_samples(np.empty(0, np.uint8), 0, none, none, targets, parts)

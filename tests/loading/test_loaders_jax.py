@@ -1,0 +1,173 @@
+"""JAX's loader: global arrays, of which each process reads what its devices hold."""
+
+import itertools
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from built_data_sets import build_data_set
+from conftest import ROOT
+from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
+from made_up_data_sets import data_set, samples_in, source
+
+import maskmill
+from maskmill.loaders.jax import Batches
+from transforms.errors import UnusableInputError
+from transforms.loading.loader import Loader
+from transforms.loading.options import LoaderOptions
+
+pytestmark = pytest.mark.training
+
+PROCESSES = 2
+PATIENCE_S = 180
+
+
+def loader(**options: Any) -> Loader:
+    sizes = LoaderOptions(**{"batch_size": 8, "seed": 3, "window": 16, **options})
+    return Loader([source(data_set([20, 13, 20]))], sizes)
+
+
+def in_order(**options: Any) -> list[list[int]]:
+    return [samples_in(batch) for batch in itertools.islice(loader(**options).endless(), 30)]
+
+
+def samples_of(batches: Any) -> list[list[int]]:
+    return [samples_in({name: np.asarray(array) for name, array in batch.items()}) for batch in batches]
+
+
+def on_one_device(**options: Any) -> Batches:
+    return Batches(loader(**options), SingleDeviceSharding(jax.devices()[0]))
+
+
+@pytest.mark.parametrize("tail", ["drop", "pad", "repeat", "carry"])
+def test_epochs_follow_each_other_and_states_go_on(tail: str) -> None:
+    first = on_one_device(tail=tail)
+    got = samples_of(first) + samples_of(first) + samples_of(itertools.islice(first, 3))
+    second = Batches(loader(tail=tail), SingleDeviceSharding(jax.devices()[0]), endless=True)
+    second.load_state_dict(first.state_dict())
+    got += samples_of(itertools.islice(second, 7))
+    assert got == in_order(tail=tail)[: len(got)]
+
+
+def test_arrays_are_as_the_spec_says() -> None:
+    batch = next(iter(on_one_device(tail="pad")))
+    spec = loader(tail="pad").spec
+    assert {name: (array.shape, array.dtype) for name, array in batch.items()} == {
+        name: (array.shape, array.dtype) for name, array in spec.items()
+    }
+
+
+# Runs with as many CPU devices as it is told. It prints which part of a batch each of its devices has.
+PROGRAM = """
+import itertools, json, sys
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+import maskmill, maskmill.loaders.jax
+data_set, address, processes, process, steps, state, layouts = json.loads(sys.argv[1])
+if processes > 1:
+    jax.distributed.initialize(address, processes, process)
+devices = np.array(jax.devices())
+grid = devices.reshape(2, -1)
+meshes = {
+    "data": (devices, ("data",), ("data",)),
+    "data, model": (grid, ("data", "model"), ("data", None)),
+    "model, data": (grid, ("model", "data"), ("data", None)),
+    "data, pieces": (grid, ("data", "pieces"), ("data", "pieces")),
+    "out of order": (devices[[0, 2, 1, 3]], ("data",), ("data",)),
+}
+for layout in layouts:
+    arranged, axes, spec = meshes[layout]
+    sharding = NamedSharding(Mesh(arranged, axes), PartitionSpec(*spec))
+    opened = maskmill.open(data_set, batch_size=8, seed=5, window=64, tail="pad", with_samples=True)
+    batches = maskmill.loaders.jax.Batches(opened, sharding, endless=True)
+    if state:
+        batches.load_state_dict(state)
+    for batch in itertools.islice(batches, steps):
+        ids = batch["input_ids"]
+        shards = [(shard.index, np.asarray(shard.data).tolist()) for shard in ids.addressable_shards]
+        parts = [[[axis.indices(size)[:2] for axis, size in zip(index, ids.shape)], values] for index, values in shards]
+        total = int(jax.jit(lambda ids: ids.sum())(ids))
+        read = batches._loader.options.batch_size // batches._loader.options.ranks
+        print(json.dumps(dict(shape=ids.shape, parts=parts, sum=total, state=batches.state_dict(), read=read)))
+"""
+
+
+def run(
+    data_set: Path, layouts: list[str], *, processes: int, devices: int, steps: int, state: Any = None
+) -> list[Any]:
+    """What each process prints, for all steps of all layouts."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    environment = os.environ | {
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        "PYTHONPATH": str(ROOT),
+    }
+    started = []
+    for process in range(processes):
+        given = json.dumps([str(data_set), address, processes, process, steps, state, layouts])
+        command = [sys.executable, "-c", PROGRAM, given]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        started.append(subprocess.Popen(command, env=environment, cwd=ROOT, text=True, **pipes))
+    printed = []
+    for process in started:
+        out, errors = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, errors
+        printed.append([json.loads(line) for line in out.splitlines() if line.startswith("{")])
+    return printed
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_data_set(tmp_path_factory.mktemp("data"))
+
+
+def wanted(built: Path, steps: int) -> list[Any]:
+    opened = maskmill.open(built, batch_size=8, seed=5, window=64, tail="pad")
+    return [batch["input_ids"] for batch in itertools.islice(opened.endless(), steps)]
+
+
+def together(lines: list[dict[str, Any]]) -> Any:
+    """The array that the parts of all processes make; parts that two devices hold are the same."""
+    made = np.full(lines[0]["shape"], -1)
+    for line in lines:
+        for index, values in line["parts"]:
+            at = tuple(slice(*axis) for axis in index)
+            assert (made[at] == -1).all() or (made[at] == values).all()
+            made[at] = values
+    return made
+
+
+# What each process reads of a batch of 8: the rows that its devices hold, or all where they are not neighbours.
+ROWS_READ = {"data": 4, "data, model": 4, "model, data": 8, "data, pieces": 4, "out of order": 8}
+
+
+def test_two_processes_of_two_devices(built: Path) -> None:
+    """jax.distributed: each process reads what its devices hold, in any layout; one process goes on alone."""
+    steps = 3
+    printed = run(built, list(ROWS_READ), processes=PROCESSES, devices=2, steps=steps)
+    arrays = wanted(built, steps + 2)
+    places = [(layout, step) for layout in ROWS_READ for step in range(steps)]
+    for lines, (layout, step) in zip(zip(*printed, strict=True), places, strict=True):
+        np.testing.assert_array_equal(together(lines), arrays[step], err_msg=layout)
+        assert {line["sum"] for line in lines} == {int(arrays[step].sum())}
+        assert lines[0]["state"] == lines[1]["state"]
+        assert [line["read"] for line in lines] == [ROWS_READ[layout]] * PROCESSES, layout
+    (alone,) = run(built, ["data"], processes=1, devices=4, steps=2, state=printed[0][-1]["state"])
+    for line, array in zip(alone, arrays[steps:], strict=True):
+        np.testing.assert_array_equal(together([line]), array)
+
+
+def test_shardings_that_cannot_be_meant() -> None:
+    devices = jax.devices()
+    if len(devices) > 1:
+        sharding = NamedSharding(jax.make_mesh((len(devices),), ("data",)), PartitionSpec("data"))
+        with pytest.raises(UnusableInputError, match="A batch of 7 samples cannot be shared evenly by the"):
+            Batches(loader(batch_size=7), sharding)

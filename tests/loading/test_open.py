@@ -1,0 +1,230 @@
+"""maskmill.open on files of all formats: the same batches from each, on any number of ranks and workers."""
+
+import itertools
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import oracle_pretraining as oracle
+import pytest
+from example_sets import setup_of, write_set
+
+import maskmill
+from transforms.errors import UnusableInputError
+from transforms.loading.loader import Loader
+
+Batch = dict[str, npt.NDArray[np.generic]]
+
+ROOT = Path(maskmill.__file__).parents[1]
+
+KINDS: dict[str, dict[str, Any]] = {
+    "pairs": {},
+    "drawn": {"objective": "mlm", "dynamic_masking": True, "mask_unit": "whole_word", "dupe_factor": 1},
+    "packed": {"objective": "mlm", "dynamic_masking": True, "pack": True, "max_seq_length": 64, "dupe_factor": 1},
+    "packed pairs": {"objective": "sop", "pack": True, "max_seq_length": 64, "special_tokens_mask": True},
+    "bins": {"objective": "mlm", "bins": 3, "special_tokens_mask": True},
+    "drawn bins": {"objective": "mlm", "bins": 2, "dynamic_masking": True, "dupe_factor": 1},
+    "v2": {"feature_names": "v2"},
+}
+FORMATS: list[dict[str, Any]] = [{"format": "tfrecord"}, {"format": "parquet"}, {"format": "mds"}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sets")
+
+
+def data_set(folder: Path, kind: str, **more: Any) -> str:
+    """A data set of a kind, written when it is first asked for."""
+    name = " ".join([kind, *map(str, more.values())])
+    if not (folder / name).exists():
+        write_set(folder / name, setup_of(**KINDS[kind], **more))
+    return str(folder / name / "examples")
+
+
+def check_equal(found: Batch, expected: Batch) -> None:
+    assert list(found) == list(expected)
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, expected[name], name, strict=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_formats_give_the_same_batches(kind: str, folder: Path) -> None:
+    formats = FORMATS if "pack" in KINDS[kind] else [*FORMATS, {"format": "tfrecord", "packed": True}]
+    for features in ("google", "v2", "huggingface"):
+        of_formats = [
+            list(
+                maskmill.open(
+                    data_set(folder, kind, **one), batch_size=48, shuffle=False, tail="pad", seed=4, features=features
+                )
+            )
+            for one in formats
+        ]
+        for together in zip(*of_formats, strict=True):
+            for other in together[1:]:
+                check_equal(other, together[0])
+
+
+def test_batches_have_what_is_in_the_files(folder: Path) -> None:
+    path = data_set(folder, "pairs", format="tfrecord")
+    records = [record for file in sorted(Path(path).glob("part-*.tfrecord")) for record in oracle.read_examples(file)]
+    data = maskmill.open(path, batch_size=7, seed=3)
+    assert data.data_sets[0].samples == len(records)
+    seen = set()
+    for step, batch in enumerate(data):
+        for row, sample in enumerate(data.samples_of(0, step)[1].tolist()):
+            seen.add(sample)
+            assert {name: array[row].tolist() for name, array in batch.items()} == {
+                name: list(values) for name, values in dict(records[sample]).items()
+            }
+    assert len(seen) == len(records) // 7 * 7
+
+
+@pytest.mark.parametrize("kind", ["pairs", "drawn", "packed", "drawn bins"])
+@pytest.mark.parametrize("format", ["tfrecord", "parquet", "mds"])
+def test_ranks_and_workers_read_parts_of_the_same_batches_through_stops(format: str, kind: str, folder: Path) -> None:
+    path = data_set(folder, kind, format=format)
+    options: dict[str, Any] = {"batch_size": 24, "tail": "carry", "window": 32, "seed": 2, "with_samples": True}
+    expected = list(itertools.islice(maskmill.open(path, **options).endless(), 14))
+    data = maskmill.open(path, **options)
+    found: list[Batch] = []
+    for ranks, workers, stop in ((4, 2, 5), (3, 3, 8), (1, 1, 9), (8, 2, 14)):
+        loaders = [
+            [data.with_options(ranks=ranks, rank=rank, workers=workers, worker=worker) for worker in range(workers)]
+            for rank in range(ranks)
+        ]
+        readers = [[loader.endless() for loader in of_rank] for of_rank in loaders]
+        start = len(found)
+        for step in range(stop - start):
+            parts = [next(of_rank[step % workers]) for of_rank in readers]
+            found.append({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+        state = json.loads(json.dumps(loaders[0][0].with_options(workers=1, worker=0).state_dict()))
+        data.load_state_dict(data.state_after(stop - start))
+        assert state["fingerprint"] == data.state_dict()["fingerprint"]
+    for one, other in zip(found, expected, strict=True):
+        check_equal(one, other)
+
+
+def test_drawn_masks_are_those_of_the_sample_and_the_epoch(folder: Path) -> None:
+    """Whatever the batch: they change with the epoch and the seed, and with nothing else."""
+    path = data_set(folder, "drawn", format="tfrecord")
+    small, large = maskmill.open(path, batch_size=5, seed=1), maskmill.open(path, batch_size=32, seed=1, tail="pad")
+    rows: dict[tuple[int, int], list[Any]] = {}
+    for data in (small, large):
+        for epoch in range(2):
+            for step, batch in enumerate(data):
+                for row, sample in enumerate(data.samples_of(epoch, step)[1].tolist()):
+                    if sample >= 0:
+                        drawn = [batch[name][row].tolist() for name in ("input_ids", "masked_lm_positions")]
+                        assert rows.setdefault((epoch, sample), drawn) == drawn
+    samples = data.data_sets[0].samples
+    assert len(rows) == 2 * samples
+    assert sum(rows[0, sample] == rows[1, sample] for sample in range(samples)) < samples / 10
+    other = maskmill.open(path, batch_size=5, seed=2).rows_of(np.arange(samples))
+    same = [other["input_ids"][sample].tolist() == rows[0, sample][0] for sample in range(samples)]
+    assert sum(same) < samples / 10
+
+
+def test_the_eval_split_and_a_glob(folder: Path) -> None:
+    path = data_set(folder, "pairs", format="tfrecord")
+    evaluated = maskmill.open(path, batch_size=4, split="eval", shuffle=False, tail="pad")
+    by_glob = maskmill.open(f"{path}/eval*.tfrecord", batch_size=4, shuffle=False, tail="pad")
+    for one, other in zip(evaluated, by_glob, strict=True):
+        check_equal(one, other)
+
+
+def test_options_are_checked(folder: Path) -> None:
+    path = data_set(folder, "pairs", format="tfrecord")
+    with pytest.raises(UnusableInputError, match="There is no option batchsize"):
+        maskmill.open(path, batchsize=4)
+    with pytest.raises(UnusableInputError, match="batch_size is missing"):
+        maskmill.open(path, seed=4)
+    with pytest.raises(UnusableInputError, match=r"examples: .*vocabulary"):
+        maskmill.open(path, batch_size=4, vocabulary_size=7)
+
+
+@pytest.mark.parametrize("format", ["tfrecord", "parquet", "mds"])
+def test_a_loader_of_files_can_be_pickled(format: str, folder: Path) -> None:
+    data = maskmill.open(data_set(folder, "pairs", format=format), batch_size=4, prefetch=1)
+    batches = iter(data)
+    next(batches)
+    again = pickle.loads(pickle.dumps(data))
+    check_equal(next(iter(again)), next(batches))
+
+
+def test_a_loader_goes_to_another_process_that_imports_no_beam_and_no_framework(folder: Path, tmp_path: Path) -> None:
+    data = maskmill.open(data_set(folder, "drawn", format="tfrecord"), batch_size=4, prefetch=1)
+    (tmp_path / "loader").write_bytes(pickle.dumps(data))
+    program = """
+import pickle, sys
+data = pickle.load(open(sys.argv[1], "rb"))
+print(next(iter(data))["input_ids"].sum(), data.steps_left)
+print({"apache_beam", "tensorflow", "torch", "jax", "pyarrow"} & set(sys.modules))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "loader"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    expected = next(iter(data))["input_ids"].sum()
+    assert done.stdout.split("\n")[:2] == [f"{expected} {data.steps_left}", "set()"], done.stderr
+
+
+def test_all_kernels_are_there_once_a_data_set_is_open(folder: Path) -> None:
+    """So that workers that are started later compile nothing: whatever the format, the masks and the features."""
+    paths = [data_set(folder, kind, **one) for kind in ("pairs", "drawn", "packed pairs", "bins") for one in FORMATS]
+    program = """
+import sys, maskmill
+from numba.core.dispatcher import Dispatcher
+def compiled():
+    modules = [module for name, module in list(sys.modules.items()) if ".kernels" in name]
+    found = {value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
+    return {(kernel.__module__, kernel.__name__, str(types)) for kernel in found for types in kernel.signatures}
+for path in sys.argv[1:]:
+    for features in ("google", "huggingface"):
+        data = maskmill.open(path, batch_size=4, tail="pad", features=features)
+        if path == sys.argv[1] and features == "google":
+            before = compiled()
+        for batch in data:
+            pass
+print(sorted(compiled() - before))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *paths], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_importing_maskmill_imports_nothing_else() -> None:
+    program = "import sys, typing; before = set(sys.modules); import maskmill; print(set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() in ("{'maskmill'}", "{'maskmill', '__future__'}", "{'__future__', 'maskmill'}")
+
+
+def test_somebody_elses_package_of_the_same_name_is_named(tmp_path: Path) -> None:
+    (tmp_path / "transforms").mkdir()
+    (tmp_path / "transforms" / "__init__.py").write_text("")
+    (tmp_path / "training").mkdir()  # which reading does not need
+    program = f"import sys; sys.path.append({str(ROOT)!r}); import maskmill; maskmill.open('demo', batch_size=4)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: Python finds another package named 'transforms' ({tmp_path}/transforms instead of "
+        f"{ROOT}/transforms); take it off the path, or install maskmill in an environment of its own."
+    )
+
+
+def test_a_damaged_record_ends_the_iteration_with_its_name(tmp_path: Path) -> None:
+    path = write_set(tmp_path, setup_of())
+    data = maskmill.open(path, batch_size=4, shuffle=False, window=1)
+    file = Path(data.data_sets[0].files[1].path)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    got: list[Any] = []
+    with pytest.raises(UnusableInputError, match=rf"^{file}.*record \d+"):
+        got.extend(data)
+    assert isinstance(data, Loader)
+    assert data.state_dict()["sample"] == 4 * len(got)
