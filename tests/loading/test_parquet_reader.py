@@ -286,6 +286,30 @@ def test_what_is_kept_of_a_file_is_forgotten(tmp_path: Path) -> None:
     assert read_block(reader, (IDS,), block, np.arange(1)).arrays["ids"][1].tolist() == [3, 3, 0]
 
 
+class DamagedAtFirst(LocalRanges):
+    """Files that arrive damaged until they are fetched again."""
+
+    def __init__(self) -> None:
+        self.is_damaged = True
+
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        data = super().read(path, start, end)
+        data[-1] ^= self.is_damaged
+        return data
+
+    def forget(self, path: str) -> bool:
+        was_damaged, self.is_damaged = self.is_damaged, False
+        return was_damaged
+
+
+def test_a_footer_that_arrives_damaged_is_fetched_again_at_the_start(tmp_path: Path) -> None:
+    file = one_column(tmp_path / "a", [[1]] * 5)
+    assert ParquetReader(data_set([file], (IDS,)), DamagedAtFirst()).block_samples == 4
+    (tmp_path / "a").write_bytes(b"PAR1, but no more")
+    with pytest.raises(DamagedBlockError, match="a: it does not end as a Parquet file does; make or fetch this"):
+        ParquetReader(data_set([file], (IDS,)), DamagedAtFirst())
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[DataFile, bytes, list[list[float]]]:
     """A file with several row groups, its bytes and its rows."""
