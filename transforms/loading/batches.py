@@ -10,9 +10,9 @@ them.
                Packed: also sequence_ids, position_ids [b, S], and cu_seqlens [b, S // 2 + 1], filled up with a row's
                last value; (next_sentence_labels) [b, S // 2], filled up with -100.
   v2           the same, but input_ids is input_word_ids, and segment_ids is input_type_ids.
-  huggingface  all int64: input_ids, attention_mask, (token_type_ids), (special_tokens_mask) [b, S]; labels [b, S], -100
-               where nothing is masked; (next_sentence_label) [b]. Packed: the other arrays of google, too, and
-               (next_sentence_label) [b, S // 2].
+  huggingface  all int64: input_ids, attention_mask, (token_type_ids) [b, S]; labels [b, S], -100 where nothing is
+               masked; (next_sentence_label) [b]. Packed: the other arrays of google, too, and (next_sentence_label)
+               [b, S // 2]. There is no special_tokens_mask: it is for whoever draws masks, and models refuse it.
 
 Each may have `sample_weights` (float32 [b], 0 for rows of padding), with tail="pad", and `samples` (int64 [b]), with
 with_samples; with several data sets, `sources` (int32 [b]) comes with it. Both are -1 for rows of padding.
@@ -87,7 +87,10 @@ class BatchMaker:
             for name in _OF_PIECES
             if name in columns or (name == "input_mask" and self._derives_input_mask)
         }
-        self._integers = np.int64 if options.features == "huggingface" else np.int32
+        self._integers: type[np.integer] = np.int32
+        if options.features == "huggingface":
+            self._pieces.pop("special_tokens_mask", None)
+            self._integers = np.int64
         self._stores_masks = "masked_lm_positions" in columns
         self._has_masks = self._stores_masks or first.mask_rules is not None
         self._has_labels = "next_sentence_labels" in columns
