@@ -345,6 +345,17 @@ def test_columns_that_are_not_known_are_given_as_they_are() -> None:
         }
 
 
+def test_rows_without_padding_and_without_a_mask_are_masked_anywhere() -> None:
+    made = one_set(LAYOUT, [8], drawn=True)
+    made = dataclasses.replace(made, columns=tuple(c for c in made.columns if c.feature == "input_ids"))
+    rows = Rows(made.columns, 1)
+    rows.arrays["input_ids"][:] = 100
+    zeros = np.zeros(2, np.int64)
+    batch = BatchMaker([made], LoaderOptions(batch_size=2)).make(rows, np.array([0, -1]), zeros, zeros, zeros, 8)
+    assert "input_mask" not in batch
+    assert batch["masked_lm_weights"].sum(axis=1).tolist() == [2, 0]  # 0.3 of 8
+
+
 @pytest.mark.parametrize(
     ("feature", "count", "value", "message"),
     [

@@ -129,7 +129,7 @@ class BatchMaker:
             for name, fill in self._pieces.items()
             if name in rows.arrays
         }
-        lengths = self._lengths(rows, arrays, batch.at)
+        lengths = self._lengths(rows, arrays, batch.at, width)
         if self._derives_input_mask:
             arrays["input_mask"] = _up_to(lengths, width).astype(self._integers)
             arrays = {name: arrays[name] for name in self._pieces}
@@ -143,10 +143,12 @@ class BatchMaker:
             arrays[name] = _gathered(rows, name, batch.at, rows.arrays[name].shape[1], 0)
         return self._finished(arrays, batch)
 
-    def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """int32[b]: how many pieces each row has."""
+    def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int32]:
+        """int32[b]: how many pieces each row has; all that it has room for, where nothing tells."""
         if "input_mask" not in arrays:
-            return _counts(rows, "input_ids", at) if "input_ids" in rows.counts else np.zeros(len(at), np.int32)
+            return (
+                _counts(rows, "input_ids", at) if "input_ids" in rows.counts else np.where(at < 0, 0, np.int32(width))
+            )
         mask = arrays["input_mask"]
         lengths: npt.NDArray[np.int32] = mask.sum(axis=1, dtype=mask.dtype).astype(np.int32)
         if self._derives_input_mask:
