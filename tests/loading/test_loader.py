@@ -119,7 +119,7 @@ def oracle_order(run: Run) -> Any:
 
 
 @given(run=runs())
-@tries(60)
+@tries(35)
 def test_any_ranks_and_workers_read_the_one_order_through_stops(run: Run) -> None:
     """Each part is stopped in the middle of an epoch and goes on with other ranks, workers and batches."""
     epoch, sample = 0, 0
@@ -150,7 +150,7 @@ def test_any_ranks_and_workers_read_the_one_order_through_stops(run: Run) -> Non
 
 
 @given(run=runs(), pickled=st.booleans())
-@tries(40)
+@tries(25)
 def test_workers_go_on_from_states_of_their_own(run: Run, pickled: bool) -> None:
     """As torchdata's loader does: each worker is started again from its own state, in epochs that end."""
     part = run.parts[0]
@@ -183,7 +183,7 @@ def test_workers_go_on_from_states_of_their_own(run: Run, pickled: bool) -> None
 
 
 @given(run=runs())
-@tries(30)
+@tries(15)
 def test_a_batch_is_as_wide_as_its_widest_sample(run: Run) -> None:
     widths = [width for samples, width in run.files for _ in range(samples)]
     part = run.parts[0]
@@ -207,7 +207,7 @@ def test_a_batch_is_as_wide_as_its_widest_sample(run: Run) -> None:
     ),
     tail=st.sampled_from(["drop", "pad", "repeat"]),
 )
-@tries(40)
+@tries(20)
 def test_a_mix_is_read_in_one_order_by_any_ranks_and_workers(
     sizes: list[int], part_size: int, most: float | None, part: Part, tail: Any
 ) -> None:
