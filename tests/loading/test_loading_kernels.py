@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 """`python -m transforms.kernels loading` prepares an image for reading."""
 
 import subprocess
@@ -43,3 +44,57 @@ def test_reading_runs_only_kernels_that_were_prepared(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[]\n"
+=======
+"""All kernels that reading calls are made ready when a data set is opened."""
+
+import subprocess
+import sys
+
+import pytest
+from built_data_sets import build_data_set
+from conftest import ROOT
+
+from transforms.masking.objective_options import ObjectiveOptions
+
+# Prints the kernels that were compiled or loaded behind the preparation.
+PROGRAM = """
+import sys, maskmill
+from transforms.kernels import compiler
+from transforms.loading import loaders, remote
+
+def used():
+    found = {f"{module}.{name}": value for module in sorted(sys.modules) if module.startswith("transforms")
+             for name, value in vars(sys.modules[module]).items() if hasattr(value, "py_func")}
+    return {name: sum(d.stats.cache_hits.values()) + sum(d.stats.cache_misses.values()) for name, d in found.items()}
+
+compiler.prepare(loaders.KERNELS)
+before = used()
+for path in sys.argv[1:]:
+    for features in ("google", "huggingface"):
+        with maskmill.open(path, batch_size=4, features=features) as loader:
+            for batch in loader:
+                pass
+print(*(name for name, count in used().items() if count != before.get(name, 0)))
+"""
+
+
+@pytest.fixture(scope="module")
+def data_sets(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("sets")
+    drawn = ObjectiveOptions(objective="mlm", dynamic_masking=True, pack=True)
+    paths = [
+        build_data_set(folder / "tfrecord"),
+        build_data_set(folder / "drawn", objective=drawn),
+        build_data_set(folder / "mds", format="mds"),
+        build_data_set(folder / "parquet", format="parquet"),
+    ]
+    for index in paths[1].rglob("*.idx"):
+        index.unlink()
+    return [*map(str, paths), str(next(paths[0].rglob("part-00000*.tfrecord")))]
+
+
+def test_nothing_is_compiled_while_data_sets_are_read(data_sets: list[str]) -> None:
+    command = [sys.executable, "-c", PROGRAM, *data_sets]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "\n"), done.stderr
+>>>>>>> B
