@@ -16,9 +16,10 @@ from transforms.kernels import compiler
 from transforms.loading import loaders, remote
 
 def used():
-    found = {f"{module}.{name}": value for module in sorted(sys.modules) if module.startswith("transforms")
-             for name, value in vars(sys.modules[module]).items() if hasattr(value, "py_func")}
-    return {name: sum(d.stats.cache_hits.values()) + sum(d.stats.cache_misses.values()) for name, d in found.items()}
+    modules = [vars(module) for name, module in sorted(sys.modules.items()) if name.startswith("transforms")]
+    kernels = [value for module in modules for value in module.values() if hasattr(value, "py_func")]
+    return {f"{k.py_func.__module__}.{k.py_func.__name__}":
+            sum(k.stats.cache_hits.values()) + sum(k.stats.cache_misses.values()) for k in kernels}
 
 compiler.prepare(loaders.KERNELS)
 before = used()
