@@ -120,7 +120,8 @@ class TfRecordReader(BlockReader):
             content = self._unpacked.open(start, end)
         if file.index is not None:
             self._say(
-                "%s: this index is missing or does not fit %s, which is read once more to find its records; make the index again.",
+                "%s: this index is missing or does not fit %s, which is read once more to find its records; make the "
+                "index again.",
                 file.index,
                 file.path,
             )

@@ -64,10 +64,7 @@ def warm_up() -> None:
     at = np.zeros(1, np.int64)
     masks = np.zeros((1, 1), np.int32)
     put_labels(masks, masks, np.zeros((1, 1), np.float32), np.zeros((1, 1), np.int64))
-    for is_copy in (True, False):  # a page as it was unpacked cannot be written to
-        page = np.zeros(1, np.uint8)
-        page.flags.writeable = is_copy
-        scatter(page, at, at, at, np.empty((1, 1), np.uint8))
+    scatter(np.zeros(1, np.uint8), at, at, at, np.empty((1, 1), np.uint8))
     integers = [(kind, to) for kind in (np.uint8, np.uint16, np.int32) for to in (np.int32, np.int64)]
     for kind, to in (*integers, (np.uint8, np.uint8), (np.float32, np.float32)):
         gather(np.zeros((1, 1), kind), at, 0, np.empty((1, 1), to))
