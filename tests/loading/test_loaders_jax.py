@@ -63,14 +63,16 @@ def test_arrays_are_as_the_spec_says() -> None:
     }
 
 
-# Runs with as many CPU devices as it is told. It prints which part of a batch each of its devices has.
+# Runs with as many CPU devices as it is told. It writes to a file which part of a batch each of its devices has; JAX's
+# own libraries print, too.
 PROGRAM = """
 import itertools, json, sys
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import maskmill, maskmill.loaders.jax
 from transforms.errors import UnusableInputError
-data_set, address, processes, process, steps, batch_size, state, layouts = json.loads(sys.argv[1])
+data_set, output, address, processes, process, steps, batch_size, state, layouts = json.loads(sys.argv[1])
+file = open(output, "w")
 if processes > 1:
     jax.distributed.initialize(address, processes, process)
 devices = np.array(jax.devices())
@@ -89,7 +91,7 @@ for layout in layouts:
     try:
         batches = maskmill.loaders.jax.Batches(opened, sharding, endless=True)
     except UnusableInputError as error:
-        print(json.dumps({"refused": str(error)}))
+        print(json.dumps({"refused": str(error)}), file=file)
         break
     if state:
         batches.load_state_dict(state)
@@ -99,12 +101,14 @@ for layout in layouts:
         parts = [[[axis.indices(size)[:2] for axis, size in zip(index, ids.shape)], values] for index, values in shards]
         total = int(jax.jit(lambda ids: ids.sum())(ids))
         read = batches._loader.options.batch_size // batches._loader.options.ranks
-        print(json.dumps(dict(shape=ids.shape, parts=parts, sum=total, state=batches.state_dict(), read=read)))
+        line = dict(shape=ids.shape, parts=parts, sum=total, state=batches.state_dict(), read=read)
+        print(json.dumps(line), file=file)
 """
 
 
 def run(
     data_set: Path,
+    folder: Path,
     layouts: list[str],
     *,
     processes: int,
@@ -113,7 +117,7 @@ def run(
     batch_size: int = 8,
     state: Any = None,
 ) -> list[Any]:
-    """What each process prints, for all steps of all layouts."""
+    """What each process writes, for all steps of all layouts."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     environment = os.environ | {
@@ -123,16 +127,17 @@ def run(
     }
     started = []
     for process in range(processes):
-        given = json.dumps([str(data_set), address, processes, process, steps, batch_size, state, layouts])
+        output = folder / str(process)
+        given = json.dumps([str(data_set), str(output), address, processes, process, steps, batch_size, state, layouts])
         command = [sys.executable, "-c", PROGRAM, given]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         started.append(subprocess.Popen(command, env=environment, cwd=ROOT, text=True, **pipes))
-    printed = []
-    for process in started:
-        out, errors = process.communicate(timeout=PATIENCE_S)
+    written = []
+    for number, process in enumerate(started):
+        _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, errors
-        printed.append([json.loads(line) for line in out.splitlines() if line.startswith("{")])
-    return printed
+        written.append([json.loads(line) for line in (folder / str(number)).read_text().splitlines()])
+    return written
 
 
 @pytest.fixture(scope="module")
@@ -160,24 +165,24 @@ def together(lines: list[dict[str, Any]]) -> Any:
 ROWS_READ = {"data": 4, "data, model": 4, "model, data": 8, "data, pieces": 4, "out of order": 8}
 
 
-def test_two_processes_of_two_devices(built: Path) -> None:
+def test_two_processes_of_two_devices(built: Path, tmp_path: Path) -> None:
     """jax.distributed: each process reads what its devices hold, in any layout; one process goes on alone."""
     steps = 3
-    printed = run(built, list(ROWS_READ), processes=PROCESSES, devices=2, steps=steps)
+    written = run(built, tmp_path, list(ROWS_READ), processes=PROCESSES, devices=2, steps=steps)
     arrays = wanted(built, steps + 2)
     places = [(layout, step) for layout in ROWS_READ for step in range(steps)]
-    for lines, (layout, step) in zip(zip(*printed, strict=True), places, strict=True):
+    for lines, (layout, step) in zip(zip(*written, strict=True), places, strict=True):
         np.testing.assert_array_equal(together(lines), arrays[step], err_msg=layout)
         assert {line["sum"] for line in lines} == {int(arrays[step].sum())}
         assert lines[0]["state"] == lines[1]["state"]
         assert [line["read"] for line in lines] == [ROWS_READ[layout]] * PROCESSES, layout
-    (alone,) = run(built, ["data"], processes=1, devices=4, steps=2, state=printed[0][-1]["state"])
+    (alone,) = run(built, tmp_path, ["data"], processes=1, devices=4, steps=2, state=written[0][-1]["state"])
     for line, array in zip(alone, arrays[steps:], strict=True):
         np.testing.assert_array_equal(together([line]), array)
 
 
-def test_a_batch_that_devices_cannot_share(built: Path) -> None:
-    ((line,),) = run(built, ["data"], processes=1, devices=4, steps=1, batch_size=6)
+def test_a_batch_that_devices_cannot_share(built: Path, tmp_path: Path) -> None:
+    ((line,),) = run(built, tmp_path, ["data"], processes=1, devices=4, steps=1, batch_size=6)
     assert line["refused"] == (
         "A batch of 6 samples cannot be shared evenly by the 4 devices of this sharding; choose a multiple for "
         "batch_size."

@@ -169,7 +169,9 @@ def test_a_damaged_record_is_named(workers: int, tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[1000] ^= 1
     file.write_bytes(content)
-    with pytest.raises(UnusableInputError, match=f"{file}: record 3 at byte 690 has data that does not fit its checksum"):
+    with pytest.raises(
+        UnusableInputError, match=f"{file}: record 3 at byte 690 has data that does not fit its checksum"
+    ):
         list(DataLoader(opened, num_workers=workers))
 
 
