@@ -240,8 +240,8 @@ def test_an_index_that_does_not_fit_is_not_used(
     assert_numbered(*reader_of({path: 300}, index=True))
     (record,) = caplog.records
     assert record.getMessage() == (
-        f"{path}.idx: this index does not fit {path}, which is read once more to find its records; make the index "
-        "again."
+        f"{path}.idx: this index is missing or does not fit {path}, which is read once more to find its records; make "
+        "the index again."
     )
 
 

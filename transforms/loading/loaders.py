@@ -15,7 +15,7 @@ from transforms.loading.options import LoaderOptions
 from transforms.loading.sources import OpeningOptions, source_of
 
 # What reading calls. It is compiled, or loaded, when a data set is opened: otherwise each worker would compile it.
-KERNELS = ("loading", "masking.kernels.row_masks")
+KERNELS = ("loading", "masking.kernels.row_masks", "records.kernels.frames")
 
 
 def open_loader(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Loader:
@@ -46,6 +46,9 @@ def mix_loader(
     opening, loading = split_options(options)
     if not sources:
         raise UnusableInputError("There is no data set to mix; name some, each with its weight.")
+    for source in sources:
+        if isinstance(source, str) or len(source) != len(("path", "weight")):
+            raise UnusableInputError(f"{source!r} is no pair of a path and a weight; mix [(path, weight), …].")
     compiler.prepare(KERNELS)
     ranges = [opening.ranges(os.fspath(path)) for path, _ in sources]
     found = [opening.data_set(path, of_path) for (path, _), of_path in zip(sources, ranges, strict=True)]

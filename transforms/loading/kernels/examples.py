@@ -286,7 +286,8 @@ def read_examples(data, count, wanted, rows, targets):
             return BAD_LENGTH, record, i, np.int64(-1), np.int64(0)
         start = i + HEAD
         if k < len(wanted) and wanted[k] == record:
-            if load_u32(base, start + length) != masked_crc32c(base, start, start + length):
+            # The data first, the checksum behind it then: so memory is read in its order.
+            if masked_crc32c(base, start, start + length) != load_u32(base, start + length):
                 return BAD_DATA, record, i, np.int64(-1), np.int64(0)
             column, why = _example(base, start, start + length, rows[k], table, len(targets))
             if why < 0:
