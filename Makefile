@@ -51,18 +51,20 @@ $(TRAINING)/ready: requirements-training.lock setup.py
 	$(TRAINING)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow or Keras: training, a vocabulary's SavedModel
-	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training tests/vocabularies
+test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow, JAX, Keras or grain
+	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training tests/vocabularies tests/loading
 
 # PyTorch has one too: with the CUDA libraries that its wheel brings it is 5 GB.
 TORCH := .venv-torch
 
-$(TORCH)/ready: requirements-torch.lock
+$(TORCH)/ready: requirements-torch.lock setup.py
 	test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
 	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-torch.lock
+	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-test-torch: $(TRAINING)/ready $(TORCH)/ready ## Hugging Face computes the same from what training exports (5 GB)
+test-torch: $(TRAINING)/ready $(TORCH)/ready ## what needs PyTorch or DALI: loaders, and exports for Hugging Face (7 GB)
+	$(TORCH)/bin/python -m pytest -q -m torch tests/loading
 	MASKMILL_TORCH_PYTHON=$(TORCH)/bin/python $(TRAINING)/bin/python -m pytest -q -m torch tests/training
 
 # The libraries that read our formats: MosaicML's streaming wants PyTorch, too.
@@ -74,7 +76,8 @@ $(READERS)/ready: requirements-readers.lock
 	touch $@
 
 test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, streaming read the same arrays (7 GB)
-	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q -m readers tests/records tests/vocabularies
+	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q -m readers tests/records tests/vocabularies \
+	  tests/loading
 
 test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
 	$(BIN)/python -m pytest -q -m slow
@@ -98,9 +101,11 @@ lock: ## write the lock files anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
 	$(COMPILE) --extra gcp --constraint requirements.lock --output-file requirements-gcp.lock
 	$(COMPILE) --extra dev --constraint requirements-gcp.lock --output-file requirements-dev.lock
-	$(COMPILE) --extra dev --extra tensorflow --constraint requirements-gcp.lock --output-file requirements-training.lock
-	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\n' | $(UV) pip compile --quiet --universal --python-version 3.11 \
-	  --no-header --no-annotate --upgrade - --output-file requirements-torch.lock
+	printf 'grain>=0.2.10\n' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \
+	  --output-file requirements-training.lock
+	printf '%s\n' 'torch>=2.6,<3' 'transformers>=4.50,<6' 'torchdata>=0.11' 'pytest>=8' 'pytest-xdist>=3' \
+	  'hypothesis>=6.100' 'nvidia-dali-cuda130>=1.50 ; sys_platform == "linux"' | $(COMPILE) - --upgrade \
+	  --output-file requirements-torch.lock
 	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\nmosaicml-streaming>=0.13\ndatasets>=3\nduckdb>=1\npandas>=2\npolars>=1\n' \
 	  | $(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade - \
 	  --output-file requirements-readers.lock

@@ -4,10 +4,11 @@
 
 TEXT is a directory that `maskmill extract` wrote. Its examples (512 pieces, 76 masks, written to many small shards) are
 put into a storage emulator on this machine; a server before it adds the delay to each request, any number at a time.
-Each case reads an epoch in a process of its own: from local files, from the bucket with an empty cache, and again with
-what the cache kept. First as fast as it goes, then by a consumer that takes as many tokens a second as --pace says
-(8 H200 at ModernBERT's published rate take 2,400,000) and does nothing else. The emulator is a program in Python: how
-fast it is without the delay says what the fastest reader could reach.
+The emulator is a program in Python that closes each connection, so its speed without the delay is measured, too, and
+that of a web server that only sends the bytes after the same delay, over connections that are kept.
+
+Each case reads an epoch in a process of its own: first as fast as it goes, then by a consumer that takes as many tokens
+a second as --pace says (8 H200 at ModernBERT's published rate take 2,400,000) and does nothing else.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -23,7 +25,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +105,10 @@ def _post(url: str, data: bytes, kind: str) -> None:
 
 
 @contextlib.contextmanager
-def delaying(target: int, delay: float) -> Iterator[int]:
-    """Runs a server that passes requests on to a port on loopback after a delay; gives its port."""
+def serving(serve: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> Iterator[int]:
+    """Runs a server in a process of its own, where `serve(port, *arguments)` is its coroutine; gives its port."""
     port = free_port()
-    process = multiprocessing.get_context("spawn").Process(target=_delay_requests, args=(port, target, delay))
+    process = multiprocessing.get_context("spawn").Process(target=_run, args=(serve, port, *arguments))
     process.start()
     try:
         deadline = time.monotonic() + START_UP
@@ -120,8 +122,14 @@ def delaying(target: int, delay: float) -> Iterator[int]:
         process.join()
 
 
-def _delay_requests(port: int, target: int, delay: float) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+def _run(serve: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    asyncio.run(serve(*arguments))
+
+
+async def pass_on(port: int, target: int, delay: float) -> None:
+    """Passes each request on to another port on loopback after a delay."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             head = await reader.readuntil(b"\r\n\r\n")  # requests here have no body
             await asyncio.sleep(delay)
@@ -134,11 +142,36 @@ def _delay_requests(port: int, target: int, delay: float) -> None:
             requests.close()
         writer.close()
 
-    async def run() -> None:
-        server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=512)
-        await server.serve_forever()
+    server = await asyncio.start_server(answer, "127.0.0.1", port, backlog=512)
+    await server.serve_forever()
 
-    asyncio.run(run())
+
+async def send_files(port: int, folder: str, delay: float) -> None:
+    """Answers requests for files, or for parts of them, each after a delay."""
+    files = {path.name: path.read_bytes() for path in Path(folder).iterdir() if path.is_file()}
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode()
+                await asyncio.sleep(delay)
+                method, address, _ = head.split(" ", 2)
+                content = files.get(address.rpartition("/")[2])
+                part = re.search(r"bytes=(\d+)-(\d+)", head)
+                status, more, body = "200 OK", "", memoryview(content or b"")
+                if content is None:
+                    status = "404 Not Found"
+                elif part:
+                    status, more = "206 Partial Content", f"Content-Range: bytes {part[1]}-{part[2]}/{len(content)}\r\n"
+                    body = body[int(part[1]) : int(part[2]) + 1]
+                head = f'HTTP/1.1 {status}\r\nETag: "1"\r\n{more}Content-Length: {len(body)}\r\n\r\n'
+                writer.write(head.encode())
+                if method != "HEAD":
+                    writer.write(body)
+                await writer.drain()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", port, backlog=512)
+    await server.serve_forever()
 
 
 def read_epoch(path: str, cache: str, pace: float, answers: Any) -> None:
@@ -161,8 +194,15 @@ def read_epoch(path: str, cache: str, pace: float, answers: Any) -> None:
                 "cpu": time.process_time() - cpu,
                 "waited": stats.waited / seconds,
                 "fetched": stats.bytes_fetched,
+                "memory": peak_memory() / 1e6,
             }
         )
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has had in memory since it was started."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
 
 
 def run_case(path: str, cache: Path, pace: float, port: int) -> dict[str, float]:
@@ -192,8 +232,12 @@ def main() -> None:
         examples = write_examples(arguments.text, arguments.vocab, arguments.dupe_factor, Path(scratch))
         size = sum(path.stat().st_size for path in examples.glob("part-*"))
         print(f"{size / 1e6:.0f} MB in {SHARDS} shards, {arguments.delay * 1000:g} ms a request")
-        print(f"{'':34}{'tokens/s':>12}{'samples/s':>11}{'MB/s':>7}{'CPU s':>7}{'wait':>7}{'of local':>10}")
-        with emulator(examples) as direct, delaying(direct, arguments.delay) as delayed:
+        print(f"{'':34}{'tokens/s':>12}{'samples/s':>11}{'MB/s':>7}{'CPU s':>7}{'wait':>7}{'MB':>6}{'of local':>10}")
+        with (
+            emulator(examples) as direct,
+            serving(pass_on, direct, arguments.delay) as delayed,
+            serving(send_files, str(examples), arguments.delay) as web,
+        ):
             for pace in (0.0, arguments.pace):
                 print(f"at {pace:,.0f} tokens/s" if pace else "as fast as it goes")
                 bucket = f"gs://{BUCKET}/examples"
@@ -202,6 +246,7 @@ def main() -> None:
                     "bucket, no delay, empty cache": (bucket, f"direct{pace}", direct),
                     "bucket, delay, empty cache": (bucket, f"delayed{pace}", delayed),
                     "bucket, delay, from the cache": (bucket, f"delayed{pace}", delayed),
+                    "web server, delay, empty cache": (f"http://127.0.0.1:{web}/examples", f"web{pace}", direct),
                 }
                 local = 0.0
                 for name, (path, cache, port) in cases.items():
@@ -211,6 +256,7 @@ def main() -> None:
                     print(
                         f"  {name:32}{speed:12,.0f}{took['samples'] / took['seconds']:11,.0f}"
                         f"{took['fetched'] / took['seconds'] / 1e6:7.0f}{took['cpu']:7.2f}{took['waited']:7.1%}"
+                        f"{took['memory']:6.0f}"
                         f"{ratio(speed, local, 2):>10}"
                     )
         print(f"goal: {GOAL} of local")

@@ -105,7 +105,8 @@ def huggingface_batch(samples: Sequence[Sample | None], layout: Layout) -> dict[
         "next_sentence_labels": "next_sentence_label",
     }
     google = google_batch(samples, layout)
-    rows = {names.get(name, name): rows for name, rows in google.items() if not name.startswith("masked_lm")}
+    left_out = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights", "special_tokens_mask")
+    rows = {names.get(name, name): rows for name, rows in google.items() if name not in left_out}
     rows["labels"] = []
     for sample in samples:
         labels = [-100] * layout.width

@@ -32,7 +32,7 @@ class Batches:
     """Iterates over a loader's batches as dicts of global arrays.
 
     Each iteration goes on where the last one ended or was broken off, to the end of the epoch. All processes must
-    iterate alike.
+    iterate alike. Without jax_enable_x64, JAX makes int32 of int64 arrays (`samples`, features="huggingface").
     """
 
     def __init__(self, loader: Loader, sharding: jax.sharding.Sharding, *, endless: bool = False) -> None:

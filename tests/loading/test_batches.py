@@ -1,6 +1,7 @@
 """Batches of made-up rows, held against a plain oracle: every school of features, stored and drawn masks, mixes."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from properties import SEEDED, tries
 from transforms.errors import UnusableInputError
 from transforms.loading.batches import ArraySpec, BatchMaker, alike
 from transforms.loading.data_set import DataFile, DataSet, ReadColumn
+from transforms.loading.kernels import gathering
 from transforms.loading.options import LoaderOptions
 from transforms.loading.rows import Rows
 from transforms.masking.row_masks import (
@@ -246,6 +248,15 @@ def test_a_batch_is_that_of_the_oracle(seed: int, features: Any) -> None:
         assert all(size in (None, found) for size, found in zip(spec.shape, array.shape, strict=True))
 
 
+def test_batches_use_no_kernel_that_is_not_prepared() -> None:
+    gathering.warm_up()
+    kernels = gathering.gather, gathering.put_labels
+    prepared = [set(kernel.signatures) for kernel in kernels]
+    for seed, features in itertools.product(range(20), BATCHES):
+        test_a_batch_is_that_of_the_oracle.hypothesis.inner_test(seed, features)
+    assert [set(kernel.signatures) for kernel in kernels] == prepared
+
+
 def one_set(layout: Layout, widths: Sequence[int], **changes: bool) -> DataSet:
     """A data set that nobody reads."""
     kinds = {"drawn": False, "padded": True, "by_column": False} | changes
@@ -332,6 +343,17 @@ def test_columns_that_are_not_known_are_given_as_they_are() -> None:
             "label_ids": ([[-4], [3]], integers),
             "scores": ([[2, 3], [0.5, 1]], np.float32),
         }
+
+
+def test_rows_without_padding_and_without_a_mask_are_masked_anywhere() -> None:
+    made = one_set(LAYOUT, [8], drawn=True)
+    made = dataclasses.replace(made, columns=tuple(c for c in made.columns if c.feature == "input_ids"))
+    rows = Rows(made.columns, 1)
+    rows.arrays["input_ids"][:] = 100
+    zeros = np.zeros(2, np.int64)
+    batch = BatchMaker([made], LoaderOptions(batch_size=2)).make(rows, np.array([0, -1]), zeros, zeros, zeros, 8)
+    assert "input_mask" not in batch
+    assert batch["masked_lm_weights"].sum(axis=1).tolist() == [2, 0]  # 0.3 of 8
 
 
 @pytest.mark.parametrize(

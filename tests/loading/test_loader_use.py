@@ -218,7 +218,7 @@ def test_what_was_given() -> None:
 
 def test_what_each_data_set_of_a_mix_gave() -> None:
     sets = [data_set((30,), fingerprint=str(n), path=f"made/{n}") for n in range(2)]
-    mix = dataclasses.replace(mix_of(sets, [3, 1], max_repetitions=[1, None]), chunk=20)
+    mix = dataclasses.replace(mix_of(sets, [3, 1], max_repetitions=[1, None]), part=20)
     loader = Loader([source(one) for one in sets], LoaderOptions(batch_size=10, with_samples=True), mix)
     sources = np.concatenate([batch["sources"] for _, batch in zip(range(10), loader, strict=False)])
     for step in (0, 1, 4, 10):

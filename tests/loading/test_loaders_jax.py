@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from built_data_sets import build_data_set
 from conftest import ROOT
-from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding
+from jax.sharding import SingleDeviceSharding
 from made_up_data_sets import data_set, samples_in, source
 
 import maskmill
 from maskmill.loaders.jax import Batches
-from transforms.errors import UnusableInputError
 from transforms.loading.loader import Loader
 from transforms.loading.options import LoaderOptions
 
@@ -70,7 +69,8 @@ import itertools, json, sys
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import maskmill, maskmill.loaders.jax
-data_set, address, processes, process, steps, state, layouts = json.loads(sys.argv[1])
+from transforms.errors import UnusableInputError
+data_set, address, processes, process, steps, batch_size, state, layouts = json.loads(sys.argv[1])
 if processes > 1:
     jax.distributed.initialize(address, processes, process)
 devices = np.array(jax.devices())
@@ -85,8 +85,12 @@ meshes = {
 for layout in layouts:
     arranged, axes, spec = meshes[layout]
     sharding = NamedSharding(Mesh(arranged, axes), PartitionSpec(*spec))
-    opened = maskmill.open(data_set, batch_size=8, seed=5, window=64, tail="pad", with_samples=True)
-    batches = maskmill.loaders.jax.Batches(opened, sharding, endless=True)
+    opened = maskmill.open(data_set, batch_size=batch_size, seed=5, window=64, tail="pad")
+    try:
+        batches = maskmill.loaders.jax.Batches(opened, sharding, endless=True)
+    except UnusableInputError as error:
+        print(json.dumps({"refused": str(error)}))
+        break
     if state:
         batches.load_state_dict(state)
     for batch in itertools.islice(batches, steps):
@@ -100,7 +104,14 @@ for layout in layouts:
 
 
 def run(
-    data_set: Path, layouts: list[str], *, processes: int, devices: int, steps: int, state: Any = None
+    data_set: Path,
+    layouts: list[str],
+    *,
+    processes: int,
+    devices: int,
+    steps: int,
+    batch_size: int = 8,
+    state: Any = None,
 ) -> list[Any]:
     """What each process prints, for all steps of all layouts."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -112,7 +123,7 @@ def run(
     }
     started = []
     for process in range(processes):
-        given = json.dumps([str(data_set), address, processes, process, steps, state, layouts])
+        given = json.dumps([str(data_set), address, processes, process, steps, batch_size, state, layouts])
         command = [sys.executable, "-c", PROGRAM, given]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         started.append(subprocess.Popen(command, env=environment, cwd=ROOT, text=True, **pipes))
@@ -165,9 +176,9 @@ def test_two_processes_of_two_devices(built: Path) -> None:
         np.testing.assert_array_equal(together([line]), array)
 
 
-def test_shardings_that_cannot_be_meant() -> None:
-    devices = jax.devices()
-    if len(devices) > 1:
-        sharding = NamedSharding(jax.make_mesh((len(devices),), ("data",)), PartitionSpec("data"))
-        with pytest.raises(UnusableInputError, match="A batch of 7 samples cannot be shared evenly by the"):
-            Batches(loader(batch_size=7), sharding)
+def test_a_batch_that_devices_cannot_share(built: Path) -> None:
+    ((line,),) = run(built, ["data"], processes=1, devices=4, steps=1, batch_size=6)
+    assert line["refused"] == (
+        "A batch of 6 samples cannot be shared evenly by the 4 devices of this sharding; choose a multiple for "
+        "batch_size."
+    )

@@ -100,6 +100,8 @@ def test_options_of_a_mix_that_do_not_go_are_refused(written: Written, options: 
 def test_a_mix_of_nothing_and_data_sets_that_do_not_go_together_are_refused(written: Written) -> None:
     with pytest.raises(UnusableInputError, match="There is no data set to mix"):
         maskmill.mix([], batch_size=4)
+    with pytest.raises(UnusableInputError, match="'foxes' is no pair of a path and a weight; mix"):
+        maskmill.mix(["foxes", "hares"], batch_size=4)  # type: ignore[list-item]
     foxes, packed = written("foxes"), written("hares", pack=True, full_sentences=False, cross_documents=False)
     with pytest.raises(UnusableInputError, match="mix data sets"):
         maskmill.mix([(foxes, 1), (packed, 1)], batch_size=4)

@@ -204,3 +204,9 @@ def test_numbers_that_make_no_mix_are_refused(weights: list[float], most: Any, m
     with pytest.raises(UnusableInputError) as error:
         mix_of([a_data_set("wiki"), a_data_set("books")], weights, max_repetitions=most)
     assert str(error.value) == message
+
+
+def test_a_data_set_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(UnusableInputError) as error:
+        mix_of([a_data_set("wiki"), a_data_set("copy", fingerprint="wiki")], [1, 1])
+    assert str(error.value) == "copy has the same samples as wiki; name one of them, with the sum of their weights."

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import file_server
 import numpy as np
 import oracle_pretraining as oracle
 import pytest
@@ -184,6 +185,15 @@ def test_a_vocabulary_of_the_other_kind_is_left_aside(tmp_path: Path) -> None:
     edit(path, vocabulary=None)
     with pytest.raises(UnusableInputError, match="made with another vocabulary"):
         opened(path, vocab_file=tmp_path / "tokenizer.json")
+
+
+def test_a_vocabulary_may_lie_elsewhere(tmp_path: Path) -> None:
+    path = write_set(tmp_path, setup_of(dynamic_masking=True))
+    whole = opened(path)
+    edit(path, vocabulary=None)
+    with file_server.serve() as server:
+        server.files = {"vocab.txt": Path(VOCABULARY).read_bytes()}
+        assert opened(path, vocab_file=f"{server.url}/vocab.txt").fingerprint == whole.fingerprint
 
 
 def cut(path: Path) -> None:

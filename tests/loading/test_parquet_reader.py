@@ -19,6 +19,7 @@ from transforms.loading import parquet as reading
 from transforms.loading.block_reader import Block, DamagedBlockError
 from transforms.loading.byte_ranges import LocalRanges
 from transforms.loading.data_set import DataFile, DataSet, ReadColumn
+from transforms.loading.kernels import gathering
 from transforms.loading.parquet import ParquetReader
 from transforms.loading.rows import Rows
 from transforms.records import parquet, parquet_format
@@ -139,6 +140,19 @@ def test_any_rows_of_any_block_are_those_that_were_written(seed: int, tmp_path_f
         assert_rows(rows, columns, expected, (wanted + first).tolist())
 
 
+def test_a_reader_uses_no_kernel_that_is_not_prepared(tmp_path: Path) -> None:
+    gathering.warm_up()
+    prepared = set(gathering.scatter.signatures)
+    for largest in (99, 300, 70_000):
+        file = one_column(tmp_path / "a", [[1, 2], [3]], largest)
+        assert read_ids([file]) == [[1, 2, 0], [3, 0, 0]]
+        reader = ParquetReader(data_set([file], (IDS,)), LocalRanges())
+        wanted, rows = np.arange(4)[::2][:1], np.arange(2)[::-1][:1]
+        rows.flags.writeable = False
+        reader.decode(reader.fetch(Block(0, 0, 2)), Block(0, 0, 2), wanted, rows, rows_for((IDS,), 2))
+    assert set(gathering.scatter.signatures) == prepared
+
+
 def one_column(path: Path, rows: list[list[int]], largest: int = 99) -> DataFile:
     """A file with the column `ids`, of as many values a row as there are, in row groups of 4."""
     column = Column(name="ids", feature="ids", length=None, largest=largest)
@@ -182,6 +196,11 @@ def test_blocks_may_span_row_groups_and_end_within_one(tmp_path: Path) -> None:
 def test_blocks_are_those_of_the_largest_bin(tmp_path: Path) -> None:
     wide, narrow = one_column(tmp_path / "a", [[1]] * 3), one_column(tmp_path / "b", [[1]] * 9)
     files = [wide, dataclasses.replace(narrow, width=2)]
+    assert ParquetReader(data_set(files, (IDS,)), LocalRanges()).block_samples == 4
+
+
+def test_a_first_file_that_is_smaller_than_a_group_does_not_decide_the_blocks(tmp_path: Path) -> None:
+    files = [one_column(tmp_path / "a", [[1]] * 2), one_column(tmp_path / "b", [[1]] * 9)]
     assert ParquetReader(data_set(files, (IDS,)), LocalRanges()).block_samples == 4
 
 
@@ -270,6 +289,30 @@ def test_what_is_kept_of_a_file_is_forgotten(tmp_path: Path) -> None:
     block = Block(0, 4, 1)
     assert reader.forget(block) is False  # a local file is read as it is
     assert read_block(reader, (IDS,), block, np.arange(1)).arrays["ids"][1].tolist() == [3, 3, 0]
+
+
+class DamagedAtFirst(LocalRanges):
+    """Files that arrive damaged until they are fetched again."""
+
+    def __init__(self) -> None:
+        self.is_damaged = True
+
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        data = super().read(path, start, end)
+        data[-1] ^= self.is_damaged
+        return data
+
+    def forget(self, path: str) -> bool:
+        was_damaged, self.is_damaged = self.is_damaged, False
+        return was_damaged
+
+
+def test_a_footer_that_arrives_damaged_is_fetched_again_at_the_start(tmp_path: Path) -> None:
+    file = one_column(tmp_path / "a", [[1]] * 5)
+    assert ParquetReader(data_set([file], (IDS,)), DamagedAtFirst()).block_samples == 4
+    (tmp_path / "a").write_bytes(b"PAR1, but no more")
+    with pytest.raises(DamagedBlockError, match="a: it does not end as a Parquet file does; make or fetch this"):
+        ParquetReader(data_set([file], (IDS,)), DamagedAtFirst())
 
 
 @pytest.fixture(scope="module")

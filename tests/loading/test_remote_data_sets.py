@@ -16,6 +16,7 @@ from file_server import FileServer
 
 import maskmill
 from transforms.errors import UnusableInputError
+from transforms.loading.block_reader import DamagedBlockError
 from transforms.loading.byte_ranges import MissingFileError
 from transforms.loading.remote import open_ranges
 
@@ -105,6 +106,9 @@ def test_a_block_that_arrives_damaged_is_fetched_again(sets: dict[str, str], tmp
         server.always = damage_once
         assert_same(batches(f"{server.url}/data", tmp_path), wanted)
         assert len(damaged) == 2
+        parts = {name: server.parts(f"data/{name}") for name in ("part-00000-of-00002.tfrecord", "manifest.json")}
+        assert [len(set(asked)) for asked in parts.values()] == [1, 1]  # the block, not the whole file for its index
+        assert [len(asked) for asked in parts.values()] == [2, 1]
 
 
 def test_a_block_that_always_arrives_damaged_is_named(sets: dict[str, str], tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ def test_a_block_that_always_arrives_damaged_is_named(sets: dict[str, str], tmp_
         content = bytearray(server.files[name])
         content[-20] ^= 1
         server.files[name] = bytes(content)
-        with pytest.raises(UnusableInputError, match=f"^{server.url}/{name}[,:] record 63 .*\\.$"):
+        with pytest.raises(DamagedBlockError, match=f"^{server.url}/{name}, record 63 .*\\.$"):
             batches(f"{server.url}/data", tmp_path)
 
 

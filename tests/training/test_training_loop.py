@@ -232,6 +232,7 @@ def test_tensorboards_file_holds_the_log(settings):
     }
     logged = lines(settings["output_dir"], "train")
     assert values[2, "train/loss"] == pytest.approx(logged[1]["loss"])
+    assert 0 <= values[2, "train/input_wait_share"] <= 1
 
 
 def free_address():

@@ -22,7 +22,7 @@ _TRAIN = f"train --output_dir run --bert_config_file bert.json --backend {BACKEN
 _CLASSIFY = f"{_TRAIN} --task classify --vocab_file vocab.txt --max_seq_length 16 --input_file train.tsv"
 _RUN = f"{_TRAIN} --input_file examples.tfrecord"
 # Whatever a training has written until it finds the mistake.
-_LEFT = ("run", "bad.tfrecord.idx", "examples.tfrecord.idx")
+_LEFT = ("run",)
 
 
 def _changed(change: Callable[[tf.train.Example], object]) -> Callable[[Path], None]:
@@ -103,14 +103,14 @@ _RECORDS = [
     Mistake(
         name="record-damaged",
         command=f"{_TRAIN} --input_file bad.tfrecord",
-        says=r"bad\.tfrecord: (a record is damaged|this TFRecord is cut off)",
+        says=r"bad\.tfrecord: record [\d,]+ at byte [\d,]+ has (data|a length) that does not fit its checksum",
         files=_MODEL | {"bad.tfrecord": _damage},
         leaves=_LEFT,
     ),
     Mistake(
         name="records-cut-off",
         command=f"{_TRAIN} --input_file bad.tfrecord",
-        says=r"bad\.tfrecord: this TFRecord is cut off after \d+ examples",
+        says=r"bad\.tfrecord: record [\d,]+ at byte [\d,]+ is truncated",
         files=_MODEL | {"bad.tfrecord": _cut},
         leaves=_LEFT,
     ),

@@ -10,9 +10,9 @@ them.
                Packed: also sequence_ids, position_ids [b, S], and cu_seqlens [b, S // 2 + 1], filled up with a row's
                last value; (next_sentence_labels) [b, S // 2], filled up with -100.
   v2           the same, but input_ids is input_word_ids, and segment_ids is input_type_ids.
-  huggingface  all int64: input_ids, attention_mask, (token_type_ids), (special_tokens_mask) [b, S]; labels [b, S], -100
-               where nothing is masked; (next_sentence_label) [b]. Packed: the other arrays of google, too, and
-               (next_sentence_label) [b, S // 2].
+  huggingface  all int64: input_ids, attention_mask, (token_type_ids) [b, S]; labels [b, S], -100 where nothing is
+               masked; (next_sentence_label) [b]. Packed: the other arrays of google, too, and (next_sentence_label)
+               [b, S // 2]. There is no special_tokens_mask: it is for whoever draws masks, and models refuse it.
 
 Each may have `sample_weights` (float32 [b], 0 for rows of padding), with tail="pad", and `samples` (int64 [b]), with
 with_samples; with several data sets, `sources` (int32 [b]) comes with it. Both are -1 for rows of padding.
@@ -87,7 +87,10 @@ class BatchMaker:
             for name in _OF_PIECES
             if name in columns or (name == "input_mask" and self._derives_input_mask)
         }
-        self._integers = np.int64 if options.features == "huggingface" else np.int32
+        self._integers: type[np.integer] = np.int32
+        if options.features == "huggingface":
+            self._pieces.pop("special_tokens_mask", None)
+            self._integers = np.int64
         self._stores_masks = "masked_lm_positions" in columns
         self._has_masks = self._stores_masks or first.mask_rules is not None
         self._has_labels = "next_sentence_labels" in columns
@@ -126,7 +129,7 @@ class BatchMaker:
             for name, fill in self._pieces.items()
             if name in rows.arrays
         }
-        lengths = self._lengths(rows, arrays, batch.at)
+        lengths = self._lengths(rows, arrays, batch.at, width)
         if self._derives_input_mask:
             arrays["input_mask"] = _up_to(lengths, width).astype(self._integers)
             arrays = {name: arrays[name] for name in self._pieces}
@@ -140,10 +143,12 @@ class BatchMaker:
             arrays[name] = _gathered(rows, name, batch.at, rows.arrays[name].shape[1], 0)
         return self._finished(arrays, batch)
 
-    def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """int32[b]: how many pieces each row has."""
+    def _lengths(self, rows: Rows, arrays: Batch, at: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.int32]:
+        """int32[b]: how many pieces each row has; all that it has room for, where nothing tells."""
         if "input_mask" not in arrays:
-            return _counts(rows, "input_ids", at) if "input_ids" in rows.counts else np.zeros(len(at), np.int32)
+            return (
+                _counts(rows, "input_ids", at) if "input_ids" in rows.counts else np.where(at < 0, 0, np.int32(width))
+            )
         mask = arrays["input_mask"]
         lengths: npt.NDArray[np.int32] = mask.sum(axis=1, dtype=mask.dtype).astype(np.int32)
         if self._derives_input_mask:

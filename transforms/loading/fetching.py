@@ -13,7 +13,7 @@ from transforms.loading.block_reader import Block, BlockReader, DamagedBlockErro
 from transforms.loading.data_set import DataSet
 from transforms.loading.rows import Rows
 
-MOST_BYTES = 64 << 20
+MOST_BYTES = 24 << 20
 _UNKNOWN_BYTES = 1 << 20  # of a block, where the size of its file is not known
 
 

@@ -46,6 +46,9 @@ def mix_loader(
     opening, loading = split_options(options)
     if not sources:
         raise UnusableInputError("There is no data set to mix; name some, each with its weight.")
+    for source in sources:
+        if isinstance(source, str) or len(source) != len(("path", "weight")):
+            raise UnusableInputError(f"{source!r} is no pair of a path and a weight; mix [(path, weight), …].")
     compiler.prepare(KERNELS)
     ranges = [opening.ranges(os.fspath(path)) for path, _ in sources]
     found = [opening.data_set(path, of_path) for (path, _), of_path in zip(sources, ranges, strict=True)]

@@ -205,10 +205,11 @@ def mix_of(
       seed: any integer.
 
     Raises:
-      UnusableInputError: a weight or number of repetitions that is not above 0.
+      UnusableInputError: a weight or number of repetitions that is not above 0; a data set that is named twice.
     """
     if len(weights) != len(data_sets) or not data_sets:
         raise ValueError(f"{len(data_sets)} data sets and {len(weights)} weights")
+    _refuse_twins(data_sets)
     exact = [_fraction(data_set.path, "weight", weight) for data_set, weight in zip(data_sets, weights, strict=True)]
     caps = [
         None if most is None else max(1, math.floor(_fraction(one.path, "max_repetitions", most) * one.samples))
@@ -226,6 +227,18 @@ def mix_of(
         seed=int(seed_of(seed)),
         fingerprint=hashlib.sha256(json.dumps(described).encode()).hexdigest(),
     )
+
+
+def _refuse_twins(data_sets: Sequence[DataSet]) -> None:
+    """Raises UnusableInputError if two data sets are the same: both would give the same samples at the same time."""
+    seen: dict[str, str] = {}
+    for data_set in data_sets:
+        if data_set.fingerprint in seen:
+            raise UnusableInputError(
+                f"{data_set.path} has the same samples as {seen[data_set.fingerprint]}; name one of them, with the sum "
+                "of their weights."
+            )
+        seen[data_set.fingerprint] = data_set.path
 
 
 def _of_each(most: float | Sequence[float | None] | None, sources: int) -> Sequence[float | None]:

@@ -65,7 +65,7 @@ class ParquetReader(BlockReader):
     """Reads the Parquet files of a data set. Columns are known by their names.
 
     Attributes:
-      block_samples: the rows of a row group; where files have different widths, those of the largest first group.
+      block_samples: the rows of a row group of the largest file; where files have different widths, the most of these.
     """
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
@@ -80,8 +80,10 @@ class ParquetReader(BlockReader):
         self._ranges = ranges
         self._codec = pyarrow.Codec("zstd")
         self._files: dict[int, _File] = {}
-        first_of_width = {file.width: number for number, file in reversed(list(enumerate(data_set.files)))}
-        self.block_samples = max((int(self._file(number).rows[1]) for number in first_of_width.values()), default=1)
+        # The largest file of each width: a smaller one may end within its first group.
+        by_size = sorted(range(len(data_set.files)), key=lambda number: data_set.files[number].samples)
+        largest_of_width = {data_set.files[number].width: number for number in by_size}
+        self.block_samples = max(map(self._first_group, largest_of_width.values()), default=1)
 
     def fetch(self, block: Block) -> _Fetched:
         file, path = self._file(block.file), self._data_files[block.file].path
@@ -118,6 +120,15 @@ class ParquetReader(BlockReader):
     def forget(self, block: Block) -> bool:
         self._files.pop(block.file, None)
         return self._ranges.forget(self._data_files[block.file].path)
+
+    def _first_group(self, number: int) -> int:
+        """The rows of a file's first row group. A footer that arrives damaged is fetched once more."""
+        try:
+            return int(self._file(number).rows[1])
+        except DamagedBlockError:
+            if not self._ranges.forget(self._data_files[number].path):
+                raise
+            return int(self._file(number).rows[1])
 
     def _file(self, number: int) -> _File:
         """What is kept of a file. Threads that ask at the same time may read its footer twice."""

@@ -4,7 +4,7 @@ import collections
 from collections.abc import Iterable, Iterator, Sequence
 
 from transforms.loading.chunks import Plan
-from transforms.loading.fetching import BlockFetcher
+from transforms.loading.fetching import MOST_BYTES, BlockFetcher
 from transforms.loading.order import Read
 from transforms.loading.rows import Rows
 from transforms.loading.sources import Source
@@ -16,8 +16,11 @@ class PlannedReads:
     def __init__(self, sources: Sequence[Source]) -> None:
         """sources: the data sets that reads are of, by number."""
         self._ahead = max(source.ranges.parallel_reads for source in sources)
+        # They share what one data set would have.
+        most_bytes = MOST_BYTES // len(sources)
         self._fetchers = [
-            BlockFetcher(source.data_set, source.reader, source.ranges.parallel_reads) for source in sources
+            BlockFetcher(source.data_set, source.reader, -(-source.ranges.parallel_reads // len(sources)), most_bytes)
+            for source in sources
         ]
 
     def planned(self, plans: Iterable[Plan]) -> Iterator[Plan]:

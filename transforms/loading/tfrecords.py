@@ -84,15 +84,16 @@ class TfRecordReader(BlockReader):
 
     def forget(self, block: Block) -> bool:
         file = self._files[block.file]
-        with self._locks[block.file]:
-            found = self._found.pop(block.file, None)
-            was_told = found is not None and found.is_told
-            if was_told:
-                self._not_trusted.add(block.file)
         may_change = self._ranges.forget(file.path)
         if file.index is not None:
             may_change |= self._ranges.forget(file.index)
-        return may_change or was_told
+        with self._locks[block.file]:
+            found = self._found.pop(block.file, None)
+            if may_change or found is None or not found.is_told:
+                return may_change
+            # The bytes are what they were, but the index may have said wrongly where the block is.
+            self._not_trusted.add(block.file)
+            return True
 
     def close(self) -> None:
         self._unpacked.close()
