@@ -50,7 +50,7 @@ def check(options: TrainOptions, *, has_input: bool = True) -> None:
     if has_input:
         for patterns in (() if options.eval_only else options.input_file, options.eval_file):
             for pattern in patterns:
-                _check_examples(pattern, options)
+                _check_examples(pattern, options, is_alone=len(patterns) == 1)
     check_coordinator(options.coordinator)
     _check_output_directory(options.output_dir)
 
@@ -185,7 +185,7 @@ def _check_scheme(
         raise UnusableInputError(f"{path}: {where}, not {scheme}://; copy the files first.")
 
 
-def _check_examples(pattern: str, options: TrainOptions) -> None:
+def _check_examples(pattern: str, options: TrainOptions, *, is_alone: bool) -> None:
     """Checks that a local pattern matches files that look like examples, or is the directory of a data set."""
     if not files.is_local(pattern):
         return
@@ -196,6 +196,8 @@ def _check_examples(pattern: str, options: TrainOptions) -> None:
                 f"{pattern}: this directory has no manifest.json, which the directory of a data set has; name the "
                 f"examples in it, like '{pattern}/part-*'."
             )
+        if not is_alone:
+            raise UnusableInputError(f"{pattern}: this data set is not the only thing that is named; name it alone.")
         return
     paths = [path for path in glob.glob(expanded) if os.path.isfile(path)]
     if not paths:

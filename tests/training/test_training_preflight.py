@@ -65,6 +65,8 @@ def test_a_data_set_is_named_by_its_directory(given, tmp_path, name):
     (tmp_path / "built" / name).parent.mkdir(parents=True)
     (tmp_path / "built" / name).write_text("{}")
     preflight.check(TrainOptions(**given | {"input_file": ("built",), "eval_file": ("https://host/built",)}))
+    with pytest.raises(UnusableInputError, match="built: this data set is not the only thing that is named"):
+        preflight.check(TrainOptions(**given | {"input_file": ("built", "examples")}))
 
 
 def test_a_build_makes_its_examples_later(given):
