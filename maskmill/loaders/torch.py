@@ -13,9 +13,10 @@ does not depend on ranks and workers, so it can be taken up with any number of t
 goes into a DataLoader of your own, or into torchdata's StatefulDataLoader.
 """
 
+import math
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from maskmill.loaders.parts import Part
 from transforms.errors import UnusableInputError
@@ -147,6 +148,42 @@ class TensorBatches(Iterator[Batch]):
             self._dataset.end(self._part.end)
 
 
+class JoinedBatch(NamedTuple):
+    """The tensors of a batch in one, because each that a worker process hands over takes it some 0.3 ms.
+
+    Attributes:
+      data: uint8, the bytes of all tensors.
+      layout: the name, dtype and shape of each, and where its bytes start.
+    """
+
+    data: torch.Tensor
+    layout: tuple[tuple[str, torch.dtype, tuple[int, ...], int], ...]
+
+
+_ALIGNMENT = 64
+
+
+def join(batch: Batch) -> JoinedBatch:
+    """Copies the tensors of a batch into one."""
+    layout, end = [], 0
+    for name, tensor in batch.items():
+        layout.append((name, tensor.dtype, tuple(tensor.shape), end))
+        end += -(-tensor.nbytes // _ALIGNMENT) * _ALIGNMENT
+    joined = JoinedBatch(torch.empty(end, dtype=torch.uint8), tuple(layout))
+    for name, part in apart(joined).items():
+        part.copy_(batch[name])
+    return joined
+
+
+def apart(joined: JoinedBatch) -> Batch:
+    """The tensors of a batch; they share their memory with `joined`."""
+    batch = {}
+    for name, dtype, shape, start in joined.layout:
+        size = math.prod(shape) * dtype.itemsize
+        batch[name] = joined.data[start : start + size].view(dtype).view(*shape)
+    return batch
+
+
 class DataLoader(torch.utils.data.DataLoader):
     """torch's DataLoader over a loader, with a state that fits any number of ranks and workers.
 
@@ -177,6 +214,9 @@ class DataLoader(torch.utils.data.DataLoader):
         if not options.get("in_order", True):
             raise UnusableInputError("in_order=False gives the batches in no certain order; leave it out.")
         self._source = Dataset(loader, rank=rank, ranks=ranks, endless=endless, goes_on=False)
+        self._are_joined = num_workers > 0 and "collate_fn" not in options
+        if self._are_joined:
+            options["collate_fn"] = join
         super().__init__(self._source, batch_size=None, num_workers=num_workers, **options)
         self._given = 0
         self._iteration = 0
@@ -197,7 +237,7 @@ class DataLoader(torch.utils.data.DataLoader):
             if iteration != self._iteration:
                 raise RuntimeError("This iteration cannot go on, because a later one of the same DataLoader started.")
             self._given += 1
-            yield batch
+            yield apart(batch) if self._are_joined else batch
             now = time.perf_counter()
             self._stats = self._stats.plus(batches=1, seconds=now - asked, waited=waited)
             asked = now

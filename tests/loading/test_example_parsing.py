@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
-from read_blocks import assert_row, data_set_of, empty_rows, float_column, int_column
+from read_blocks import assert_row, assert_untouched, data_set_of, empty_rows, float_column, int_column
 
 from transforms.loading.block_reader import Block, DamagedBlockError
 from transforms.loading.byte_ranges import LocalRanges
@@ -24,15 +24,16 @@ from transforms.records.tfrecord import frame
 from transforms.records.varints import varint
 
 COLUMNS = (
-    int_column("b", 60, 200, varies=True, fill=3),
+    int_column("b", 60, 100, varies=True, fill=3),
     int_column("cc", 90, 60_000, varies=True, fill=None, optional=True),
     int_column("ccc", 70, 1 << 30, varies=True, low=-5, dtype=np.dtype(np.int32)),
-    int_column("d", 16, 1),
+    int_column("d", 70, 1),
     float_column("f", 5, varies=True),
     float_column("g", 2, optional=True, low=None, high=None),
     int_column("a_name_of_16_byte", 40, 65_535, varies=True),
     int_column("ten_bytes_", 33, 20_000, low=1),
 )
+ROW = 1
 # Numbers whose varints have all sizes, at the limits of columns and of what is read several at a time.
 NUMBERS = [
     0,
@@ -115,8 +116,8 @@ class Writer:
             fitting = [n for n in NUMBERS if low <= n <= high]
             some = self._draw.choices(fitting, k=self._draw.randint(1, len(fitting)))
             values = [self._draw.choice(some) for _ in range(count)]
-            wrong = [n for n in NUMBERS if n not in fitting]
-        if values and self._draw.random() < 0.02:
+            wrong = [*(n for n in NUMBERS if n not in fitting), low - 1, high + 1, high + 1]
+        if values and self._draw.random() < 0.06:
             values[self._draw.randrange(count)] = self._draw.choice(wrong)
         number = 2 if is_float else 3
         cut = self._draw.randint(0, count) if self._odd and self._draw.random() < 0.3 else count
@@ -140,8 +141,11 @@ class Writer:
 
     def example(self) -> bytes:
         columns = [c for c in COLUMNS if self._draw.random() > (0.3 if c.optional else 0.01)]
-        others = [int_column(name, 9, 255) for name in ("", "c", "cd", "ccd", "another")]
-        columns += self._draw.sample(others, self._draw.randrange(3))
+        others = [
+            int_column(name, 9, 255)
+            for name in ("", "c", "cd", "ccd", "a_name_of_16_bytE", "A_name_of_16_byte", "ten_bytes+", "another")
+        ]
+        columns += self._draw.sample(others, self._draw.randrange(4))
         if self._draw.random() < 0.7:
             self._draw.shuffle(columns)
         entries = [field(1, self._entry(column)) for column in columns]
@@ -181,13 +185,16 @@ def expected_row(record: bytes) -> dict[str, list[Any]] | list[str]:
 
 
 def read(record: bytes, folder: Path) -> Rows:
-    """The row of a record, or the error that its reader raises."""
+    """A record, read to ROW; nothing is written to the rows beside it."""
     (folder / "x").write_bytes(frame(record))
     data_set = data_set_of({str(folder / "x"): 1}, COLUMNS)
     reader = TfRecordReader(data_set, LocalRanges())
-    rows, place = empty_rows(COLUMNS, 1), np.zeros(1, np.int64)
-    block = Block(0, 0, 1)
-    reader.decode(reader.fetch(block), block, place, place, rows)
+    rows, block = empty_rows(COLUMNS, 3), Block(0, 0, 1)
+    try:
+        reader.decode(reader.fetch(block), block, np.array([0]), np.array([ROW]), rows)
+    finally:
+        assert_untouched(rows, ROW - 1)
+        assert_untouched(rows, ROW + 1)
     return rows
 
 
@@ -195,8 +202,8 @@ def assert_expected(rows: Rows, expected: Mapping[str, Sequence[Any]]) -> None:
     lacking = {c.name: np.zeros(0 if c.varies else c.width) for c in COLUMNS if c.optional and not expected[c.name]}
     for column in COLUMNS:
         if column.name in lacking and column.fill is None:
-            assert not rows.arrays[column.feature].any()
-    assert_row(COLUMNS, rows, 0, {**expected, **lacking})
+            assert not rows.arrays[column.feature][ROW].any()
+    assert_row(COLUMNS, rows, ROW, {**expected, **lacking})
 
 
 @tries(300, **SEEDED)
@@ -214,11 +221,30 @@ def test_examples_are_read_as_the_protobuf_library_reads_them(seed: int, tmp_pat
 
 def test_a_feature_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     """No map has one, and the protobuf library would drop the first."""
-    entry = field(1, field(1, field(1, b"d") + field(2, field(3, field(1, bytes(16))))))
+    entry = field(1, field(1, field(1, b"d") + field(2, field(3, field(1, bytes(70))))))
     records = (Writer(seed).example() for seed in range(1000))
     record = next(record for record in records if isinstance(expected_row(record), dict))
     with pytest.raises(DamagedBlockError, match=r"x, record 1: the feature d is there twice\."):
         read(record + entry, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        field(2, field(1, bytes(6))),
+        field(2, varint(1 << 3 | 5) + b"??"),
+        field(3, field(1, b"\xff")),
+        field(3, b"\x08"),
+    ],
+    ids=["packed floats", "a float", "packed integers", "an integer"],
+)
+def test_a_list_that_ends_in_the_middle_of_a_value_is_refused(feature: bytes, tmp_path: Path) -> None:
+    name = b"f" if feature[0] >> 3 == 2 else b"b"
+    record = field(1, field(1, field(1, name) + field(2, feature)))
+    with pytest.raises(ValueError, match="cannot be decoded"):
+        expected_row(record)
+    with pytest.raises(DamagedBlockError, match=r"x, record 1: this is no example \(tf\.train\.Example\)\."):
+        read(record, tmp_path)
 
 
 @tries(200, **SEEDED)
@@ -247,7 +273,7 @@ def test_bytes_that_are_no_example_are_never_read_as_one(seed: int, tmp_path: Pa
     except ValueError:
         # The library knows more rules: text is UTF-8, field numbers are not 0. What was read keeps to the columns.
         for column in COLUMNS:
-            values = rows.arrays[column.feature]
+            values = rows.arrays[column.feature][ROW]
             assert column.low is None or ((values >= column.low) & (values <= column.high)).all()
         return
     assert isinstance(expected, dict)

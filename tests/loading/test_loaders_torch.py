@@ -2,17 +2,21 @@
 
 import itertools
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from built_data_sets import build_data_set
 from made_up_data_sets import data_set, samples_in, source
 from torchdata.stateful_dataloader import StatefulDataLoader
 
-from maskmill.loaders.torch import Batch, DataLoader, Dataset
+import maskmill
+from maskmill.loaders.torch import Batch, DataLoader, Dataset, apart, join
 from transforms.errors import UnusableInputError
 from transforms.loading.loader import Loader
+from transforms.loading.mixing import mix_of
 from transforms.loading.options import LoaderOptions
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
@@ -123,6 +127,50 @@ def test_batches_are_tensors_as_the_spec_says() -> None:
         name: (spec.shape, spec.dtype) for name, spec in opened.spec.items()
     }
     np.testing.assert_array_equal(batch["samples"].numpy(), opened.samples_of(0, 0)[1])
+
+
+def test_tensors_travel_as_one() -> None:
+    batch = {
+        "ids": torch.arange(15, dtype=torch.int64).reshape(3, 5),
+        "labels": torch.tensor([[7]], dtype=torch.int32),
+        "weights": torch.rand(3, 33),
+        "none": torch.empty(3, 0, dtype=torch.int32),
+        "samples": torch.tensor([5, -1, 9]),
+    }
+    got = apart(join(batch))
+    assert list(got) == list(batch)
+    for name, tensor in batch.items():
+        torch.testing.assert_close(got[name], tensor, rtol=0, atol=0)
+
+
+def test_a_mix_goes_on_in_workers() -> None:
+    sources = [source(data_set([20, 13])), source(data_set([9], fingerprint="g", path="other"))]
+    mix = mix_of([one.data_set for one in sources], [3, 1], seed=3)
+
+    def mixed() -> Loader:
+        return Loader(sources, LoaderOptions(batch_size=6, seed=3, window=16, with_samples=True), mix)
+
+    wanted = [batch["samples"].tolist() for batch in itertools.islice(iter(mixed()), 30)]
+    first = DataLoader(mixed(), num_workers=2)
+    got = [batch["samples"].tolist() for batch in itertools.islice(first, 13)]
+    second = DataLoader(mixed(), num_workers=3, multiprocessing_context="fork")
+    second.load_state_dict(first.state_dict())
+    got += [batch["samples"].tolist() for batch in itertools.islice(second, 17)]
+    assert got == wanted
+    with pytest.raises(TypeError, match="has no length"):
+        len(first)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_damaged_record_is_named(workers: int, tmp_path: Path) -> None:
+    """By the same error; from a worker process torch adds where it was raised."""
+    opened = maskmill.open(build_data_set(tmp_path), batch_size=6)
+    file = Path(opened.data_sets[0].files[1].path)
+    content = bytearray(file.read_bytes())
+    content[1000] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(UnusableInputError, match=f"{file}: record 3 at byte 690 has data that does not fit its checksum"):
+        list(DataLoader(opened, num_workers=workers))
 
 
 def test_a_dataset_without_end_has_no_length() -> None:

@@ -255,6 +255,18 @@ def test_damaged_samples_are_refused_or_within_the_limits(seed: int, case: Case,
             assert (rows.counts[column.feature] <= column.width).all()
 
 
+@pytest.mark.parametrize("change", [-1, 1])
+@pytest.mark.parametrize("part", [0, 2], ids=["the first", "the ids"])
+def test_a_part_whose_length_is_not_its_size_is_refused(part: int, change: int, case: Case, tmp_path: Path) -> None:
+    content = bytearray(Path(case.path).read_bytes())
+    start = config_of(content)[1]
+    sizes = np.frombuffer(content[start : start + 4 * len(case.columns)], "<u4")
+    content[start + 4 * len(sizes) + int(sizes[:part].sum()) + 1] += change
+    name = case.columns[part].name
+    with pytest.raises(DamagedBlockError, match=rf"x, record 1: {name} cannot be read; make or fetch the file again\."):
+        read_changed(case, content, tmp_path)
+
+
 def test_a_block_is_refused_if_its_samples_do_not_end_where_they_must(case: Case, tmp_path: Path) -> None:
     content = bytearray(Path(case.path).read_bytes())
     place = 4 + 4 * 256  # where sample 256 starts

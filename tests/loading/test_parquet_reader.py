@@ -199,6 +199,11 @@ def test_blocks_are_those_of_the_largest_bin(tmp_path: Path) -> None:
     assert ParquetReader(data_set(files, (IDS,)), LocalRanges()).block_samples == 4
 
 
+def test_a_first_file_that_is_smaller_than_a_group_does_not_decide_the_blocks(tmp_path: Path) -> None:
+    files = [one_column(tmp_path / "a", [[1]] * 2), one_column(tmp_path / "b", [[1]] * 9)]
+    assert ParquetReader(data_set(files, (IDS,)), LocalRanges()).block_samples == 4
+
+
 @pytest.mark.parametrize("largest", [99, 300, 70_000], ids=["uint8", "uint16", "int32"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32])
 def test_values_become_the_type_of_the_column(dtype: Any, largest: int, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ class ParquetReader(BlockReader):
     """Reads the Parquet files of a data set. Columns are known by their names.
 
     Attributes:
-      block_samples: the rows of a row group; where files have different widths, those of the largest first group.
+      block_samples: the rows of a row group of the largest file; where files have different widths, the most of these.
     """
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
@@ -80,8 +80,10 @@ class ParquetReader(BlockReader):
         self._ranges = ranges
         self._codec = pyarrow.Codec("zstd")
         self._files: dict[int, _File] = {}
-        first_of_width = {file.width: number for number, file in reversed(list(enumerate(data_set.files)))}
-        self.block_samples = max(map(self._first_group, first_of_width.values()), default=1)
+        # The largest file of each width: a smaller one may end within its first group.
+        by_size = sorted(range(len(data_set.files)), key=lambda number: data_set.files[number].samples)
+        largest_of_width = {data_set.files[number].width: number for number in by_size}
+        self.block_samples = max(map(self._first_group, largest_of_width.values()), default=1)
 
     def fetch(self, block: Block) -> _Fetched:
         file, path = self._file(block.file), self._data_files[block.file].path
