@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.loading.block_reader import Block, BlockReader
-from transforms.loading.byte_ranges import ByteRanges, LocalRanges
-from transforms.loading.data_set import DataFile, DataSet, ReadColumn
 from transforms.loading.loader import Source
-from transforms.loading.rows import Rows
+from transforms.reading.block_reader import Block, BlockReader
+from transforms.reading.byte_ranges import ByteRanges, LocalRanges
+from transforms.reading.data_set import DataFile, DataSet, ReadColumn
+from transforms.reading.rows import Rows
 
 FIRST_ID = 10
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from made_up_rows import MadeUpRows
 
-from transforms.loading.block_reader import Block, BlockReader
-from transforms.loading.data_set import DataFile, DataSet, ReadColumn
-from transforms.loading.rows import Rows
+from transforms.reading.block_reader import Block, BlockReader
+from transforms.reading.data_set import DataFile, DataSet, ReadColumn
+from transforms.reading.rows import Rows
 from transforms.records.columns import Column
 from transforms.records.options import Format
 

@@ -29,7 +29,7 @@ from training.model import BuiltModel
 from training.options import TrainOptions
 from training.tasks import Tensors, cross_entropy
 from transforms.errors import UnusableInputError
-from transforms.loading.beside import lies_beside
+from transforms.reading.beside import lies_beside
 
 if TYPE_CHECKING:
     from transforms.tokenization.wordpiece import Tokenizer

@@ -12,8 +12,8 @@ import numpy as np
 from training.config import ModelConfig
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
-from transforms.loading.data_set import DataSet, ReadColumn
 from transforms.loading.sources import OpeningOptions
+from transforms.reading.data_set import DataSet, ReadColumn
 
 # What to do where examples lack a feature.
 _REMEDIES = {

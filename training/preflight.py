@@ -11,7 +11,7 @@ from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
 from training.devices import check_coordinator
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import UnusableInputError
-from transforms.loading.beside import lies_beside
+from transforms.reading.beside import lies_beside
 from transforms.storage import files
 
 # Object stores that TensorFlow can use; `ram` is its file system in memory.

@@ -13,10 +13,10 @@ import numpy as np
 
 from training.inputs import Arrays, Feature
 from transforms.errors import UnusableInputError
-from transforms.loading.data_set import DataSet
 from transforms.loading.loader import Loader
 from transforms.loading.options import LoaderOptions
 from transforms.loading.sources import OpeningOptions, source_of
+from transforms.reading.data_set import DataSet
 
 # The seed of the masks of an evaluation set, so that all runs are held against the same.
 _EVALUATION_SEED = 0

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
 from transforms.loading.batches import Batch
-from transforms.loading.data_set import DataSet, ReadColumn
 from transforms.loading.loader import Loader
+from transforms.reading.data_set import DataSet, ReadColumn
 
 try:
     from nvidia.dali import Pipeline, fn, tfrecord, types

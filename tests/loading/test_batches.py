@@ -15,10 +15,7 @@ from properties import SEEDED, tries
 
 from transforms.errors import UnusableInputError
 from transforms.loading.batches import ArraySpec, BatchMaker, alike
-from transforms.loading.data_set import DataFile, DataSet, ReadColumn
-from transforms.loading.kernels import gathering
 from transforms.loading.options import LoaderOptions
-from transforms.loading.rows import Rows
 from transforms.masking.row_masks import (
     CONTINUES,
     SPECIAL,
@@ -28,6 +25,9 @@ from transforms.masking.row_masks import (
     row_mask_rules,
     span_lengths,
 )
+from transforms.reading.data_set import DataFile, DataSet, ReadColumn
+from transforms.reading.kernels import gathering
+from transforms.reading.rows import Rows
 
 VOCABULARY = 300
 CLS, SEP, MASK, PAD = 1, 2, 3, 5

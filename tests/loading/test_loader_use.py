@@ -17,13 +17,13 @@ import pytest
 from made_up_data_sets import FIRST_ID, MadeUpReader, data_set, samples_in, source
 
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.loading.block_reader import Block
-from transforms.loading.byte_ranges import LocalRanges
-from transforms.loading.data_set import DataSet
 from transforms.loading.loader import Loader
 from transforms.loading.mixing import mix_of
 from transforms.loading.options import LoaderOptions
 from transforms.loading.sources import Source
+from transforms.reading.block_reader import Block
+from transforms.reading.byte_ranges import LocalRanges
+from transforms.reading.data_set import DataSet
 
 SIZES = (10, 7, 23)  # samples of files
 

@@ -13,7 +13,8 @@ from transforms.masking.objective_options import ObjectiveOptions
 PROGRAM = """
 import sys, maskmill
 from transforms.kernels import compiler
-from transforms.loading import loaders, remote
+from transforms.loading import loaders
+from transforms.reading import remote
 
 def used():
     modules = [vars(module) for name, module in sorted(sys.modules.items()) if name.startswith("transforms")]

@@ -14,8 +14,8 @@ from oracle_row_masks import Generator
 from properties import tries
 
 from transforms.errors import UnusableInputError
-from transforms.loading.data_set import DataFile, DataSet
 from transforms.loading.mixing import Given, Mix, mix_of
+from transforms.reading.data_set import DataFile, DataSet
 
 
 def in_turn(mix: Mix) -> Iterator[int]:

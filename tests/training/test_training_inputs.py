@@ -13,8 +13,8 @@ from training_helpers import BACKEND, small_config
 from training import inputs, training_input
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
-from transforms.loading import opening
-from transforms.loading.byte_ranges import LocalRanges
+from transforms.reading import opening
+from transforms.reading.byte_ranges import LocalRanges
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -29,11 +29,11 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
-from transforms.loading.data_set import DataSet, ReadColumn
-from transforms.loading.kernels.gathering import gather, put_labels
 from transforms.loading.options import Features, LoaderOptions
-from transforms.loading.rows import Rows
 from transforms.masking.row_masks import MaskedRows, RowMaskRules, draw_masks
+from transforms.reading.data_set import DataSet, ReadColumn
+from transforms.reading.kernels.gathering import gather, put_labels
+from transforms.reading.rows import Rows
 
 NO_LABEL = -100  # what the losses of PyTorch pass over
 

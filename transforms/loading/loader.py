@@ -16,13 +16,13 @@ from transforms.loading.chunks import NO_SAMPLE, Plan, Samples, SampleSequence, 
 from transforms.loading.mixing import Given, Mix
 from transforms.loading.options import LoaderOptions
 from transforms.loading.order import SampleOrder, bounded_window
+from transforms.loading.planned_reads import PlannedReads
 from transforms.loading.production import Product, Production
-from transforms.loading.reading import PlannedReads
-from transforms.loading.rows import Rows
 from transforms.loading.schedule import PADDING, Place, Schedule
 from transforms.loading.sources import Source
 from transforms.loading.states import State, checked_place, state_of
 from transforms.loading.stats import LoaderStats
+from transforms.reading.rows import Rows
 
 _log = logging.getLogger(__name__)
 

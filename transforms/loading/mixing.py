@@ -27,8 +27,8 @@ import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
 from transforms.kernels.counter_random import seed_of
-from transforms.loading.data_set import DataSet
 from transforms.loading.kernels.shuffling import shuffle
+from transforms.reading.data_set import DataSet
 
 # Positions that are shuffled among each other. Shares hold from part to part, and within one but for chance.
 PART = 1024

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from transforms.loading.block_reader import Block
-from transforms.loading.data_set import DataSet
 from transforms.loading.kernels.shuffling import shuffle
+from transforms.reading.block_reader import Block
+from transforms.reading.data_set import DataSet
 
 WINDOW_BYTES = 32 << 20  # most memory of a window's samples, as they are read
 

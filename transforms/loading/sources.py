@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from transforms.loading.block_reader import BlockReader
-from transforms.loading.byte_ranges import ByteRanges, LocalRanges
-from transforms.loading.data_set import DataSet
-from transforms.loading.opening import open_data_set, reader_of
+from transforms.reading.block_reader import BlockReader
+from transforms.reading.byte_ranges import ByteRanges, LocalRanges
+from transforms.reading.data_set import DataSet
+from transforms.reading.opening import open_data_set, reader_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ class OpeningOptions:
         """Reads the files under a path."""
         if "://" not in path:
             return LocalRanges()
-        from transforms.loading.remote import CACHE_BYTES, open_ranges
+        from transforms.reading.remote import CACHE_BYTES, open_ranges
 
         return open_ranges(path, self.cache_dir, CACHE_BYTES if self.cache_bytes is None else self.cache_bytes)
 
