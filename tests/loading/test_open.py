@@ -3,6 +3,7 @@
 import itertools
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -173,9 +174,14 @@ print({"apache_beam", "tensorflow", "torch", "jax", "pyarrow"} & set(sys.modules
     assert done.stdout.split("\n")[:2] == [f"{expected} {data.steps_left}", "set()"], done.stderr
 
 
-def test_all_kernels_are_there_once_a_data_set_is_open(folder: Path) -> None:
+def test_all_kernels_are_there_once_a_data_set_is_open(folder: Path, tmp_path: Path) -> None:
     """So that workers that are started later compile nothing: whatever the format, the masks and the features."""
-    paths = [data_set(folder, kind, **one) for kind in ("pairs", "drawn", "packed pairs", "bins") for one in FORMATS]
+    paths = [
+        Path(data_set(folder, kind, **one)) for kind in ("pairs", "drawn", "packed pairs", "bins") for one in FORMATS
+    ]
+    paths.append(shutil.copytree(paths[0], tmp_path / "without indexes"))
+    for index in paths[-1].glob("*.idx"):
+        index.unlink()
     program = """
 import sys, maskmill
 from numba.core.dispatcher import Dispatcher
