@@ -199,13 +199,13 @@ def _check_examples(pattern: str, options: TrainOptions, *, is_alone: bool) -> N
         if not is_alone:
             raise UnusableInputError(f"{pattern}: this data set is not the only thing that is named; name it alone.")
         return
-    paths = [path for path in glob.glob(expanded) if os.path.isfile(path)]
+    paths = [path for path in glob.glob(expanded) if os.path.isfile(path) and not lies_beside(path)]
     if not paths:
         raise UnusableInputError(f"{pattern}: no examples match; check the path.")
     for path in paths:
         if path.endswith(".tsv"):
             _check_tsv(path, options)
-        elif not lies_beside(path):
+        else:
             _check_tfrecord(path)
 
 

@@ -133,7 +133,7 @@ _FILES = [
     Mistake(
         name="train-input-directory",
         command=f"{_NO_INPUT} --input_file .",
-        says="this is a directory; name the examples",
+        says="this directory has no manifest.json, .* name the examples in it",
     ),
     Mistake(
         name="train-input-text", command=f"{_NO_INPUT} --input_file book.txt", says="this is no TFRecord of examples"
@@ -141,12 +141,13 @@ _FILES = [
     Mistake(
         name="train-input-dump", command=f"{_NO_INPUT} --input_file dump.xml", says="this is no TFRecord of examples"
     ),
-    Mistake(name="train-eval-text", command=f"{_RUN} --eval_file vocab.txt", says="this is no TFRecord of examples"),
+    Mistake(name="train-eval-text", command=f"{_RUN} --eval_file book.txt", says="this is no TFRecord of examples"),
+    Mistake(name="train-eval-vocabulary", command=f"{_RUN} --eval_file vocab.txt", says="no examples match"),
     Mistake(name="train-eval-missing", command=f"{_RUN} --eval_file gone", says="gone: no examples match"),
     Mistake(
-        name="train-input-on-the-web",
-        command=f"{_NO_INPUT} --input_file https://example.org/x.tfrecord",
-        says="local files and gs:// only, not https://; copy the files first",
+        name="train-input-elsewhere",
+        command=f"{_NO_INPUT} --input_file s3://bucket/x.tfrecord",
+        says=r"local files, gs:// and http\(s\)://, not s3://; copy the files first",
     ),
     Mistake(
         name="train-tsv-for-pretraining",
