@@ -35,6 +35,7 @@ _BEAM = ("apache-beam", "2.77.0")
 _NUMBA = ("numba", "0.68.1")
 _KERAS = ("keras", "3.15.1")
 _KERAS_HUB = ("keras-hub", "0.32.0")
+_GRAIN = ("grain", "0.2.18")
 
 _LOCAL_WORKERS = "starts the local runner's worker processes (pipelines/runner.py, local_worker.py)"
 _LEAN_KERNELS = "compiles kernels without counting references (transforms/kernels/compiler.py)"
@@ -89,6 +90,18 @@ PRIVATE_NAMES = (
         "keras.src.backend.tensorflow.optimizer",
         "TFOptimizer._all_reduce_sum_gradients",
         "clips gradients after they are added up over devices (training/steps.py)",
+    ),
+    PrivateName(
+        *_GRAIN,
+        "grain._src.python.dataset.transformations.prefetch",
+        "SupportsInPlaceSlicing.set_slice",
+        "shares batches among grain's worker processes (maskmill/loaders/grain.py)",
+    ),
+    PrivateName(
+        *_GRAIN,
+        "grain._src.python.dataset.base",
+        "SupportsBatchedReadRandomAccessDataSource._getitems",
+        "reads several samples at once for grain (maskmill/loaders/grain.py)",
     ),
 )
 

@@ -32,20 +32,27 @@ class Part(Iterator[Batch]):
 
     def state_dict(self) -> State:
         """Where the iteration started, and how many batches this worker has made since: what JSON can hold."""
-        return {"start": self._start, "made": self._made, "workers": self._loader.options.workers}
+        options = self._loader.options
+        return {
+            "start": self._start,
+            "made": self._made,
+            "workers": options.workers,
+            "batch_size": options.batch_size,
+        }
 
     def load_state_dict(self, state: State) -> None:
         """Goes to where a part with the same number stood.
 
         Raises:
-          UnusableInputError: there were more or fewer workers, or the loader read something else.
+          UnusableInputError: workers or batches were others, or the loader read something else.
         """
-        workers = self._loader.options.workers
-        if state["workers"] != workers:
-            raise UnusableInputError(
-                f"This state was saved with {state['workers']} workers, so it cannot be taken up with {workers}; use "
-                "as many as before, or the state of the loader, which fits any number."
-            )
+        for name in ("workers", "batch_size"):
+            now = getattr(self._loader.options, name)
+            if state[name] != now:
+                raise UnusableInputError(
+                    f"This state was saved with {name}={state[name]}, so it cannot be taken up with {name}={now}; use "
+                    "the same, or the state of the loader, which fits any."
+                )
         self._go_to(state["start"], state["made"])
 
     def _go_to(self, start: State, made: int) -> None:

@@ -74,7 +74,14 @@ def whole_end(tail: Tail, begun: int, left: int) -> dict[str, object]:
     return loader(tail).state_after(begun + left)
 
 
-def test_a_part_of_other_workers_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"workers": 3}, "saved with workers=2, so it cannot be taken up with workers=3"),
+        ({"workers": 2, "batch_size": 12}, "saved with batch_size=6, so it cannot be taken up with batch_size=12"),
+    ],
+)
+def test_a_part_of_others_is_refused(options: dict[str, int], reason: str) -> None:
     part = Part(loader(worker=1, workers=2))
-    with pytest.raises(UnusableInputError, match="saved with 2 workers, so it cannot be taken up with 3"):
-        Part(loader(worker=1, workers=3)).load_state_dict(part.state_dict())
+    with pytest.raises(UnusableInputError, match=reason):
+        Part(loader().with_options(worker=1, **options)).load_state_dict(part.state_dict())

@@ -27,7 +27,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "dynamic": (
         {"format": "parquet", "objective": DYNAMIC},
         {},
-        "087109991e4c19686cf82b4e716aed23e32bbd2c2e48e9e16300a1041ad45125",
+        "6194bb1b949b23e6c617884908f7ea8859b6cb0e818cae189a85ac416abe9e53",
     ),
     "huggingface": (
         {"format": "tfrecord", "objective": DYNAMIC},

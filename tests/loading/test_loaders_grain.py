@@ -12,6 +12,7 @@ from built_data_sets import build_data_set
 from made_up_data_sets import data_set, samples_in, source
 
 import maskmill
+from maskmill import private_names
 from maskmill.loaders.grain import Batches, Samples
 from transforms.errors import UnusableInputError
 from transforms.loading.loader import Loader
@@ -28,6 +29,10 @@ def loader(**options: Any) -> Loader:
 
 def in_order(**options: Any) -> list[list[int]]:
     return [samples_in(batch) for batch in itertools.islice(loader(**options).endless(), 30)]
+
+
+def test_every_private_name_is_there() -> None:
+    assert private_names.missing("grain") == []
 
 
 def test_an_iteration_is_an_epoch_and_always_the_same() -> None:
