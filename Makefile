@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-training test-torch test-readers test-slow test-flink lint bench lock clean
+.PHONY: help venv demo test test-fast test-docs test-training test-torch test-readers test-slow test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -31,7 +31,7 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 	$(BIN)/maskmill build examples/demo.yaml
 	@echo; echo "The data set is in demo/:"; ls -l demo/text demo/examples demo/eval | grep -v '^total'
 
-LIGHT := not training and not torch and not flink and not slow and not readers
+LIGHT := not docs and not training and not torch and not flink and not slow and not readers
 
 # A process for each core; the tests of a file stay in one (tests/conftest.py), for they share what its fixtures make.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup
@@ -41,6 +41,9 @@ test: $(VENV)/dev ## the tests of the data path
 
 test-fast: $(VENV)/dev ## a first signal, in under a minute
 	$(PYTEST) -m "$(LIGHT) and not long"
+
+test-docs: $(VENV)/dev ## the commands and programs of the pages in docs/
+	$(PYTEST) -m docs --dist load tests/test_docs.py
 
 # Training has an environment of its own: TensorFlow, Keras and JAX are 2 GB.
 TRAINING := .venv-training

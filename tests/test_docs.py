@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from how_tos import run_new_language, run_page
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.docs
 
 PAGES = ("getting-started.md", "languages.md", "objectives.md", "sources.md", "estimate.md", "loading.md")
 
