@@ -281,19 +281,18 @@ class Loader:
     def _products(self, place: Place, *, endless: bool) -> Generator[Product, None, None]:
         """Makes the batches from a place on."""
         chunks = self._chunks(place, endless=endless)
-        left: Rows | None = None  # rows of the batch that a plan ends within
+        # One window is in memory, in the same room each time: new memory costs a fifth of the time.
+        rows = Rows(self.data_sets[0].columns, 0)
         with contextlib.closing(PlannedReads(self._sources)) as planned:
             for plan in planned.planned(plans(chunks, self.options, self._orders)):
-                rows = Rows(self.data_sets[0].columns, len(plan.rows))
-                if left is not None:
-                    rows.copy(left, 0, plan.carried)
+                if rows.room < len(plan.rows):
+                    rows = rows.first(plan.carried)  # the others go before there is room for new ones
+                    rows = rows.first(plan.carried, room=len(plan.rows))
                 planned.read(plan.reads, rows)
                 yield from self._batches_of(plan, rows)
-                # A copy of a few rows, so that not two windows are in memory.
+                # Rows of the batch that the plan ends within come first in the next plan.
                 behind = plan.cuts[-1].stop if plan.cuts else 0
-                left = Rows(self.data_sets[0].columns, len(plan.rows) - behind)
-                left.copy(rows, behind, len(plan.rows) - behind)
-                del rows
+                rows.move(behind, len(plan.rows))
 
     def _chunks(self, place: Place, *, endless: bool) -> Iterator[Samples]:
         """The sequence from a place on, a chunk at a time. The first reader says when a data set leaves a mix."""
