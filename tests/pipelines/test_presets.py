@@ -129,7 +129,7 @@ def test_eval_examples_cannot_be_picked_of_mds() -> None:
 
 
 def test_a_training_reads_no_packed_rows() -> None:
-    with pytest.raises(UnusableInputError, match="b.yaml: train: maskmill train reads .* have pack; leave this"):
+    with pytest.raises(UnusableInputError, match=r"b\.yaml: train: maskmill train reads .* have pack; leave this"):
         build_of(examples={"vocab_file": "vocab.txt", "pack": True}, train={"preset": "tiny"})
 
 
