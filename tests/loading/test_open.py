@@ -84,6 +84,8 @@ def test_batches_have_what_is_in_the_files(folder: Path) -> None:
                 name: list(values) for name, values in dict(records[sample]).items()
             }
     assert len(seen) == len(records) // 7 * 7
+    size = sum(file.stat().st_size for file in Path(path).glob("part-*.tfrecord*"))
+    assert data.stats().bytes_read >= size
 
 
 @pytest.mark.parametrize("kind", ["pairs", "drawn", "packed", "drawn bins"])

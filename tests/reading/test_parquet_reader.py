@@ -295,6 +295,7 @@ class DamagedAtFirst(LocalRanges):
     """Files that arrive damaged until they are fetched again."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.is_damaged = True
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:

@@ -90,10 +90,13 @@ class CountingRanges(LocalRanges):
     """Counts how many files were read from the start to the end in one go."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.whole_files = 0
+        self._counting_files = threading.Lock()
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
-        self.whole_files += start == 0 and end == self.size(path)
+        with self._counting_files:
+            self.whole_files += start == 0 and end == self.size(path)
         return super().read(path, start, end)
 
 

@@ -3,7 +3,9 @@
 import abc
 import glob
 import os
+import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +71,13 @@ class ByteRanges(abc.ABC):
 class LocalRanges(ByteRanges):
     """Files on this machine."""
 
+    def __init__(self) -> None:
+        self._bytes_read = 0
+        self._counting = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        return type(self), ()  # a lock cannot be pickled
+
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
         data = np.empty(end - start, np.uint8)
         try:
@@ -84,6 +93,8 @@ class LocalRanges(ByteRanges):
             raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
         except OSError as error:
             raise RunFailedError(f"{path}: this file cannot be read ({error.strerror or error}).") from error
+        with self._counting:
+            self._bytes_read += len(data)
         return data
 
     def read_all(self, path: str) -> bytes:
@@ -104,3 +115,6 @@ class LocalRanges(ByteRanges):
 
     def forget(self, path: str) -> bool:
         return False
+
+    def stats(self) -> dict[str, int]:
+        return {"bytes_read": self._bytes_read}
