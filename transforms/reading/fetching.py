@@ -13,7 +13,7 @@ from transforms.reading.block_reader import Block, BlockReader, DamagedBlockErro
 from transforms.reading.data_set import DataSet
 from transforms.reading.rows import Rows
 
-MOST_BYTES = 16 << 20
+MOST_BYTES = 24 << 20
 _UNKNOWN_BYTES = 1 << 20  # of a block, where the size of its file is not known
 
 
