@@ -14,6 +14,7 @@ from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.loading.sources import OpeningOptions
 from transforms.reading.data_set import DataSet, ReadColumn
+from transforms.reading.read_columns import Range
 
 # What to do where examples lack a feature.
 _REMEDIES = {
@@ -32,15 +33,6 @@ _INT32_MAX = np.iinfo(np.int32).max
 Purpose = Literal["training", "evaluation"]
 # Arrays of examples by feature: [B, length], or [B] for scalar features.
 Arrays = dict[str, np.ndarray]
-
-
-@dataclasses.dataclass(frozen=True)
-class Range:
-    """The values that a feature may have, from `low` to `high`, and their `meaning`: it must be …"""
-
-    low: float
-    high: float
-    meaning: str
 
 
 @dataclasses.dataclass(frozen=True)

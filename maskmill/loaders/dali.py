@@ -11,21 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.loaders.frameworks import needed_by
 from transforms.errors import UnusableInputError
 from transforms.loading.batches import Batch
 from transforms.loading.loader import Loader
 from transforms.reading.data_set import DataSet, ReadColumn
+from transforms.storage import files
 
-try:
+_REMEDY = "install nvidia-dali-cuda120 or nvidia-dali-cuda130 with pip, whichever fits your CUDA."
+with needed_by(__name__, "NVIDIA DALI", _REMEDY, "nvidia", "nvidia.dali"):
     from nvidia.dali import Pipeline, fn, tfrecord, types
-except ModuleNotFoundError as error:
-    if error.name not in ("nvidia", "nvidia.dali"):
-        raise
-    raise ModuleNotFoundError(
-        "maskmill.loaders.dali needs NVIDIA DALI, which is not installed; install nvidia-dali-cuda120 or "
-        "nvidia-dali-cuda130 with pip, whichever fits your CUDA.",
-        name="nvidia.dali",
-    ) from None
 
 _DALI_TYPES = {
     np.dtype(np.int32): types.DALIDataType.INT32,
@@ -193,7 +188,7 @@ def _readable_by_dali(loader: Loader) -> DataSet:
         reason = "its masks are not stored but drawn when it is read"
     else:
         for file in data_set.files:
-            if "://" in file.path or file.path.endswith(".gz"):
+            if not files.is_local(file.path) or file.path.endswith(".gz"):
                 reason = f"{file.path} is not a local, uncompressed file"
             elif file.index is None or not os.path.exists(file.index):
                 reason = f"{file.path} has no index of the form that DALI reads (.idx) beside it"

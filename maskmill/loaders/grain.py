@@ -9,19 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from maskmill.loaders.frameworks import needed_by
 from maskmill.loaders.parts import Part
 from transforms.errors import UnusableInputError
 from transforms.loading.batches import Batch
 from transforms.loading.loader import Loader
 
-try:
+with needed_by(__name__, "grain", "install it with: pip install grain", "grain"):
     import grain
-except ModuleNotFoundError as error:
-    if error.name != "grain":
-        raise
-    raise ModuleNotFoundError(
-        "maskmill.loaders.grain needs grain, which is not installed; install it with: pip install grain", name="grain"
-    ) from None
 
 
 class Batches(grain.IterDataset):

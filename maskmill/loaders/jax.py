@@ -12,18 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.loaders.frameworks import needed_by
 from transforms.errors import UnusableInputError
 from transforms.loading.loader import Loader
 from transforms.loading.states import State
 
-try:
+with needed_by(__name__, "JAX", "install it with: pip install jax", "jax"):
     import jax
-except ModuleNotFoundError as error:
-    if error.name != "jax":
-        raise
-    raise ModuleNotFoundError(
-        "maskmill.loaders.jax needs JAX, which is not installed; install it with: pip install jax", name="jax"
-    ) from None
 
 Batch = dict[str, jax.Array]
 

@@ -2,18 +2,12 @@
 
 from collections.abc import Iterator
 
+from maskmill.loaders.frameworks import needed_by
 from transforms.loading.batches import Batch
 from transforms.loading.loader import Loader
 
-try:
+with needed_by(__name__, "TensorFlow", "install it with: pip install tensorflow", "tensorflow"):
     import tensorflow as tf
-except ModuleNotFoundError as error:
-    if error.name != "tensorflow":
-        raise
-    raise ModuleNotFoundError(
-        "maskmill.loaders.tf needs TensorFlow, which is not installed; install it with: pip install tensorflow",
-        name="tensorflow",
-    ) from None
 
 
 def dataset(loader: Loader, *, endless: bool = False) -> tf.data.Dataset:

@@ -18,20 +18,15 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from maskmill.loaders.frameworks import needed_by
 from maskmill.loaders.parts import Part
 from transforms.errors import UnusableInputError
 from transforms.loading.loader import Loader
 from transforms.loading.states import State
 from transforms.loading.stats import LoaderStats
 
-try:
+with needed_by(__name__, "PyTorch", "install it with: pip install torch", "torch"):
     import torch
-except ModuleNotFoundError as error:
-    if error.name != "torch":
-        raise
-    raise ModuleNotFoundError(
-        "maskmill.loaders.torch needs PyTorch, which is not installed; install it with: pip install torch", name="torch"
-    ) from None
 
 Batch = dict[str, torch.Tensor]
 

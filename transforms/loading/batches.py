@@ -34,6 +34,7 @@ from transforms.masking.row_masks import MaskedRows, RowMaskRules, draw_masks
 from transforms.reading.data_set import DataSet, ReadColumn
 from transforms.reading.kernels.gathering import gather, put_labels
 from transforms.reading.rows import Rows
+from transforms.records.columns import V2_NAMES
 
 NO_LABEL = -100  # what the losses of PyTorch pass over
 
@@ -47,7 +48,7 @@ _KNOWN = ("continuation_mask", "cu_seqlens", "next_sentence_labels")
 _MAY_DIFFER = frozenset({*_OF_MASKS, "continuation_mask", "input_mask"})
 _NAMES: dict[Features, dict[str, str]] = {
     "google": {},
-    "v2": {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"},
+    "v2": V2_NAMES,
     "huggingface": {
         "input_mask": "attention_mask",
         "segment_ids": "token_type_ids",

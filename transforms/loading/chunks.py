@@ -68,10 +68,7 @@ class SampleSequence:
             count = segment.stop - segment.start
             yield Samples(*(np.full(count, value, np.int64) for value in (0, 0, NO_SAMPLE, 0)))
         elif self._mix is None:
-            for window in self._orders[0].windows_from(segment.epoch, segment.start, segment.stop):
-                constant = (np.full(len(window.samples), value, np.int64) for value in (0, segment.epoch, window.width))
-                source, epochs, widths = constant
-                yield Samples(source, epochs, window.samples, widths)
+            yield from _windows(self._orders[0], segment.epoch, segment.start, segment.stop)
         else:
             start = segment.start
             while start < segment.stop:
@@ -94,16 +91,21 @@ class SampleSequence:
 
     def _of_source(self, order: SampleOrder, start: int, stop: int) -> Samples:
         """Positions [start, stop) of a data set that is read epoch after epoch. `source` is 0."""
-        parts = []
+        parts: list[Samples] = []
         while start < stop:
             epoch, place = divmod(start, order.samples)
             end = min(order.samples, place + stop - start)
-            for window in order.windows_from(epoch, place, end):
-                constant = (np.full(len(window.samples), value, np.int64) for value in (0, epoch, window.width))
-                source, epochs, widths = constant
-                parts.append(Samples(source, epochs, window.samples, widths))
+            parts += _windows(order, epoch, place, end)
             start += end - place
         return joined(parts)
+
+
+def _windows(order: SampleOrder, epoch: int, start: int, stop: int) -> Iterator[Samples]:
+    """Positions [start, stop) of an epoch of a data set, a window at a time. `source` is 0."""
+    for window in order.windows_from(epoch, start, stop):
+        constant = (np.full(len(window.samples), value, np.int64) for value in (0, epoch, window.width))
+        source, epochs, widths = constant
+        yield Samples(source, epochs, window.samples, widths)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ from transforms.reading.block_reader import BlockReader
 from transforms.reading.byte_ranges import ByteRanges, LocalRanges
 from transforms.reading.data_set import DataSet
 from transforms.reading.opening import open_data_set, reader_of
+from transforms.storage import files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +63,7 @@ class OpeningOptions:
 
     def ranges(self, path: str) -> ByteRanges:
         """Reads the files under a path."""
-        if "://" not in path:
+        if files.is_local(path):
             return LocalRanges()
         from transforms.reading.remote import CACHE_BYTES, open_ranges
 

@@ -85,9 +85,7 @@ class MdsReader(BlockReader):
         """Writes zeros for the optional columns that a shard lacks."""
         for place, column in enumerate(self._columns):
             if place not in parts[:, kernels.COLUMN]:
-                into.arrays[column.feature][rows] = 0
-                if column.varies:
-                    into.counts[column.feature][rows] = 0
+                into.put_zeros(column, rows)
 
     def _head(self, number: int) -> _Head:
         """The head of a shard, read once."""

@@ -4,6 +4,7 @@ A file's footer is read once. What is kept of it are the places of the pages, so
 """
 
 import dataclasses
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ from transforms.reading.parquet_pages import (
     read_pages,
 )
 from transforms.reading.rows import Rows
-from transforms.reading.targets import integer_limits, is_float, wrong_count, wrong_value
+from transforms.reading.targets import is_float, limits, wrong_count, wrong_value
 
 _FOOTER_BYTES = 1 << 16  # read at first; most footers are smaller
 
@@ -104,13 +105,13 @@ class ParquetReader(BlockReader):
         for group in fetched.groups:
             first, end = np.searchsorted(samples, [group.first, group.end])
             for column, chunk in zip(self._columns, fetched.file.chunks[group.number], strict=True):
+                if not chunk[1]:
+                    into.put_zeros(column, rows[first:end])
+                    continue
                 target = _Target(path, column, samples[first:end], rows[first:end], into)
                 start, stop = (chunk - group.start).tolist()
                 try:
-                    if chunk[1]:
-                        target.put_chunk(group, group.data.data[start:stop], self._codec)
-                    else:
-                        target.put_zeros()
+                    target.put_chunk(group, group.data.data[start:stop], self._codec)
                 except DamagedPartError as error:
                     raise DamagedBlockError(
                         f"{path}: row group {group.number + 1:,} is damaged at the column {column.name} ({error}); "
@@ -191,12 +192,6 @@ class _Target:
     rows: npt.NDArray[np.int64]
     into: Rows
 
-    def put_zeros(self) -> None:
-        """Writes the values of a column that the file lacks."""
-        self.into.arrays[self.column.feature][self.rows] = 0
-        if self.column.varies:
-            self.into.counts[self.column.feature][self.rows] = 0
-
     def put_chunk(self, group: _Group, chunk: memoryview, codec: pyarrow.Codec) -> None:
         """Writes the wanted rows; all rows are checked, because whole pages are unpacked in any case."""
         at = group.first
@@ -230,9 +225,9 @@ class _Target:
 
     def _check_values(self, page: Page, at: int) -> None:
         column, values = self.column, page.values
-        low, high = _limits(column)
+        low, high = limits(column)
         # NaN is neither above nor below anything.
-        if not len(values) or low is None or (values.min() >= low and values.max() <= high):
+        if not len(values) or math.isnan(low) or (values.min() >= low and values.max() <= high):
             return
         first = int(np.flatnonzero(~((values >= low) & (values <= high)))[0])
         row = int(np.searchsorted(np.cumsum(page.lengths), first, "right"))
@@ -240,12 +235,3 @@ class _Target:
 
     def _wrong(self, sample: int, what: str) -> DamagedBlockError:
         return DamagedBlockError(f"{self.path}, record {sample + 1:,}: {what}")
-
-
-def _limits(column: ReadColumn) -> tuple[float, float] | tuple[None, None]:
-    """The smallest and the largest value allowed; None where floats may be anything."""
-    if not is_float(column):
-        return integer_limits(column)
-    if column.low is None and column.high is None:
-        return None, None
-    return -np.inf if column.low is None else column.low, np.inf if column.high is None else column.high

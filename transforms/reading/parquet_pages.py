@@ -18,6 +18,7 @@ import pyarrow
 
 from transforms.reading.thrift import Struct, read_struct
 from transforms.records import parquet_format as format
+from transforms.records.varints import read_varint
 
 FOOTER_END = 8  # the size of the metadata, and the magic number
 _MOST_PAGE_BYTES = 1 << 26  # after unpacking; the writer's pages have about 1 MB
@@ -175,13 +176,7 @@ def _level_bytes(content: npt.NDArray[np.uint8], at: int) -> tuple[npt.NDArray[n
 
 def _run(levels: npt.NDArray[np.uint8]) -> tuple[int, int]:
     """What starts a run, and where its values start."""
-    header = at = 0
-    while True:
-        byte = int(levels[at])
-        header |= (byte & 127) << 7 * at
-        at += 1
-        if byte < 128:
-            return header, at
+    return read_varint(levels.data, 0)
 
 
 def _zeros(levels: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.int64]:

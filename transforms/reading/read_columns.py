@@ -1,14 +1,16 @@
 """Which columns of a data set are read, and what their values may be: by a manifest's schema, or by a first example."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from transforms.reading.data_set import ReadColumn
+from transforms.records.columns import V2_NAMES, smallest_integers
 
 INT64, FLOAT = "int64", "float"  # kinds of a tf.train.Feature
-_GOOGLE_NAMES = {"input_word_ids": "input_ids", "input_type_ids": "segment_ids"}
+_GOOGLE_NAMES = {v2: google for google, v2 in V2_NAMES.items()}
 _MOST_INT32 = int(np.iinfo(np.int32).max)
 
 
@@ -41,8 +43,8 @@ class SchemaColumn:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Range:
-    """The values that a column may have, both ends included, and what they mean."""
+class Range:
+    """The values that a column may have, from `low` to `high`, both included, and their `meaning`: it must be …"""
 
     low: float
     high: float
@@ -72,26 +74,18 @@ def columns_of_example(features: Mapping[str, tuple[int, str]], limits: RowLimit
 def _column(column: SchemaColumn, limits: RowLimits) -> ReadColumn:
     feature = _GOOGLE_NAMES.get(column.name, column.name)
     allowed = _ranges(limits).get(feature)
+    largest = math.inf if allowed is None else allowed.high
     return ReadColumn(
         name=column.name,
         feature=feature,
         width=_room(feature, limits.width) if column.length is None else column.length,
         varies=column.length is None,
-        dtype=np.dtype(np.float32) if column.is_float else _smallest(allowed),
+        dtype=np.dtype(np.float32) if column.is_float else smallest_integers(largest),
         fill=_fill(feature, limits),
         low=None if allowed is None else allowed.low,
         high=None if allowed is None else allowed.high,
         meaning="" if allowed is None else allowed.meaning,
     )
-
-
-def _smallest(allowed: _Range | None) -> np.dtype:
-    """The smallest type of integers that has all values of a range."""
-    if allowed is not None:
-        for kind in (np.uint8, np.uint16):
-            if allowed.high <= np.iinfo(kind).max:
-                return np.dtype(kind)
-    return np.dtype(np.int32)
 
 
 def _fill(feature: str, limits: RowLimits) -> int | None:
@@ -104,15 +98,15 @@ def _room(feature: str, width: int) -> int:
     return {"cu_seqlens": width // 2 + 1, "next_sentence_labels": width // 2}.get(feature, width)
 
 
-def _ranges(limits: RowLimits) -> dict[str, _Range]:
+def _ranges(limits: RowLimits) -> dict[str, Range]:
     """The values that features may have."""
     width = limits.width
 
-    def below(count: int, why: str) -> _Range:
-        return _Range(0, count - 1, f"from 0 to {count - 1}: {why}")
+    def below(count: int, why: str) -> Range:
+        return Range(0, count - 1, f"from 0 to {count - 1}: {why}")
 
     if limits.vocabulary_size is None:
-        pieces = _Range(0, _MOST_INT32, f"from 0 to {_MOST_INT32}: ids of pieces have 31 bits")
+        pieces = Range(0, _MOST_INT32, f"from 0 to {_MOST_INT32}: ids of pieces have 31 bits")
     else:
         pieces = below(limits.vocabulary_size, f"{limits.vocabulary} has {limits.vocabulary_size} pieces")
     in_row = f"a row has at most {width} pieces"
@@ -128,5 +122,5 @@ def _ranges(limits: RowLimits) -> dict[str, _Range]:
         "position_ids": below(width, in_row),
         "cu_seqlens": below(width + 1, in_row),
         "masked_lm_positions": below(width, in_row),
-        "masked_lm_weights": _Range(0, float(np.finfo(np.float32).max), "a number that is not negative"),
+        "masked_lm_weights": Range(0, float(np.finfo(np.float32).max), "a number that is not negative"),
     }

@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-import numpy as np
-
 from transforms.errors import UnusableInputError
 from transforms.masking.kernels.row_masks import RowMaskRules
 from transforms.masking.objective_options import ObjectiveOptions
@@ -18,7 +16,6 @@ from transforms.storage import files
 from transforms.tokenization.vocabulary import Vocabulary, parse_vocabulary
 
 _Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions)
-_SPECIAL = ("cls_id", "sep_id", "mask_id", "pad_id", "unknown_id")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,23 +126,13 @@ def _parsed(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
 def _tokenizer_vocabulary(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
     """The vocabulary of a tokenizer.json; the data set says which of its tokens are special."""
     # The library is imported only where it is needed: it takes a moment.
-    from transforms.tokenization.tokenizer_vocabulary import tokenizer_vocabulary
+    from transforms.tokenization.tokenizer_vocabulary import tokenizer_vocabulary, vocabulary_of_ids
     from transforms.tokenization.tokenizers import parse_tokenizer
 
     ids = parse_tokenizer(file, content).get_vocab(with_added_tokens=True)
     if not known.special_ids:
         return tokenizer_vocabulary(file, content, ids)
-    pieces = sorted(ids, key=ids.__getitem__)
-    special: dict[str, Any] = {name: known.special_ids[name] for name in _SPECIAL}
-    return Vocabulary(
-        path=file,
-        sha256=hashlib.sha256(content).hexdigest(),
-        duplicates="first",
-        pieces=tuple(pieces),
-        ids=np.array([ids[piece] for piece in pieces], np.int32),
-        marks_words=False,
-        **special,
-    )
+    return vocabulary_of_ids(file, content, ids, known.special_ids)
 
 
 def mask_rules(options: Mapping[str, Any], vocabulary: Vocabulary) -> RowMaskRules:

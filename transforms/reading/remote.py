@@ -26,7 +26,7 @@ from transforms.reading.byte_ranges import ByteRanges, LocalRanges
 from transforms.reading.cloud_account import CloudAccount
 from transforms.reading.disk_cache import DiskCache, Piece
 from transforms.reading.web_client import DeniedError, RefusedError, TransientError, WebClient
-from transforms.storage import paths
+from transforms.storage import files, paths
 
 CACHE_BYTES = 8 << 30
 PARALLEL_READS = 32
@@ -48,7 +48,7 @@ def open_ranges(path: str, cache_dir: str | None = None, cache_bytes: int = CACH
     Raises:
       UnusableInputError: nothing can be read under such a path.
     """
-    if "://" not in path:
+    if files.is_local(path):
         return LocalRanges()
     cache = DiskCache(cache_dir or disk_cache.default_directory(), cache_bytes) if cache_bytes else None
     if path.lower().startswith(_WEB):

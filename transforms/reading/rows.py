@@ -42,3 +42,9 @@ class Rows:
         for arrays in (self.arrays, self.counts):
             for array in arrays.values():
                 array[: stop - start] = array[start:stop]
+
+    def put_zeros(self, column: ReadColumn, rows: npt.NDArray[np.int64]) -> None:
+        """Writes what rows have of an optional column that their file lacks."""
+        self.arrays[column.feature][rows] = 0
+        if column.varies:
+            self.counts[column.feature][rows] = 0

@@ -27,8 +27,8 @@ class TargetTable:
             line[kernels.FILL] = column.fill or 0
             line[kernels.FILLS_WITH_LAST] = column.fill is None
             line[kernels.IS_OPTIONAL] = column.optional
-            limits = np.array(_float_limits(column)).view(np.int64) if is_float(column) else integer_limits(column)
-            line[kernels.LOW : kernels.HIGH + 1] = limits
+            allowed = np.array(limits(column))
+            line[kernels.LOW : kernels.HIGH + 1] = allowed.view(np.int64) if is_float(column) else allowed
             name = column.name.encode()
             line[kernels.NAME_SIZE] = len(name)
             line[kernels.NAME :] = np.frombuffer(name.ljust(kernels.MOST_NAME_BYTES, b"\0"), np.int64)
@@ -61,6 +61,11 @@ def is_float(column: ReadColumn) -> bool:
     return column.dtype.kind == "f"
 
 
+def limits(column: ReadColumn) -> tuple[float, float]:
+    """The smallest and the largest value that a column allows; both are NaN where floats may be anything."""
+    return _float_limits(column) if is_float(column) else integer_limits(column)
+
+
 def integer_limits(column: ReadColumn) -> tuple[int, int]:
     """The smallest and the largest integer that a column allows, and that its type can hold."""
     info = np.iinfo(column.dtype)
@@ -70,7 +75,6 @@ def integer_limits(column: ReadColumn) -> tuple[int, int]:
 
 
 def _float_limits(column: ReadColumn) -> tuple[float, float]:
-    """Both are NaN where anything is allowed."""
     if column.low is None and column.high is None:
         return math.nan, math.nan
     return (
@@ -81,7 +85,7 @@ def _float_limits(column: ReadColumn) -> tuple[float, float]:
 
 def wrong_value(column: ReadColumn, values: npt.NDArray[np.int64] | npt.NDArray[np.float32]) -> str:
     """What is wrong with the first value that a column does not allow, as a sentence without the place."""
-    low, high = _float_limits(column) if is_float(column) else integer_limits(column)
+    low, high = limits(column)
     wrong = values[~((values >= low) & (values <= high))]
     meaning = column.meaning or f"from {low} to {high}"
     worst = f"is {wrong[0].item()}" if len(wrong) else "has a value that is not allowed"

@@ -5,11 +5,12 @@ Source: apache/thrift, doc/specs/thrift-compact-protocol.md.
 
 from typing import Any
 
+from transforms.records.varints import read_varint
+
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _INTEGERS = (_I16, _I32, _I64)
 _LONG_LIST = 15
 _DOUBLE_BYTES = 8
-_MOST_VARINT_BYTES = 10
 _MOST_NESTED = 16
 
 Struct = dict[int, Any]
@@ -57,13 +58,13 @@ def _value(data: bytes | memoryview, at: int, kind: int, depth: int) -> tuple[An
     if kind == _STRUCT:
         return _struct(data, at, depth + 1)
     if kind == _BINARY:
-        size, at = _varint(data, at)
+        size, at = read_varint(data, at)
         if size > len(data) - at:
             raise IndexError
         return bytes(data[at : at + size]), at + size
     if kind in (_LIST, _SET):
         head = data[at]
-        size, at = (head >> 4, at + 1) if head >> 4 < _LONG_LIST else _varint(data, at + 1)
+        size, at = (head >> 4, at + 1) if head >> 4 < _LONG_LIST else read_varint(data, at + 1)
         items = []
         for _ in range(size):
             item, at = _value(data, at, head & 15, depth + 1)
@@ -77,16 +78,5 @@ def _value(data: bytes | memoryview, at: int, kind: int, depth: int) -> tuple[An
 
 
 def _integer(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    number, at = _varint(data, at)
+    number, at = read_varint(data, at)
     return number >> 1 ^ -(number & 1), at
-
-
-def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    number = 0
-    for shift in range(0, 7 * _MOST_VARINT_BYTES, 7):
-        byte = data[at]
-        at += 1
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return number, at
-    raise ValueError("a number is too long")

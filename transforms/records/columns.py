@@ -15,7 +15,8 @@ from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.records.options import FeatureNames, Format
 
-_V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
+# What TensorFlow Models calls features that have another name there.
+V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,12 +38,15 @@ class Column:
     @property
     def dtype(self) -> np.dtype:
         """The smallest type that fits: uint8, uint16 or int32; float32 for floats."""
-        if self.largest is None:
-            return np.dtype(np.float32)
-        for kind in (np.uint8, np.uint16):
-            if self.largest <= np.iinfo(kind).max:
-                return np.dtype(kind)
-        return np.dtype(np.int32)
+        return np.dtype(np.float32) if self.largest is None else smallest_integers(self.largest)
+
+
+def smallest_integers(largest: float) -> np.dtype:
+    """The smallest type of integers, uint8, uint16 or int32, that has all from 0 to `largest`."""
+    for kind in (np.uint8, np.uint16):
+        if largest <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype(np.int32)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,7 +99,7 @@ def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
             "masked_lm_ids": (predictions, rules.vocabulary_size - 1),
             "masked_lm_weights": (predictions, None),
         }
-    v2 = _V2_NAMES if rules.names == "v2" else {}
+    v2 = V2_NAMES if rules.names == "v2" else {}
     columns = [
         Column(name=v2.get(feature, feature), feature=feature, length=length, largest=largest)
         for feature, (length, largest) in wanted.items()

@@ -53,6 +53,18 @@ def tokenizer_vocabulary(path: str, content: bytes, ids: Mapping[str, int]) -> V
             f"{path}: this tokenizer has no {by_name}, which masking needs; name a token for each in "
             f"{_BESIDE[0]} beside it, or take another tokenizer."
         )
+    special_ids = {
+        "cls_id": _known(found["cls_token"]),
+        "sep_id": _known(found["sep_token"]),
+        "mask_id": _known(found["mask_token"]),
+        "pad_id": _known(found["pad_token"]),
+        "unknown_id": found["unk_token"],
+    }
+    return vocabulary_of_ids(path, content, ids, special_ids)
+
+
+def vocabulary_of_ids(path: str, content: bytes, ids: Mapping[str, int], special_ids: Mapping[str, Any]) -> Vocabulary:
+    """The vocabulary of a tokenizer.json whose special tokens are known; special_ids: see Vocabulary.special_ids."""
     pieces = sorted(ids, key=ids.__getitem__)
     return Vocabulary(
         path=path,
@@ -60,11 +72,11 @@ def tokenizer_vocabulary(path: str, content: bytes, ids: Mapping[str, int]) -> V
         duplicates="first",
         pieces=tuple(pieces),
         ids=np.array([ids[piece] for piece in pieces], np.int32),
-        cls_id=_known(found["cls_token"]),
-        sep_id=_known(found["sep_token"]),
-        mask_id=_known(found["mask_token"]),
-        pad_id=_known(found["pad_token"]),
-        unknown_id=found["unk_token"],
+        cls_id=special_ids["cls_id"],
+        sep_id=special_ids["sep_id"],
+        mask_id=special_ids["mask_id"],
+        pad_id=special_ids["pad_id"],
+        unknown_id=special_ids["unknown_id"],
         marks_words=False,
     )
 
