@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-docs test-training test-torch test-readers test-slow test-flink lint bench lock clean
+.PHONY: help venv demo test test-fast test-docs test-training test-torch test-readers test-defects test-report test-slow test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -31,7 +31,7 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 	$(BIN)/maskmill build examples/demo.yaml
 	@echo; echo "The data set is in demo/:"; ls -l demo/text demo/examples demo/eval | grep -v '^total'
 
-LIGHT := not docs and not training and not torch and not flink and not slow and not readers
+LIGHT := not docs and not training and not torch and not flink and not slow and not readers and not defects and not browser
 
 # A process for each core; the tests of a file stay in one (tests/conftest.py), for they share what its fixtures make.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup
@@ -81,6 +81,12 @@ $(READERS)/ready: requirements-readers.lock
 test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, streaming read the same arrays (7 GB)
 	MASKMILL_READERS_PYTHON=$(READERS)/bin/python $(BIN)/python -m pytest -q -m readers tests/records tests/vocabularies \
 	  tests/loading
+
+test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and none in good data sets
+	$(PYTEST) -m defects tests/verification
+
+test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)
+	$(BIN)/python -m pytest -q -m browser tests/reporting
 
 test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
 	$(BIN)/python -m pytest -q -m slow

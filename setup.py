@@ -32,6 +32,7 @@ DEV = [
     "mlperf-logging>=4.1",
     "mypy>=1.11",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
+    "playwright>=1.40",  # the report in a real browser
     "pytest>=8",
     "pytest-xdist>=3",
     "ruff>=0.6",
@@ -56,6 +57,9 @@ setup(
         # gs:// by Beam's file system. Without the second one Beam would connect without credentials.
         "google-cloud-storage>=3",
         "google-auth-httplib2>=0.2",
+        # The report: its page and its charts.
+        "jinja2>=3.1",
+        "matplotlib>=3.8",
         "nltk>=3.9",
         "numba>=0.61",
         "numpy>=1.26",
@@ -63,6 +67,8 @@ setup(
         "psutil>=5.9",
         "pyarrow>=16",
         "pyyaml>=6",
+        # Progress and tables on the terminal.
+        "rich>=13.7",
         # tokenizer.json: what the compiled byte-level BPE does not take.
         "tokenizers>=0.21",
     ],
@@ -70,7 +76,6 @@ setup(
         "gcp": GCP,
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
-        "bench": ["matplotlib>=3.8"],
         "dev": DEV,
         "all": GCP + TENSORFLOW + QUALITY + DEV,
     },

@@ -1,0 +1,1 @@
+"""Shows what is in data sets: records become words again."""

@@ -1,0 +1,1 @@
+"""Makes the page that tells of a data set."""

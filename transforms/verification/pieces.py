@@ -1,0 +1,133 @@
+"""Pieces of work of a verification, and what they give. Both are small and can be pickled: a piece is one file."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.records.options import Format
+from transforms.verification.findings import Finding
+
+# text: a text shard or eval.txt. examples: a file of examples, picked ones too.
+PieceKind = Literal["text", "examples"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExpectedFile:
+    """What a manifest says of a file; None where it says nothing, or there is no manifest."""
+
+    size: int | None = None
+    sha256: str | None = None
+    index: str | None = None  # path of the DALI index
+    index_sha256: str | None = None
+    samples: int | None = None  # of examples
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of the shard, where it is this one file
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A file to verify.
+
+    Attributes:
+      kind: what it holds.
+      path: local, gs:// or http(s)://.
+      split: "train" or "eval".
+      shard: its number in its split, from 0.
+      directory: of the data set that it belongs to; of several files without a manifest, what the user named.
+      expected: what is known of it beforehand.
+      format: of examples.
+      rules: how its rows must look (row_rules.RowRules); None for text.
+      scratch: a directory that all workers reach, for hashes.
+    """
+
+    kind: PieceKind
+    path: str
+    split: str
+    shard: int
+    directory: str
+    expected: ExpectedFile
+    format: Format | None = None
+    rules: Any = None
+    scratch: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RowStatistics:
+    """What the rows of a file look like. Two can be added.
+
+    Attributes:
+      rows: how many.
+      lengths: int64[width + 1], rows by their number of pieces, padding aside.
+      pieces_at, masks_at: int64[width], pieces and masks at each position of a row.
+      masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those with
+        another than [MASK]. All 0 where masks are drawn by the reader.
+      masks: int64[predictions + 1], rows by their number of masks.
+      second_label: rows whose next_sentence_label is 1.
+      piece_counts: int64[vocabulary], how often each id is there, masks undone.
+      sketch: uint64[up to 1,024], the smallest hashes of rows, masks undone, ascending and each once: two files share as
+        large a part of these as of their rows.
+    """
+
+    rows: int
+    lengths: npt.NDArray[np.int64]
+    pieces_at: npt.NDArray[np.int64]
+    masks_at: npt.NDArray[np.int64]
+    masked: int
+    masked_kept: int
+    masked_random: int
+    masks: npt.NDArray[np.int64]
+    second_label: int
+    piece_counts: npt.NDArray[np.int64]
+    sketch: npt.NDArray[np.uint64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextStatistics:
+    """What the text of a file looks like. Two can be added.
+
+    Attributes:
+      documents, empty_documents, lines, characters, words, size: counts; size in bytes.
+      document_lines: int64[64], documents by the logarithm (base 2) of their lines.
+      longest_line: bytes.
+      repeated_lines: the lines of ten words and more that are there most often: [(count, beginning of the line)].
+    """
+
+    documents: int
+    empty_documents: int
+    lines: int
+    characters: int
+    words: int
+    size: int
+    document_lines: npt.NDArray[np.int64]
+    longest_line: int
+    repeated_lines: tuple[tuple[int, str], ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PieceResult:
+    """What a piece gave.
+
+    Attributes:
+      piece: the piece.
+      findings: at most a few for each check; `Finding.count` says how many there are.
+      looked_at: by check, how many things (records, lines …) were held against it.
+      skipped: by check, why it was not made, as a clause.
+      counts: what was counted, by the names of the manifest's counts of a shard (examples, documents, sentences …).
+      size, sha256: of the file as it is; None where it cannot be read.
+      rows: of examples. text: of text.
+      hashes: files in the scratch directory, by what they hold: "records" (uint64, sorted: whole rows), "examples"
+        (uint64, sorted: rows with masks undone), "documents" (uint64: articles).
+    """
+
+    piece: Piece
+    findings: tuple[Finding, ...] = ()
+    looked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    size: int | None = None
+    sha256: str | None = None
+    rows: RowStatistics | None = None
+    text: TextStatistics | None = None
+    hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -1,0 +1,40 @@
+"""What rows of examples must look like, whatever format they are in."""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.reading.data_set import DataSet
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RowRules:
+    """How the rows of a data set must look. None: not known, so nothing is held against it.
+
+    Attributes:
+      data_set: its columns, special ids and vocabulary size; its files are all files of the split.
+      objective: "nsp", "sop", "mlm" or "blocks".
+      is_packed, is_dynamic: whether rows have several sequences; whether the reader draws the masks.
+      mask_unit: "piece", "whole_word", "whole_entity" …, as the options name it.
+      masked_lm_prob, mask_share, keep_share, random_share, short_seq_prob: as the options have them.
+      max_seq_length, max_predictions_per_seq, dupe_factor: as the options have them.
+      continues_word: bool[vocabulary], which pieces go on a word.
+      is_exact: whether the number of masks of a row follows from its length (BERT's way), or is only bounded by it.
+    """
+
+    data_set: DataSet
+    objective: str | None = None
+    is_packed: bool = False
+    is_dynamic: bool = False
+    mask_unit: str | None = None
+    masked_lm_prob: float | None = None
+    mask_share: float | None = None
+    keep_share: float | None = None
+    random_share: float | None = None
+    short_seq_prob: float | None = None
+    max_seq_length: int | None = None
+    max_predictions_per_seq: int | None = None
+    dupe_factor: int | None = None
+    continues_word: npt.NDArray[np.bool_] | None = dataclasses.field(default=None, compare=False)
+    is_exact: bool = False
