@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Literal
 
-# What a piece is in a row. masked: predicted, and [MASK] stands there; kept: predicted, and unchanged; random: predicted,
-# and another piece stands there.
+# What a piece is in a row. masked: predicted, and [MASK] stands there; kept: predicted, and unchanged; random:
+# predicted, and another piece stands there.
 PieceRole = Literal["text", "special", "masked", "kept", "random", "padding"]
 
 
@@ -43,8 +43,8 @@ class DecodedExample:
       sample: number in the split, from 0, as maskmill.open counts.
       pieces: without padding.
       width: pieces of the row with padding.
-      label: "next sentence" or "random sentence", "in order" or "swapped"; None: the objective has none. One for each sequence
-        of a packed row, with " / " between.
+      label: "next sentence" or "random sentence", "in order" or "swapped"; None: the objective has none. One for each
+        sequence of a packed row, with " / " between.
     """
 
     file: str

@@ -61,13 +61,13 @@ class RowStatistics:
       rows: how many.
       lengths: int64[width + 1], rows by their number of pieces, padding aside.
       pieces_at, masks_at: int64[width], pieces and masks at each position of a row.
-      masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those with
-        another than [MASK]. All 0 where masks are drawn by the reader.
+      masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
+        with another than [MASK]. All 0 where masks are drawn by the reader.
       masks: int64[predictions + 1], rows by their number of masks.
       second_label: rows whose next_sentence_label is 1.
       piece_counts: int64[vocabulary], how often each id is there, masks undone.
-      sketch: uint64[up to 1,024], the smallest hashes of rows, masks undone, ascending and each once: two files share as
-        large a part of these as of their rows.
+      sketch: uint64[up to 1,024], the smallest hashes of rows, masks undone, ascending and each once: two files share
+        as large a part of these as of their rows.
     """
 
     rows: int
