@@ -21,8 +21,8 @@ from transforms.errors import RunFailedError, UnusableInputError
 from transforms.reading.data_set import DataSet
 from transforms.reading.remote import open_ranges
 from transforms.verification.compared_parts import Part, find_parts, paired
-from transforms.verification.findings import Finding
 from transforms.verification.differences import Difference, Shown, row_difference, text_difference
+from transforms.verification.findings import Finding
 from transforms.verification.record_streams import Batch, documents_of, rows_of
 
 # same_order: the same records in the same order. other_order: the same as sets, each as often. different: neither.
@@ -315,9 +315,7 @@ class _Piece:
         return self.batch.text_hashes(self.start, self.stop)
 
 
-def _side_by_side(
-    here: Iterator[Batch], there: Iterator[Batch]
-) -> Iterator[tuple[_Piece | None, _Piece | None]]:
+def _side_by_side(here: Iterator[Batch], there: Iterator[Batch]) -> Iterator[tuple[_Piece | None, _Piece | None]]:
     """As many records of each stream at a time; once one has ended, the other's alone."""
     streams, rest = (here, there), list[_Piece | None]([None, None])
     while True:
@@ -348,9 +346,7 @@ def shared_columns(here: DataSet, there: DataSet) -> dict[str, int]:
     """The columns that both data sets have, by feature, and how wide each is in the wider one."""
     widths = {column.feature: column.width for column in there.columns}
     return {
-        column.feature: max(column.width, widths[column.feature])
-        for column in here.columns
-        if column.feature in widths
+        column.feature: max(column.width, widths[column.feature]) for column in here.columns if column.feature in widths
     }
 
 

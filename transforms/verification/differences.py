@@ -95,7 +95,9 @@ def row_difference(
     rows = [(place, part) for place, part in ((here, ours), (there, theirs)) if place is not None]
     columns, at = ((), 0) if len(rows) == 1 else _where_rows_differ(here, there)
     sides: list[Shown | None] = []
-    for place, part, vocabulary, other in zip((here, there), (ours, theirs), vocabularies, vocabularies[::-1], strict=True):
+    for place, part, vocabulary, other in zip(
+        (here, there), (ours, theirs), vocabularies, vocabularies[::-1], strict=True
+    ):
         if place is None:
             sides.append(None)
             continue
