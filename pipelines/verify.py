@@ -87,11 +87,3 @@ def _in_this_process(targets: Sequence[Target]) -> list[PieceResult]:
     if shows and done:
         sys.stderr.write("\r\x1b[K")
     return results
-
-
-def _on_beam(
-    targets: Sequence[Target], options: VerifyOptions, scratch: str, beam_arguments: Sequence[str]
-) -> Verification | None:
-    from pipelines import verify_graph
-
-    return verify_graph.run(targets, options, scratch, beam_arguments)
