@@ -46,7 +46,7 @@ class RowsResult:
 
     `counts` has, where they can be told: examples, sequences (packed rows), example_tokens, special_tokens,
     padding_tokens, masked_positions, random_next (nsp) and swapped (sop). `hashes` has "rows": a .npy of uint64[rows,
-    2], sorted by the first column: of each row with its masks undone (its pieces without padding, its segments and labels),
+    2], sorted by the first column: of each row with its masks undone (pieces without padding, segments and labels),
     and of the whole row, in whose lowest six bits stands the logarithm (base 2, at most 63) of in how many ways the row
     can be masked; 0 where masks are drawn by the reader.
     """

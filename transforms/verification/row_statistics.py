@@ -105,7 +105,7 @@ def add_statistics(parts: Sequence[RowStatistics]) -> RowStatistics:
 
 def _added(values: Sequence[Any]) -> int | npt.NDArray[np.int64]:
     if isinstance(values[0], int):
-        return sum(values)
+        return int(sum(values))
     arrays: list[npt.NDArray[np.int64]] = list(values)
     total = np.zeros([max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)], np.int64)
     for array in arrays:
