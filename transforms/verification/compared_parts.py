@@ -100,7 +100,7 @@ def find_parts(path: str, ranges: ByteRanges, vocab_file: str | None = None) -> 
     made = _manifest_of(path, ranges)
     if made is not None:
         return list(_parts_of_stage(path, made, ranges, vocab_file))
-    parts = []
+    parts: list[Part] = []
     for folder in (files.join(path, name) for name in _FOLDERS):
         if (below := _manifest_of(folder, ranges)) is not None:
             parts += _parts_of_stage(folder, below, ranges, vocab_file)
