@@ -48,7 +48,7 @@ class ComparedPart:
       verdict: whether it is the same.
       here, there: how many records each side has, as far as they were read.
       only_here, only_there: how many records one side has more often than the other.
-      other_masks: of the records that differ in place, how many have the same text, with other masks.
+      other_masks: how many of `only_here` are there with other masks.
       first: the first difference in order; None: there is none.
       problem: of unreadable ones, why.
     """
@@ -72,7 +72,7 @@ class ComparedPart:
             return f"{self.name}: the same {self.here:,} {self.unit}, in the same order"
         if self.verdict == "other_order":
             return f"{self.name}: the same {self.here:,} {self.unit}, in another order"
-        masks = f"; {self.other_masks:,} of them differ only in their masks" if self.other_masks else ""
+        masks = f"; {self.other_masks:,} of them have the same text and other masks" if self.other_masks else ""
         return (
             f"{self.name}: {self.only_here:,} of {self.here:,} {self.unit} are only in the first, {self.only_there:,} "
             f"of {self.there:,} only in the second{masks}"
@@ -188,7 +188,7 @@ def _findings_of(part: ComparedPart, here: Part, there: Part, any_order: bool) -
         message = f"{place}; both have the same {part.here:,} {part.unit}, in another order ({part.name})."
         severity: Severity = "note" if any_order else "warning"
         return [*findings, _finding(here, part.first, "the same order", "another order", message, severity)]
-    masks = f"; {part.other_masks:,} differ only in their masks" if part.other_masks else ""
+    masks = f"; {part.other_masks:,} have the same text and other masks" if part.other_masks else ""
     message = (
         f"{place}; {part.only_here:,} of {part.here:,} {part.unit} here, and {part.only_there:,} of {part.there:,} "
         f"there, are not in the other{masks} ({part.name})."
@@ -265,9 +265,9 @@ class _Comparing:
 
     def __init__(self, here: Part, there: Part, scratch: str) -> None:
         self._parts = (here, there)
-        self._spills = tuple(_Spill(os.path.join(scratch, side)) for side in ("here", "there"))
+        self._spills = [_Spill(os.path.join(scratch, side)) for side in ("here", "there")]
+        self._text_spills = [_Spill(os.path.join(scratch, f"{side}-text")) for side in ("here", "there")]
         self._counts = [0, 0]
-        self._other_masks = 0
         self._first: Difference | None = None
 
     def run(self) -> ComparedPart:
@@ -279,9 +279,11 @@ class _Comparing:
                 self._read()
             except (UnusableInputError, RunFailedError) as error:
                 problem = str(error)
-        only_here = only_there = 0
+        only_here = only_there = other_masks = 0
         if problem is None and self._first is not None:
             only_here, only_there = _differences_of_sets(*self._spills)
+            if here.kind == "examples":
+                other_masks = only_here - _differences_of_sets(*self._text_spills)[0]
         verdict: Verdict = "unreadable"
         if problem is None:
             same_sets: Verdict = "same_order" if self._first is None else "other_order"
@@ -294,7 +296,7 @@ class _Comparing:
             there=self._counts[1],
             only_here=only_here,
             only_there=only_there,
-            other_masks=self._other_masks,
+            other_masks=other_masks,
             first=self._first,
             problem=problem,
         )
@@ -308,20 +310,21 @@ class _Comparing:
                     if piece is not None:
                         self._counts[side] += len(piece.hashes)
                         if self._first is not None:
-                            self._spills[side].add(piece.hashes)
+                            self._spill(side, piece)
 
     def _compare(self, here: "_Piece | None", there: "_Piece | None") -> None:
         """Compares as many records of each side; one is None once it has ended."""
         if here is None or there is None:
             self._first = self._first or self._difference(here, there, 0)
             return
-        differs = np.flatnonzero(here.hashes != there.hashes)
-        if not len(differs):
-            return
-        self._first = self._first or self._difference(here, there, int(differs[0]))
+        differs = here.hashes != there.hashes
+        if self._first is None and differs.any():
+            self._first = self._difference(here, there, int(differs.argmax()))
+
+    def _spill(self, side: int, piece: "_Piece") -> None:
+        self._spills[side].add(piece.hashes)
         if self._parts[0].kind == "examples":
-            same_text = here.text_hashes() == there.text_hashes()
-            self._other_masks += int(np.count_nonzero(same_text[differs]))
+            self._text_spills[side].add(piece.text_hashes())
 
     def _difference(self, here: "_Piece | None", there: "_Piece | None", record: int) -> Difference:
         number = self._counts[0 if here is not None else 1] + record + 1
