@@ -10,8 +10,9 @@ import numpy.typing as npt
 from transforms.records.options import Format
 from transforms.verification.findings import Finding
 
-# text: a text shard or eval.txt. examples: a file of examples, picked ones too.
-PieceKind = Literal["text", "examples"]
+# text: a text shard or eval.txt. examples: a file of examples, picked ones too. shard: the files of a shard, which is
+# made again and compared. picked: a file of picked eval examples, which are picked again and compared.
+PieceKind = Literal["text", "examples", "shard", "picked"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,8 +28,37 @@ class ExpectedFile:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Remake:
+    """What files are made again of: those of a shard of its text shard, or picked eval examples of an eval shard.
+
+    Attributes:
+      inputs: the paths that they are made of, as they were found; each has the sha256 of the manifest beside it.
+      sha256: of the inputs, as the manifest has them.
+      options: those that they were made with, and what was decided where they leave it open; of picked examples those
+        of the picking.
+      vocabulary, vocabulary_sha256: the path of the vocabulary, as it was found, and its checksum; None: not needed.
+      is_tokenizer: whether that is a tokenizer.json.
+      format: of the files.
+      seed: the shard's own.
+      files: the paths of the files, in the order of the manifest. sizes, digests: their bytes and sha256 there.
+    """
+
+    inputs: tuple[str, ...]
+    sha256: tuple[str, ...]
+    options: Mapping[str, Any]
+    vocabulary: str | None = None
+    vocabulary_sha256: str | None = None
+    is_tokenizer: bool = False
+    format: Format = "tfrecord"
+    seed: int | None = None
+    files: tuple[str, ...]
+    sizes: tuple[int, ...]
+    digests: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A file to verify.
+    """A file to verify, or a shard to make again.
 
     Attributes:
       kind: what it holds.
@@ -38,7 +68,9 @@ class Piece:
       directory: of the data set that it belongs to; of several files without a manifest, what the user named.
       expected: what is known of it beforehand.
       format: of examples.
-      rules: how its rows must look (row_rules.RowRules); None for text.
+      rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
+      remake: of the kinds "shard" and "picked", what it is made of.
+      contamination: files of a test set whose text must not be in the data.
       scratch: a directory that all workers reach, for hashes.
     """
 
@@ -50,6 +82,8 @@ class Piece:
     expected: ExpectedFile
     format: Format | None = None
     rules: Any = None
+    remake: Remake | None = None
+    contamination: tuple[str, ...] = ()
     scratch: str | None = None
 
 
