@@ -100,7 +100,7 @@ def find_parts(path: str, ranges: ByteRanges, vocab_file: str | None = None) -> 
     made = _manifest_of(path, ranges)
     if made is not None:
         return list(_parts_of_stage(path, made, ranges, vocab_file))
-    parts = []
+    parts: list[Part] = []
     for folder in (files.join(path, name) for name in _FOLDERS):
         if (below := _manifest_of(folder, ranges)) is not None:
             parts += _parts_of_stage(folder, below, ranges, vocab_file)
@@ -113,14 +113,11 @@ def paired(here: list[Part], there: list[Part]) -> Iterator[tuple[Part | None, P
     Parts of one name belong together. One file is held against the file of the same name, or else against the part of
     its kind: the eval set if its name begins with "eval". A whole stage that only one side has is left out.
     """
-    if len(there) == 1 and len(here) != 1:
+    if len(there) == 1 and (len(here) != 1 or len(there[0].files) == 1):
         yield (_counterpart(there[0], here), there[0])
         return
-    if len(here) == 1 and len(there) != 1:
+    if len(here) == 1:
         yield (here[0], _counterpart(here[0], there))
-        return
-    if len(here) == 1 and here[0].kind == there[0].kind:
-        yield here[0], there[0]
         return
     stages = {_stage(part) for part in here} & {_stage(part) for part in there}
     for name in _NAMES.values():
@@ -201,7 +198,7 @@ def _opened(part: Part, path: str, split: str) -> Part:
 
 def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> list[Part]:
     """The parts of files without a manifest."""
-    found = [file for file in ranges.glob(path) if not lies_beside(file)]
+    found = [file for pattern in path.split(",") for file in ranges.glob(pattern.strip()) if not lies_beside(file)]
     if not found:
         patterns = [files.join(path, pattern) for pattern in ("part-*", "eval*")]
         found = [file for pattern in patterns for file in ranges.glob(pattern) if _may_be_data(file)]

@@ -22,7 +22,7 @@ from transforms.reading.data_set import DataSet
 from transforms.reading.remote import open_ranges
 from transforms.verification.compared_parts import Part, find_parts, paired
 from transforms.verification.differences import Difference, Shown, row_difference, text_difference
-from transforms.verification.findings import Finding
+from transforms.verification.findings import Finding, Severity
 from transforms.verification.record_streams import Batch, documents_of, rows_of
 
 # same_order: the same records in the same order. other_order: the same as sets, each as often. different: neither.
@@ -30,6 +30,8 @@ from transforms.verification.record_streams import Batch, documents_of, rows_of
 Verdict = Literal["same_order", "other_order", "different", "unreadable"]
 
 CHECK = "same_records"
+# Columns that say again what others say; not every format has them.
+_FOLLOWING_COLUMNS = ("input_mask", "special_tokens_mask", "continuation_mask")
 _BUCKETS = 256
 _SHIFT = 56
 _HELD_HASHES = 1 << 20  # of a side in memory, before they are written
@@ -46,7 +48,7 @@ class ComparedPart:
       verdict: whether it is the same.
       here, there: how many records each side has, as far as they were read.
       only_here, only_there: how many records one side has more often than the other.
-      other_masks: of the records that differ in place, how many have the same text, with other masks.
+      other_masks: how many of `only_here` are there with other masks.
       first: the first difference in order; None: there is none.
       problem: of unreadable ones, why.
     """
@@ -70,7 +72,7 @@ class ComparedPart:
             return f"{self.name}: the same {self.here:,} {self.unit}, in the same order"
         if self.verdict == "other_order":
             return f"{self.name}: the same {self.here:,} {self.unit}, in another order"
-        masks = f"; {self.other_masks:,} of them differ only in their masks" if self.other_masks else ""
+        masks = f"; {self.other_masks:,} of them have the same text and other masks" if self.other_masks else ""
         return (
             f"{self.name}: {self.only_here:,} of {self.here:,} {self.unit} are only in the first, {self.only_there:,} "
             f"of {self.there:,} only in the second{masks}"
@@ -171,61 +173,91 @@ def _missing(here: Part | None, there: Part | None, path: str, against: str) -> 
 
 
 def _findings_of(part: ComparedPart, here: Part, there: Part, any_order: bool) -> list[Finding]:
-    if part.verdict == "same_order":
-        return []
+    findings = _findings_of_columns(here, there)
     if part.verdict == "unreadable":
-        message = f"{part.name} cannot be compared to the end: {part.problem}"
-        return [Finding(check=CHECK, file=here.path, expected="readable", found="not readable", message=message)]
-    place = _place(part.first)
-    first = part.first.here if part.first is not None else None
-    where = {"file": first.file if first else here.path, "record": first.record if first else None}
-    if part.verdict == "other_order":
-        message = f"{there.path} has the same {part.here:,} {part.unit} in another order ({part.name}): {place}."
-        return [
-            Finding(
-                check=CHECK,
-                severity="note" if any_order else "warning",
-                expected="the same order",
-                found="another order",
-                message=message,
-                **where,  # type: ignore[arg-type]
-            )
-        ]
-    masks = f" ({part.other_masks:,} of them with the same text and other masks)" if part.other_masks else ""
-    message = (
-        f"{part.only_here:,} of the {part.here:,} {part.unit} of {here.path} are not in {there.path}, and "
-        f"{part.only_there:,} of its {part.there:,} are not here{masks}: {place}."
-    )
-    return [
-        Finding(
-            check=CHECK,
-            expected=f"{part.there:,} {part.unit} of {there.path}",
-            found=f"{part.here:,}, {part.only_here:,} of them not there",
-            message=message,
-            count=max(part.only_here, part.only_there, 1),
-            **where,  # type: ignore[arg-type]
+        message = f"{here.path} cannot be compared with {there.path} to the end ({part.name}): {part.problem}"
+        return [*findings, _finding(here, part.first, "readable", "not readable", message)]
+    if part.verdict == "same_order":
+        message = (
+            f"{here.path} and {there.path} have the same {part.here:,} {part.unit} in the same order ({part.name})."
         )
-    ]
-
-
-def _place(first: Difference | None) -> str:
-    """Where two parts first differ, as a clause."""
-    if first is None:
-        return "they differ"
-    columns = f" ({', '.join(first.columns)})" if first.columns else ""
-    if first.here is None or first.there is None:
-        longer = first.here or first.there
-        ended = "the first" if first.here is None else "the second"
-        text = "" if longer is None else f", where the other has {longer.words} in {_where(longer)}"
-        return f"{ended} ends before number {first.number:,}{text}"
-    return (
-        f"the first difference is in number {first.number:,}, where {_where(first.here)} has {first.here.words} and "
-        f"{_where(first.there)} has {first.there.words}{columns}"
+        count = f"{part.here:,} {part.unit}"
+        return [*findings, _finding(here, None, count, count, message, "note")]
+    place = _place(part.first, here, there)
+    if part.verdict == "other_order":
+        message = f"{place}; both have the same {part.here:,} {part.unit}, in another order ({part.name})."
+        severity: Severity = "note" if any_order else "warning"
+        return [*findings, _finding(here, part.first, "the same order", "another order", message, severity)]
+    masks = f"; {part.other_masks:,} have the same text and other masks" if part.other_masks else ""
+    message = (
+        f"{place}; {part.only_here:,} of {part.here:,} {part.unit} here, and {part.only_there:,} of {part.there:,} "
+        f"there, are not in the other{masks} ({part.name})."
     )
+    finding = _finding(
+        here, part.first, f"{part.there:,} {part.unit}", f"{part.here:,}, {part.only_here:,} of them not there", message
+    )
+    return [*findings, dataclasses.replace(finding, count=max(part.only_here, part.only_there))]
+
+
+def _finding(
+    here: Part, first: Difference | None, expected: str, found: str, message: str, severity: Severity = "error"
+) -> Finding:
+    shown = None if first is None else first.here
+    return Finding(
+        check=CHECK,
+        severity=severity,
+        file=here.path if shown is None else shown.file,
+        record=None if shown is None else shown.record,
+        expected=expected,
+        found=found,
+        message=message,
+    )
+
+
+def _findings_of_columns(here: Part, there: Part) -> list[Finding]:
+    """What two data sets differ in as a whole: columns, the lengths of rows, the vocabulary."""
+    if here.data_set is None or there.data_set is None:
+        return []
+    findings = []
+    ours, theirs = (
+        {column.feature: column for column in part.data_set.columns} for part in (here, there) if part.data_set
+    )
+    for part, columns, others in ((here, ours, theirs), (there, theirs, ours)):
+        lacking = [feature for feature in others if feature not in columns and feature not in _FOLLOWING_COLUMNS]
+        if lacking:
+            names = ", ".join(lacking)
+            message = (
+                f"{part.path} has no {names} ({part.name}), but the other data set has; only the rest is compared."
+            )
+            findings.append(_finding(here, None, names, "missing", message))
+    width, other = ours["input_ids"], theirs["input_ids"]
+    if width.width != other.width and not width.varies and not other.varies:
+        message = (
+            f"{here.path} has rows of {width.width:,} pieces, but {there.path} of {other.width:,} ({here.name}); they "
+            "are compared without the padding at their ends."
+        )
+        findings.append(_finding(here, None, f"{other.width:,}", f"{width.width:,}", message, "warning"))
+    if here.known.sha256 and there.known.sha256 and here.known.sha256 != there.known.sha256:
+        message = f"{here.path} and {there.path} were made with different vocabularies ({here.name})."
+        findings.append(_finding(here, None, there.known.sha256, here.known.sha256, message))
+    return findings
+
+
+def _place(first: Difference | None, here: Part, there: Part) -> str:
+    """Where two parts first differ, as the beginning of a sentence."""
+    if first is None:
+        return f"{here.path} and {there.path} differ"
+    columns = f" ({', '.join(first.columns)})" if first.columns else ""
+    if first.here is not None and first.there is not None:
+        return f"{_where(first.here)} has {first.here.words}, but {_where(first.there)} {first.there.words}{columns}"
+    shorter, longer = (here, first.there) if first.here is None else (there, first.here)
+    if longer is None:
+        return f"{here.path} and {there.path} differ"
+    return f"{shorter.path} ends after {first.number - 1:,} records, where {_where(longer)} has {longer.words}"
 
 
 def _where(record: Shown) -> str:
-    return f"{record.file}, {record.what} {record.record:,},"
+    return f"{record.file}, {record.what} {record.record:,}"
 
 
 class _Comparing:
@@ -233,9 +265,9 @@ class _Comparing:
 
     def __init__(self, here: Part, there: Part, scratch: str) -> None:
         self._parts = (here, there)
-        self._spills = tuple(_Spill(os.path.join(scratch, side)) for side in ("here", "there"))
+        self._spills = [_Spill(os.path.join(scratch, side)) for side in ("here", "there")]
+        self._text_spills = [_Spill(os.path.join(scratch, f"{side}-text")) for side in ("here", "there")]
         self._counts = [0, 0]
-        self._other_masks = 0
         self._first: Difference | None = None
 
     def run(self) -> ComparedPart:
@@ -247,9 +279,11 @@ class _Comparing:
                 self._read()
             except (UnusableInputError, RunFailedError) as error:
                 problem = str(error)
-        only_here = only_there = 0
+        only_here = only_there = other_masks = 0
         if problem is None and self._first is not None:
             only_here, only_there = _differences_of_sets(*self._spills)
+            if here.kind == "examples":
+                other_masks = only_here - _differences_of_sets(*self._text_spills)[0]
         verdict: Verdict = "unreadable"
         if problem is None:
             same_sets: Verdict = "same_order" if self._first is None else "other_order"
@@ -262,7 +296,7 @@ class _Comparing:
             there=self._counts[1],
             only_here=only_here,
             only_there=only_there,
-            other_masks=self._other_masks,
+            other_masks=other_masks,
             first=self._first,
             problem=problem,
         )
@@ -276,27 +310,28 @@ class _Comparing:
                     if piece is not None:
                         self._counts[side] += len(piece.hashes)
                         if self._first is not None:
-                            self._spills[side].add(piece.hashes)
+                            self._spill(side, piece)
 
     def _compare(self, here: "_Piece | None", there: "_Piece | None") -> None:
         """Compares as many records of each side; one is None once it has ended."""
         if here is None or there is None:
             self._first = self._first or self._difference(here, there, 0)
             return
-        differs = np.flatnonzero(here.hashes != there.hashes)
-        if not len(differs):
-            return
-        self._first = self._first or self._difference(here, there, int(differs[0]))
+        differs = here.hashes != there.hashes
+        if self._first is None and differs.any():
+            self._first = self._difference(here, there, int(differs.argmax()))
+
+    def _spill(self, side: int, piece: "_Piece") -> None:
+        self._spills[side].add(piece.hashes)
         if self._parts[0].kind == "examples":
-            same_text = here.text_hashes() == there.text_hashes()
-            self._other_masks += int(np.count_nonzero(same_text[differs]))
+            self._text_spills[side].add(piece.text_hashes())
 
     def _difference(self, here: "_Piece | None", there: "_Piece | None", record: int) -> Difference:
         number = self._counts[0 if here is not None else 1] + record + 1
-        records = [None if piece is None else (piece.batch, piece.start + record) for piece in (here, there)]
+        ours, theirs = (None if piece is None else (piece.batch, piece.start + record) for piece in (here, there))
         if self._parts[0].kind == "text":
-            return text_difference(number, *records)
-        return row_difference(number, *records, *self._parts)
+            return text_difference(number, ours, theirs)
+        return row_difference(number, ours, theirs, self._parts)
 
 
 @dataclasses.dataclass(frozen=True)

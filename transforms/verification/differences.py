@@ -1,7 +1,6 @@
 """What two records differ in, shown as words."""
 
 import dataclasses
-import os
 import re
 
 import numpy as np
@@ -55,10 +54,8 @@ def text_difference(number: int, here: tuple[Batch, int] | None, there: tuple[Ba
     number: of the document, from 1.
     """
     documents = [_document(*place) if place is not None else None for place in (here, there)]
-    at = len(os.path.commonprefix([document for document in documents if document is not None]))
-    if None in documents:
-        at = 0
-    sides = []
+    at = _common(*documents)
+    sides: list[Shown | None] = []
     for place, document in zip((here, there), documents, strict=True):
         if place is None or document is None:
             sides.append(None)
@@ -68,6 +65,15 @@ def text_difference(number: int, here: tuple[Batch, int] | None, there: tuple[Ba
         words = _quoted(_around(document, at)) if document else "an empty document"
         sides.append(Shown(file=batch.file, what="line", record=line, words=words))
     return Difference(number=number, here=sides[0], there=sides[1])
+
+
+def _common(here: bytes | None, there: bytes | None) -> int:
+    """How many bytes two documents begin with alike."""
+    if here is None or there is None:
+        return 0
+    count = min(len(here), len(there))
+    differs = np.frombuffer(here, np.uint8, count) != np.frombuffer(there, np.uint8, count)
+    return int(differs.argmax()) if differs.any() else count
 
 
 def _document(batch: Batch, record: int) -> bytes:
@@ -88,16 +94,13 @@ def _around(document: bytes, at: int) -> str:
 
 
 def row_difference(
-    number: int, here: tuple[Batch, int] | None, there: tuple[Batch, int] | None, ours: Part, theirs: Part
+    number: int, here: tuple[Batch, int] | None, there: tuple[Batch, int] | None, parts: tuple[Part, Part]
 ) -> Difference:
-    """How two rows differ; as `text_difference`. ours, theirs: the parts that they are of."""
-    vocabularies = [part.vocabulary() for part in (ours, theirs)]
-    rows = [(place, part) for place, part in ((here, ours), (there, theirs)) if place is not None]
-    columns, at = ((), 0) if len(rows) == 1 else _where_rows_differ(here, there)
+    """How two rows differ; as `text_difference`. parts: those that they are of."""
+    vocabularies = [part.vocabulary() for part in parts]
+    columns, at = ((), 0) if here is None or there is None else _where_rows_differ(here, there)
     sides: list[Shown | None] = []
-    for place, part, vocabulary, other in zip(
-        (here, there), (ours, theirs), vocabularies, vocabularies[::-1], strict=True
-    ):
+    for place, part, vocabulary, other in zip((here, there), parts, vocabularies, vocabularies[::-1], strict=True):
         if place is None:
             sides.append(None)
             continue
@@ -141,7 +144,8 @@ def sentence_of(pieces: list[DecodedPiece]) -> str:
     text = ""
     for piece in pieces:
         predicted = f"→{piece.label}" if piece.label is not None else ""
-        text += ("" if piece.goes_on or not text else " ") + piece.text + predicted
+        shown_piece = piece.surface if piece.role == "text" else piece.text
+        text += ("" if piece.goes_on or not text else " ") + shown_piece + predicted
     return text
 
 

@@ -23,6 +23,7 @@ from transforms.verification.kernels.row_hashes import add_column
 
 _READ_BYTES = 1 << 22
 _BLANK_LINE = b"\n\n"
+_MASKS = {"masked_lm_positions", "masked_lm_ids", "masked_lm_weights"}
 
 
 class Batch(abc.ABC):
@@ -68,7 +69,7 @@ class RowBatch(Batch):
         for feature in ("input_ids", "segment_ids", "next_sentence_labels"):
             if feature in self.shared:
                 values = _integers(arrays[feature][start:stop])
-                if feature == "input_ids" and "masked_lm_ids" in arrays:
+                if feature == "input_ids" and arrays.keys() >= _MASKS:
                     _undo_masks(values, arrays, start, stop)
                 _add(hashes, values, self.columns[feature], self.shared[feature])
         return hashes
@@ -83,7 +84,7 @@ class RowBatch(Batch):
 def _undo_masks(pieces: npt.NDArray[np.int32], arrays: Mapping[str, npt.NDArray[Any]], start: int, stop: int) -> None:
     """Puts the pieces that are to be predicted where the masks are."""
     positions = arrays["masked_lm_positions"][start:stop]
-    row, place = np.nonzero(positions)  # piece 0 is [CLS] or <s>, which is never masked
+    row, place = np.nonzero(arrays["masked_lm_weights"][start:stop])
     pieces[row, positions[row, place]] = arrays["masked_lm_ids"][start:stop][row, place]
 
 

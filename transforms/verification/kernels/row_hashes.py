@@ -16,7 +16,7 @@ _HALF = 32
 
 @kernel
 def add_column(hashes, values, width, fill, repeats_last):
-    """Adds a column to the hashes of rows, as if it were `width` wide: filled up with `fill`, or with its last value."""
+    """Adds a column to the hashes of rows, as if it were `width` wide: filled up with `fill` or its last value."""
     rows, have = values.shape
     for row in range(rows):
         state = hashes[row]
