@@ -21,7 +21,11 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 # Each is replaced by the variable of the same name in the style sheet.
 INK, MUTED, GRID, FIRST, SECOND, THIRD, BACK = (f"#00ab{number:02x}" for number in range(7))
 _VARIABLES = dict(
-    zip((INK, MUTED, GRID, FIRST, SECOND, THIRD, BACK), ("ink", "muted", "line", "first", "second", "third", "card"), strict=True)
+    zip(
+        (INK, MUTED, GRID, FIRST, SECOND, THIRD, BACK),
+        ("ink", "muted", "line", "first", "second", "third", "card"),
+        strict=True,
+    )
 )
 WIDTH, HEIGHT = 340, 210
 _POINTS = 72  # of an inch

@@ -71,6 +71,7 @@ class _Planner:
         file = files.join(target.directory, manifest.MANIFEST)
         shards, checked = read_listed(target.made, file)
         checks = [target.checked, checked]
+        target = dataclasses.replace(target, shards=shards)
         if not target.named:
             checks.append(check_directory(target, shards))
         if target.kind == "vocabulary":
@@ -90,6 +91,8 @@ class _Planner:
             is_whole=is_whole,
             checked=joined(checks),
             vocabulary=vocabulary.path,
+            vocabulary_sha256=vocabulary.sha256,
+            is_tokenizer=vocabulary.is_tokenizer,
         )
 
     def _is_chosen(self, number: int) -> bool:
@@ -219,6 +222,8 @@ class _Planner:
             is_whole=target.is_whole and everything,
             checked=joined([target.checked, found, problem]),
             vocabulary=vocabulary.path,
+            vocabulary_sha256=vocabulary.sha256,
+            is_tokenizer=vocabulary.is_tokenizer,
         )
 
     def _is_chosen_file(self, path: str) -> bool:

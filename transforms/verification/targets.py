@@ -14,6 +14,7 @@ from transforms.reading.remote import open_ranges
 from transforms.storage import completions, files, manifest
 from transforms.storage.paths import is_glob
 from transforms.verification.findings import Checked, Finding
+from transforms.verification.listed_shards import ListedShard
 from transforms.verification.pieces import Piece
 
 TargetKind = Literal["text", "vocabulary", "examples", "eval"]
@@ -49,7 +50,9 @@ class Target:
       pieces: what is to be looked at, once `planning.plan` has seen it.
       is_whole: whether these are all of the data set.
       checked: what was found of its manifest and its directory.
-      vocabulary: the path of its vocabulary, as it was found; None: there is none.
+      shards: what its manifest lists; empty without one.
+      vocabulary, vocabulary_sha256: the path of its vocabulary, as it was found, and its checksum; None: it is not
+        there. is_tokenizer: whether that is a tokenizer.json.
     """
 
     path: str
@@ -61,7 +64,10 @@ class Target:
     pieces: tuple[Piece, ...] = ()
     is_whole: bool = True
     checked: Checked = Checked()
+    shards: tuple[ListedShard, ...] = ()
     vocabulary: str | None = None
+    vocabulary_sha256: str | None = None
+    is_tokenizer: bool = False
 
 
 def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
