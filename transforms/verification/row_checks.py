@@ -396,7 +396,7 @@ def _write_hashes(piece: Piece, hashes: npt.NDArray[np.uint64]) -> dict[str, str
     in_order = np.ascontiguousarray(hashes[np.argsort(hashes[:, 0], kind="stable")])
     with files.new_file(path, checksum=False) as file:
         file.write(_npy_header(in_order))
-        file.write(in_order.data.cast("B"))
+        file.write(in_order.tobytes())
     return {"rows": path}
 
 
