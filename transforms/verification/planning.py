@@ -65,11 +65,11 @@ class _Planner:
         self._chosen = None if options.shards is None else shard_numbers(options.shards)
 
     def plan(self) -> Target:
-        target = self._target
-        if target.made is None:
+        target, made = self._target, self._target.made
+        if made is None:
             return self._plan_files()
         file = files.join(target.directory, manifest.MANIFEST)
-        shards, checked = read_listed(target.made, file)
+        shards, checked = read_listed(made, file)
         checks = [target.checked, checked]
         target = dataclasses.replace(target, shards=shards)
         if not target.named:
@@ -82,7 +82,7 @@ class _Planner:
             pieces = [self._text_piece(shard, file) for shard in kept for file in shard.files]
             pieces = self._named_only(pieces)
             return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=joined(checks))
-        rules, vocabulary, found = self._rules(target.made, shards)
+        rules, vocabulary, found = self._rules(made)
         checks.append(found)
         pieces = self._named_only([self._examples_piece(shard, file, rules) for shard in kept for file in shard.files])
         return dataclasses.replace(
@@ -150,9 +150,7 @@ class _Planner:
             scratch=self._scratch,
         )
 
-    def _rules(
-        self, made: Mapping[str, Any], shards: Sequence[ListedShard]
-    ) -> tuple[RowRules | None, FoundVocabulary, Checked]:
+    def _rules(self, made: Mapping[str, Any]) -> tuple[RowRules | None, FoundVocabulary, Checked]:
         """How rows must look, by the manifest and the vocabulary; None where the manifest cannot be understood."""
         directory = self._target.directory
         file = files.join(directory, manifest.MANIFEST)

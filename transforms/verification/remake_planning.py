@@ -102,8 +102,7 @@ def _check_seeds(target: Target, shards: Sequence[ListedShard]) -> Checked:
         if shard.seed is None or not (one_seed or shard.has_number or shard.kind == "eval"):
             continue
         looked_at += 1
-        kind = "eval" if shard.kind == "eval" else "train"
-        wanted = seed if one_seed else shard_seed(seed, kind, shard.number)
+        wanted = seed if one_seed else shard_seed(seed, "eval" if shard.kind == "eval" else "train", shard.number)
         if shard.seed != wanted:
             path = files.join(target.directory, manifest.MANIFEST)
             message = (

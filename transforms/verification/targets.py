@@ -110,14 +110,13 @@ def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRang
     except (MissingFileError, UnusableInputError):
         return None
     try:
-        made: Mapping[str, Any] | None = manifest.parse_manifest(file, content)
-        kind = _STAGES.get(made["stage"]) if made is not None else None
-        problem = None if kind is not None else f"{file}: the stage {made['stage']!r} is none of maskmill's."
+        made = manifest.parse_manifest(file, content)
+        if made["stage"] in _STAGES:
+            return Target(path=path, directory=directory, kind=_STAGES[made["stage"]], build=build, made=made)
+        problem = f"{file}: the stage {made['stage']!r} is none of maskmill's; put back the manifest of this directory."
     except UnusableInputError as error:
-        made, kind, problem = None, None, str(error)
-    if problem is None and kind is not None:
-        return Target(path=path, directory=directory, kind=kind, build=build, made=made)
-    finding = Finding(check="manifest", file=file, expected="a manifest", found="something else", message=problem or "")
+        problem = str(error)
+    finding = Finding(check="manifest", file=file, expected="a manifest", found="something else", message=problem)
     checked = Checked(findings=(finding,), looked_at={"manifest": 1})
     kind = _FOLDERS.get(files.base_name(directory)) or _kind_of_files(_data_files(directory), ranges)
     return Target(path=path, directory=directory, kind=kind, build=build, checked=checked)
