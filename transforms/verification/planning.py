@@ -1,5 +1,6 @@
 """Which pieces of work a verification has: one for each file, and one for each shard that is made again."""
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import re
@@ -13,7 +14,7 @@ from transforms.reading.record_indexes import first_example
 from transforms.reading.remote import open_ranges
 from transforms.shards.text_files import kind_of_text
 from transforms.storage import files, manifest
-from transforms.verification.directory_checks import check_directory
+from transforms.verification.directory_checks import check_directory, check_numbers
 from transforms.verification.findings import Checked, Finding, joined
 from transforms.verification.known_rules import (
     KnownPieces,
@@ -33,6 +34,7 @@ from transforms.verification.vocabulary_checks import FoundVocabulary, check_lin
 
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
 _INDEX_SUFFIX = ".idx"
+_THREADS = 16  # that look into different files
 
 
 def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> tuple[Target, ...]:
@@ -46,10 +48,10 @@ def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> tup
     Raises:
       UnusableInputError: the user named a vocabulary that cannot be used, or shards that there are not.
     """
-    planned = []
+    planned: list[Target] = []
     for target in targets:
         with contextlib.closing(open_ranges(target.directory, cache_bytes=0)) as ranges:
-            planned.append(_Planner(target, options, scratch, ranges).plan())
+            planned += _Planner(target, options, scratch, ranges).plan()
     if options.shards is not None and not any(target.pieces for target in planned):
         raise UnusableInputError(
             f"--shards {options.shards}: there are no such shards; see the numbers in their names."
@@ -64,10 +66,12 @@ class _Planner:
         self._target, self._options, self._scratch, self._ranges = target, options, scratch, ranges
         self._chosen = None if options.shards is None else shard_numbers(options.shards)
 
-    def plan(self) -> Target:
-        target, made = self._target, self._target.made
-        if made is None:
-            return self._plan_files()
+    def plan(self) -> list[Target]:
+        made = self._target.made
+        return self._plan_files() if made is None else [self._plan_made(made)]
+
+    def _plan_made(self, made: Mapping[str, Any]) -> Target:
+        target = self._target
         file = files.join(target.directory, manifest.MANIFEST)
         shards, checked = read_listed(made, file)
         checks = [target.checked, checked]
@@ -199,49 +203,79 @@ class _Planner:
                 checks.append(check_lines(path, self._ranges.read_all(path)))
         return joined(checks)
 
-    def _plan_files(self) -> Target:
-        """Files without a manifest."""
+    def _plan_files(self) -> list[Target]:
+        """Files without a manifest: those whose rows have other columns are targets of their own."""
         target = self._target
-        paths = [path for path in target.named or _files_in(target.directory) if self._is_chosen_file(path)]
-        everything = len(paths) == len(target.named or _files_in(target.directory))
+        everything = target.named or _files_in(target.directory)
+        paths = [path for path in everything if self._is_chosen_file(path)]
+        checked = joined([target.checked, check_numbers(everything, target)])
+        target = dataclasses.replace(
+            target, is_whole=target.is_whole and len(paths) == len(everything), checked=checked
+        )
         if target.kind == "text":
             pieces = [self._loose_piece(path, place, None) for place, path in enumerate(paths)]
-            return dataclasses.replace(target, pieces=tuple(pieces), is_whole=target.is_whole and everything)
+            return [dataclasses.replace(target, pieces=tuple(pieces))]
         vocabulary, found = FoundVocabulary(known=KnownPieces()), Checked()
         if self._options.vocab_file is not None:
             vocabulary, found = load_named(self._options.vocab_file)
         else:
             found = Checked(skipped={"vocabulary": "no vocabulary is named with --vocab_file"})
-        rules, problem = self._rules_of_files(paths, vocabulary.known)
-        pieces = [self._loose_piece(path, place, rules) for place, path in enumerate(paths)]
-        return dataclasses.replace(
-            target,
-            pieces=tuple(pieces),
-            is_whole=target.is_whole and everything,
-            checked=joined([target.checked, found, problem]),
-            vocabulary=vocabulary.path,
-            vocabulary_sha256=vocabulary.sha256,
-            is_tokenizer=vocabulary.is_tokenizer,
-        )
+        groups, problem = self._by_columns(paths, vocabulary.known)
+        planned = []
+        for number, (rules, of_group) in enumerate(groups):
+            pieces = [self._loose_piece(path, place, rules) for place, path in enumerate(of_group)]
+            planned.append(
+                dataclasses.replace(
+                    target,
+                    pieces=tuple(pieces),
+                    is_whole=target.is_whole and len(groups) == 1,
+                    checked=joined([target.checked, found, problem]) if number == 0 else Checked(),
+                    vocabulary=vocabulary.path,
+                    vocabulary_sha256=vocabulary.sha256,
+                    is_tokenizer=vocabulary.is_tokenizer,
+                )
+            )
+        return planned
 
     def _is_chosen_file(self, path: str) -> bool:
         found = _NUMBER.search(files.base_name(path))
         return self._is_chosen(int(found[1]) if found else 0)
 
-    def _rules_of_files(self, paths: Sequence[str], known: KnownPieces) -> tuple[RowRules | None, Checked]:
+    def _by_columns(
+        self, paths: Sequence[str], known: KnownPieces
+    ) -> tuple[list[tuple[RowRules | None, list[str]]], Checked]:
+        """Files by how their rows must look, which their first examples tell; and what is wrong with that."""
+        groups: dict[tuple[Any, ...], tuple[RowRules | None, list[str]]] = {}
+        unknown: list[str] = []
         problems: list[str] = []
-        for path in paths:
-            if path.endswith((".parquet", ".mds")):
-                problems.append(f"{path}: only TFRecords can be verified without a manifest.")
-                continue
-            try:
-                features = first_example(path, self._ranges)
-                if features:
-                    return rules_of_records(features, self._options, known, path), Checked()
-            except (UnusableInputError, RunFailedError) as error:
-                problems.append(str(error))
-        why = "; ".join(problems[:1]) or "there is no example in these files"
-        return None, Checked(skipped={"schema": why})
+        with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
+            for path, found in zip(paths, threads.map(self._features_of, paths), strict=True):
+                try:
+                    if isinstance(found, str):
+                        raise UnusableInputError(found)
+                    rules = rules_of_records(found, self._options, known, path)
+                except UnusableInputError as error:
+                    unknown.append(path)
+                    problems.append(str(error).rstrip("."))
+                    continue
+                groups.setdefault((rules.data_set.columns,), (rules, []))[1].append(path)
+        listed = list(groups.values())
+        checked = _other_columns([paths for _, paths in listed])
+        if unknown and listed:
+            listed[0][1].extend(unknown)  # the rows that can be read of them are held against these rules
+        elif unknown:
+            listed = [(None, unknown)]
+            checked = Checked(skipped={"schema": problems[0]})
+        return listed, checked
+
+    def _features_of(self, path: str) -> Mapping[str, tuple[int, str]] | str:
+        """The features of the first example of a file, or why they are not known."""
+        if path.endswith((".parquet", ".mds")):
+            return f"{path}: only TFRecords can be verified without a manifest."
+        try:
+            return first_example(path, self._ranges) or f"{path}: there is no example in this file."
+        except (UnusableInputError, RunFailedError) as error:
+            return str(error)
 
     def _loose_piece(self, path: str, place: int, rules: RowRules | None) -> Piece:
         found = _NUMBER.search(files.base_name(path))
@@ -267,6 +301,27 @@ class _Planner:
             contamination=self._options.contamination,
             scratch=self._scratch,
         )
+
+
+def _other_columns(groups: Sequence[Sequence[str]]) -> Checked:
+    """A warning where files that were named together have rows of other widths."""
+    if len(groups) <= 1:
+        return Checked()
+    first, other = groups[0][0], groups[1][0]
+    message = (
+        f"{other}: the first row has other features, or other numbers of values, than the first of {first}; if these "
+        "are two data sets, verify them apart."
+    )
+    finding = Finding(
+        check="schema",
+        severity="warning",
+        file=other,
+        expected="the same features in all files",
+        found="others",
+        message=message,
+        count=sum(len(group) for group in groups[1:]),
+    )
+    return Checked(findings=(finding,), looked_at={"schema": 1})
 
 
 def _normal(path: str) -> str:
