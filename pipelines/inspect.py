@@ -60,7 +60,7 @@ def _named(names: Sequence[str], options: InspectOptions) -> tuple[str, str]:
             fault = "PATH is missing" if not names else f"{names[1]}: this is a second path"
             raise UnusableInputError(f"{fault}; {_TAKES_ONE}.")
         return names[0], ""
-    if len(names) < 2:  # noqa: PLR2004 - the path and a word
+    if len(names) < 2:
         raise UnusableInputError("The word to search for is missing; give PATH --example search WORD.")
     if not _is_there(names[0]) and _is_there(names[-1]):
         return names[-1], " ".join(names[:-1])

@@ -5,16 +5,13 @@ import itertools
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipelines.data_warnings import percent
 from transforms.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
 from transforms.inspection.summaries import Difference, Section, Summary, Table, Unit, Value
 from transforms.inspection.text import columns_of, shown
 from transforms.inspection.text_shards import TextDocument
-
-if TYPE_CHECKING:
-    import rich.console
 
 _COLUMNS = 80
 _MOST_CHARACTERS = 300  # of a value in a table
@@ -154,7 +151,9 @@ def print_example(example: DecodedExample, *, is_first: bool) -> None:
     if any(piece.label is not None for piece in example.pieces) and is_first:
         printer.paragraph([_Span(_LEGEND, "dim")])
     many = len({piece.sequence for piece in example.pieces}) > 1
-    for (sequence, segment), pieces in itertools.groupby(example.pieces, key=lambda piece: (piece.sequence, piece.segment)):
+    for (sequence, segment), pieces in itertools.groupby(
+        example.pieces, key=lambda piece: (piece.sequence, piece.segment)
+    ):
         part = list(pieces)
         name = f"sequence {sequence + 1}" if many else ""
         if any(piece.segment for piece in example.pieces):
@@ -211,7 +210,9 @@ class _Plain:
         texts, right = _cells(table)
         widths = [max(map(columns_of, column)) for column in zip(*texts, strict=True)]
         for row in texts:
-            cells = [_padded(text, width, right=is_right) for text, width, is_right in zip(row, widths, right, strict=True)]
+            cells = [
+                _padded(text, width, right=is_right) for text, width, is_right in zip(row, widths, right, strict=True)
+            ]
             print(f"{_INDENT}{'  '.join(cells)}".rstrip())
         if table.left_out:
             print(f"{_INDENT}… and {table.left_out:,} more")
@@ -230,9 +231,7 @@ class _Rich:
         import rich.console
 
         # Texts are taken as they are: no markup, no emoji codes, no highlighting of numbers.
-        self._console: rich.console.Console = rich.console.Console(
-            file=sys.stdout, markup=False, emoji=False, highlight=False
-        )
+        self._console = rich.console.Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
 
     def title(self, text: str) -> None:
         self._console.print(text, style="bold", soft_wrap=True)
