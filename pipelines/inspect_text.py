@@ -237,16 +237,23 @@ class _Rich:
         self._console.print(text, style="bold", soft_wrap=True)
 
     def section(self, section: Section) -> None:
-        grid = self._grid(section.title)
-        grid.add_column("", style="cyan", no_wrap=True)
-        grid.add_column("", overflow="fold")
+        import rich.table
+
+        grid = rich.table.Table(
+            box=None, show_header=False, padding=(0, 2), pad_edge=False, **self._titled(section.title)
+        )
+        grid.add_column(style="cyan", no_wrap=True)
+        grid.add_column(overflow="fold")
         for fact in section.facts:
-            grid.add_row(self._text(fact.name), self._text(value_text(fact.value, fact.unit)))
+            grid.add_row(self._text(f"{_INDENT}{fact.name}"), self._text(value_text(fact.value, fact.unit)))
         self._console.print(grid)
 
     def table(self, table: Table) -> None:
+        import rich.box
+        import rich.table
+
         texts, right = _cells(table)
-        grid = self._grid(table.title, show_header=True, header_style="cyan")
+        grid = rich.table.Table(box=rich.box.SIMPLE_HEAD, header_style="cyan", **self._titled(table.title))
         for name, is_right in zip(texts[0], right, strict=True):
             grid.add_column(name, justify="right" if is_right else "left", overflow="fold")
         for row in texts[1:]:
@@ -261,19 +268,8 @@ class _Rich:
             self._console.print(f"\n{name}", style="bold")
         self._console.print(self._text(*((span.text, span.style) for span in spans)))
 
-    @staticmethod
-    def _grid(title: str, **options: Any) -> Any:
-        import rich.box
-        import rich.table
-        import rich.text
-
-        return rich.table.Table(
-            title=rich.text.Text(f"\n{title}", style="bold"),
-            title_justify="left",
-            box=rich.box.SIMPLE_HEAD if options else None,
-            pad_edge=bool(options),
-            **({"show_header": False, "padding": (0, 2, 0, 2)} | options),
-        )
+    def _titled(self, title: str) -> dict[str, Any]:
+        return {"title": self._text((f"\n{title}", "bold not italic")), "title_justify": "left"}
 
     @staticmethod
     def _text(*parts: str | tuple[str, str]) -> Any:

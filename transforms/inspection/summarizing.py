@@ -14,7 +14,7 @@ from transforms.inspection.text_shards import OpenedTexts, open_texts
 from transforms.inspection.vocabularies import VocabularyFile, open_vocabulary
 from transforms.reading.byte_ranges import ByteRanges, MissingFileError
 from transforms.reading.remote import open_ranges
-from transforms.storage import files, manifest
+from transforms.storage import files, manifest, timings
 
 MOST_ROWS = 10  # of a table
 _MEASURED = 1024  # rows
@@ -111,6 +111,7 @@ def _of_build(path: str, ranges: ByteRanges) -> Summary:
         made = stages["examples"]
         sections += [_how_made(made), _vocabulary_of(made)]
         tables += _splits(made)
+    tables += _timings(path, stages)
     return Summary(
         path=path,
         kind="build",
@@ -118,6 +119,26 @@ def _of_build(path: str, ranges: ByteRanges) -> Summary:
         tables=tables,
         notes=tuple(_notes_of_counts(stages.get("text", {}).get("counts", {}))),
     )
+
+
+def _timings(path: str, stages: Mapping[str, Any]) -> list[Table]:
+    """How long the steps of a build took, where that is kept."""
+    rows = [
+        (
+            timing.label,
+            timing.pieces,
+            timing.bytes,
+            round(timing.seconds, 1),
+            timing.bytes / timing.seconds if timing.seconds else None,
+            timing.memory,
+        )
+        for folder in stages
+        if files.is_local(path)
+        for timing in timings.read(files.join(path, folder))
+    ]
+    columns = ("step", "pieces", "input", "seconds", "input a second", "memory")
+    units: tuple[Unit, ...] = ("", "", "bytes", "", "bytes", "bytes")
+    return [Table(title="last run", columns=columns, rows=rows, units=units)] if rows else []
 
 
 def _lineage(stages: Mapping[str, Mapping[str, Any]]) -> list[Fact]:
@@ -320,7 +341,8 @@ def _vocabulary_of(made: Mapping[str, Any]) -> Section:
 def _splits(made: Mapping[str, Any]) -> list[Table]:
     """The counts of each split, and the shares that follow from them."""
     rows = []
-    for split, counts in made["counts"].items():
+    for split in ("train", "eval"):
+        counts = made["counts"].get(split, {})
         if "examples" not in counts:
             continue
         pieces = sum(counts.get(name, 0) for name in _PIECES)
@@ -335,7 +357,8 @@ def _splits(made: Mapping[str, Any]) -> list[Table]:
                 _share(counts.get("unknown_words"), counts.get("words", 0)),
             )
         )
-    columns = ("split", *_COUNTS.values(), "bytes", "padding", "to predict", "label 1", "unknown words")
+    pairs = "swapped pairs" if _options_of(made).get("objective") == "sop" else "random pairs"
+    columns = ("split", *_COUNTS.values(), "bytes", "padding", "to predict", pairs, "unknown words")
     units = ("", *("" for _ in _COUNTS), "bytes", "share", "share", "share", "share")
     kept = [place for place in range(len(columns)) if not place or any(row[place] is not None for row in rows)]
     return (
@@ -386,8 +409,8 @@ def _of_texts(opened: OpenedTexts) -> Summary:
         sections = [Section(title="extract", facts=[*inputs, *_of_extract(made), *_versions(made)])]
         counts = [
             (split, *(counts.get(name) for name in ("shards", "documents", "sentences", "bytes")))
-            for split, counts in made["counts"].items()
-            if split in ("train", "eval")
+            for split, counts in ((split, made["counts"].get(split)) for split in ("train", "eval"))
+            if counts is not None
         ]
         columns = ("split", "shards", "documents", "sentences", "bytes")
         tables = [
