@@ -28,7 +28,7 @@ _STYLES: dict[PieceRole, str] = {
     "random": "bold magenta",
     "padding": "dim",
 }
-_OF_PARTS = ("", "blue", "cyan", "yellow")
+_OF_PARTS = ("", "cyan", "yellow", "bright_blue")
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _STEP = 1000
 
@@ -159,7 +159,7 @@ def print_example(example: DecodedExample, *, is_first: bool) -> None:
         if any(piece.segment for piece in example.pieces):
             name += f"{', ' if name else ''}part {'AB'[segment] if segment in (0, 1) else segment}"
         style = _OF_PARTS[(segment + (sequence if many else 0)) % len(_OF_PARTS)]
-        printer.paragraph(list(_spans(part, style)), name)
+        printer.paragraph(_spans(part, style), name)
 
 
 def _figures(example: DecodedExample) -> Iterator[str]:
@@ -179,8 +179,14 @@ def _figures(example: DecodedExample) -> Iterator[str]:
         yield f"label: {example.label}"
 
 
-def _spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]:
-    """Pieces as runs of text; the masks of a word stand in it."""
+def _spans(pieces: Sequence[DecodedPiece], style: str) -> list[_Span]:
+    """Pieces as runs of text in one style each."""
+    runs = itertools.groupby(_single_spans(pieces, style), key=lambda span: span.style)
+    return [_Span("".join(span.text for span in run), run_style) for run_style, run in runs]
+
+
+def _single_spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]:
+    """Each piece; one that is predicted stands in its word as [MASK=word]."""
     for place, piece in enumerate(pieces):
         blank = "" if piece.goes_on or not place else " "
         surface = shown(piece.surface) if piece.surface.strip() else ""
@@ -284,8 +290,10 @@ def _printer() -> "_Plain | _Rich":
 
 def _cells(table: Table) -> tuple[list[list[str]], list[bool]]:
     """The texts of a table with its head, and which columns are right-aligned."""
-    units = table.units or ("",) * len(table.columns)
-    rows = [[value_text(value, unit) for value, unit in zip(row, units, strict=True)] for row in table.rows]
+    rows = [
+        [value_text(value, table.unit_of(row, column)) for column, value in enumerate(values)]
+        for row, values in enumerate(table.rows)
+    ]
     right = [
         all(value is None or isinstance(value, (int, float)) for value in column)
         for column in zip(*table.rows, strict=True)

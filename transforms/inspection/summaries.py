@@ -34,6 +34,7 @@ class Table:
       columns: their names.
       rows: the values, as many as there are columns; numbers are right-aligned.
       units: of the columns; empty: none has one.
+      row_units: of the rows, where these have units instead.
       left_out: how many more rows there are.
     """
 
@@ -41,7 +42,14 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Value]]
     units: Sequence[Unit] = ()
+    row_units: Sequence[Unit] = ()
     left_out: int = 0
+
+    def unit_of(self, row: int, column: int) -> Unit:
+        """The unit of a value."""
+        if self.row_units:
+            return self.row_units[row] if column else ""
+        return self.units[column] if self.units else ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -113,8 +121,8 @@ def _by_name(summary: Summary) -> dict[tuple[str, str], Fact]:
     """The figures of a summary by section and name; those of tables by the first column of their row, too."""
     facts = {(section.title, fact.name): fact for section in summary.sections for fact in section.facts}
     for table in summary.tables:
-        units = table.units or [""] * len(table.columns)
-        for row in table.rows:
-            for name, value, unit in zip(table.columns[1:], row[1:], units[1:], strict=True):
-                facts[table.title, f"{row[0]}, {name}"] = Fact(f"{row[0]}, {name}", value, unit)
+        for number, row in enumerate(table.rows):
+            for column, value in enumerate(row[1:], 1):
+                name = f"{row[0]}, {table.columns[column]}"
+                facts[table.title, name] = Fact(name, value, table.unit_of(number, column))
     return facts

@@ -40,8 +40,8 @@ _HOW_MADE = {
     "feature_names": "names of features",
 }
 _OF_NSP = ("short_seq_prob",)
-# Counts of a split, by what their columns are called.
-_COUNTS = {"shards": "shards", "documents": "documents", "sentences": "sentences", "examples": "examples"}
+# Counts of a split that are shown, and those of places of its rows.
+_COUNTS = ("shards", "documents", "sentences", "tokens", "sequences", "examples")
 _PIECES = ("example_tokens", "special_tokens", "padding_tokens")
 
 
@@ -305,13 +305,12 @@ def _how_made(made: Mapping[str, Any]) -> Section:
     is_dynamic = bool(options.get("dynamic_masking"))
     facts = [Fact("format", made.get("format", "tfrecord"))]
     for name, label in _HOW_MADE.items():
-        value = options.get(name)
+        value = _plain(options.get(name))
         is_moot = name in _OF_NSP and options.get("objective", "nsp") != "nsp"
         if value in (None, "none") or is_moot or (name == "dupe_factor" and is_dynamic):
             continue
-        facts.append(
-            Fact(label, _plain(value), "share" if isinstance(value, float) and label.startswith("share") else "")
-        )
+        # A seed is a name, not a quantity.
+        facts.append(Fact(label, str(value) if name == "random_seed" else value, "share" if "share" in label else ""))
     facts.append(Fact("masks", "drawn by the reader, others in each epoch" if is_dynamic else "stored"))
     shares = [options.get(name) for name in ("mask_share", "random_share", "keep_share")]
     if None not in shares:
@@ -340,39 +339,42 @@ def _vocabulary_of(made: Mapping[str, Any]) -> Section:
 
 def _splits(made: Mapping[str, Any]) -> list[Table]:
     """The counts of each split, and the shares that follow from them."""
-    rows = []
-    for split in ("train", "eval"):
-        counts = made["counts"].get(split, {})
-        if "examples" not in counts:
-            continue
-        pieces = sum(counts.get(name, 0) for name in _PIECES)
-        rows.append(
-            (
-                split,
-                *(counts.get(name) for name in _COUNTS),
-                counts.get("bytes"),
-                _share(counts.get("padding_tokens"), pieces),
-                _share(counts.get("masked_positions"), pieces - counts.get("padding_tokens", 0)),
-                _share(counts.get("random_next", counts.get("swapped")), counts["examples"]),
-                _share(counts.get("unknown_words"), counts.get("words", 0)),
-            )
+    splits = {
+        split: made["counts"][split] for split in ("train", "eval") if "examples" in made["counts"].get(split, {})
+    }
+    if not splits:
+        return []
+    pairs = "swapped" if _options_of(made).get("objective") == "sop" else "random"
+    rows: list[tuple[Unit, tuple[Value, ...]]] = [
+        ("", (name, *(counts.get(name) for counts in splits.values()))) for name in _COUNTS
+    ]
+    rows.append(("bytes", ("size", *(counts.get("bytes") for counts in splits.values()))))
+    shares = {
+        "padding": lambda counts: _share(counts.get("padding_tokens"), _places(counts)),
+        "to predict": lambda counts: _share(
+            counts.get("masked_positions"), _places(counts) - counts.get("padding_tokens", 0)
+        ),
+        f"pairs that are {pairs}": lambda counts: _share(
+            counts.get("random_next", counts.get("swapped")), counts.get("sequences", counts["examples"])
+        ),
+        "unknown words": lambda counts: _share(counts.get("unknown_words"), counts.get("words", 0)),
+        "text that is in no example": lambda counts: _share(counts.get("unused_tokens"), counts.get("tokens", 0)),
+    }
+    rows += [("share", (name, *map(share, splits.values()))) for name, share in shares.items()]
+    kept = [(unit, row) for unit, row in rows if any(value is not None for value in row[1:])]
+    return [
+        Table(
+            title="splits",
+            columns=("", *splits),
+            rows=[row for _, row in kept],
+            row_units=[unit for unit, _ in kept],
         )
-    pairs = "swapped pairs" if _options_of(made).get("objective") == "sop" else "random pairs"
-    columns = ("split", *_COUNTS.values(), "bytes", "padding", "to predict", pairs, "unknown words")
-    units = ("", *("" for _ in _COUNTS), "bytes", "share", "share", "share", "share")
-    kept = [place for place in range(len(columns)) if not place or any(row[place] is not None for row in rows)]
-    return (
-        [
-            Table(
-                title="splits",
-                columns=[columns[place] for place in kept],
-                rows=[[row[place] for place in kept] for row in rows],
-                units=[units[place] for place in kept],  # type: ignore[misc]
-            )
-        ]
-        if rows
-        else []
-    )
+    ]
+
+
+def _places(counts: Mapping[str, int]) -> int:
+    """How many places rows have: pieces, special ones and padding."""
+    return sum(counts.get(name, 0) for name in _PIECES)
 
 
 def _share(part: int | None, whole: int) -> float | None:
