@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pipelines import verify_text
 from transforms.errors import UnusableInputError
 from transforms.storage import files
-from transforms.verification import planning, verifying
+from transforms.verification import comparing, planning, verifying
 from transforms.verification.conclude import conclude
 from transforms.verification.findings import Verification
 from transforms.verification.options import VerifyOptions
@@ -51,6 +51,8 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
     is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
     if not is_local and options.scratch is None:
         raise UnusableInputError("--scratch is missing: name a directory that all workers of this runner reach.")
+    if options.against is not None:
+        comparing.check_comparable(options.against, options.vocab_file)
     with verifying.scratch_directory(options) as scratch:
         targets = planning.plan(find_targets(paths), options, scratch)
         results = _in_this_process(targets) if is_local and _is_small(targets) else None

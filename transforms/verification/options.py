@@ -31,6 +31,9 @@ class VerifyOptions:
         (), help="text files of test sets: the data must not have 13 words in a row of them"
     )
     against: str | None = option(None, help="another data set, or a file of it, that must have the same records")
+    any_order: bool = option(
+        False, help="with --against: the same records in another order are as good as in the same order"
+    )
     published: Literal["mlperf"] | None = option(
         None, help="compare sizes and counts with those of a published data set"
     )
