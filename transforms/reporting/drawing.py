@@ -183,3 +183,9 @@ def band(plane: Axes, starts: Sequence[float], ends: Sequence[float], values: Se
         xs += [start, end]
         ys += [value, value]
     plane.fill([*xs, xs[-1]], [*ys, 0.0], facecolor=colour, edgecolor="none", linewidth=0)
+
+
+def outline(plane: Axes, starts: Sequence[float], ends: Sequence[float], values: Sequence[float]) -> None:
+    """Draws the histogram of another data set as a line."""
+    xs = [x for pair in zip(starts, ends, strict=True) for x in pair]
+    plane.plot(xs, [value for value in values for _ in range(2)], color=SECOND, linewidth=1.6)

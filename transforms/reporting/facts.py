@@ -1,7 +1,7 @@
 """Everything that the page of a data set tells, as plain values."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from transforms.reporting import documents, figures, lineage, made_stages
 from transforms.reporting.checked import Checked, checked_of
@@ -37,6 +37,32 @@ class Shard:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Places:
+    """What the places of all rows of a split hold.
+
+    Attributes:
+      split: "training" or "eval".
+      text: pieces of text that are not predicted; where the reader draws the masks, all of them.
+      predicted, special, padding: how many are predicted, are [CLS], [SEP] and the like, and hold nothing.
+    """
+
+    split: str
+    text: int
+    predicted: int
+    special: int
+    padding: int
+
+    @property
+    def all(self) -> int:
+        """How many places there are."""
+        return self.text + self.predicted + self.special + self.padding
+
+    def share(self, name: str) -> float:
+        """The share of one kind, 0 to 1."""
+        return figures.share(getattr(self, name), self.all)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class StageTimings:
     """How long the steps of a stage took at the last run that made something."""
 
@@ -58,6 +84,7 @@ class Facts:
       documents: what became of the input's documents; None: there is no text stage.
       shards: of all stages.
       row_length: most pieces of a row; None: there are no examples.
+      places: by split, what the places of rows hold, as the manifest says.
       rows: by split, what its rows look like; empty where they were not read.
       texts: by split, what its text looks like; empty where it was not read.
       timings: by stage.
@@ -77,6 +104,7 @@ class Facts:
     documents: Documents | None
     shards: tuple[Shard, ...]
     row_length: int | None
+    places: tuple[Places, ...]
     rows: Mapping[str, RowFacts]
     texts: Mapping[str, TextFacts]
     timings: tuple[StageTimings, ...]
@@ -118,6 +146,7 @@ def collect(path: str, *, verification: Verification | None = None, with_samples
         documents=None if text is None else documents.documents_of(text),
         shards=tuple(_shards(stages)),
         row_length=None if examples is None else examples.parameter("max_seq_length"),
+        places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
         rows=row_facts_of(results, directory=None if examples is None else examples.directory),
         texts=text_facts_of(results),
         timings=tuple(_timings(stages)),
@@ -143,3 +172,18 @@ def _shards(stages: Sequence[MadeStage]) -> list[Shard]:
 def _timings(stages: Sequence[MadeStage]) -> list[StageTimings]:
     found = [StageTimings(stage=stage.title, steps=timings.read(stage.directory)) for stage in stages]
     return [timed for timed in found if timed.steps]
+
+
+def _places(stage: MadeStage) -> Iterator[Places]:
+    """What the places of rows hold, for each split that says it."""
+    for split, name in figures.SPLITS.items():
+        counts = stage.counts.get(split, {})
+        if counts.get("examples") and counts.get("padding_tokens") is not None:
+            predicted = counts.get("masked_positions") or 0
+            yield Places(
+                split=name,
+                text=counts["example_tokens"] - predicted,
+                predicted=predicted,
+                special=counts["special_tokens"],
+                padding=counts["padding_tokens"],
+            )
