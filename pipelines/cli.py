@@ -1,6 +1,7 @@
 """The `maskmill` command, which `maskmill/command.py` calls. It imports a stage, and Beam with it, only to run it."""
 
 import dataclasses
+import itertools
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.options import option
+from transforms.verification.options import VerifyOptions
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
 INTERRUPTED = interruption.SIGNAL_EXIT + signal.SIGINT
@@ -41,6 +43,9 @@ class CommonOptions:
     quiet: bool = option(False, help="print nothing but errors")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] | None = option(
         None, help="log to standard error from this level on, what Beam does included"
+    )
+    log_format: Literal["text", "json"] = option(
+        "text", help="how standard error is written: with json each line is an object, progress and failures included"
     )
 
     def __post_init__(self) -> None:
@@ -188,6 +193,14 @@ def _estimate(line: CommandLine) -> None:
     estimate.run(build, chosen)
 
 
+def _verify(line: CommandLine) -> int:
+    chosen = options.from_flags(VerifyOptions, line.values)
+    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
+    from pipelines import verify
+
+    return verify.run(line.names, chosen, beam_arguments)
+
+
 def _train(line: CommandLine) -> int:
     chosen = options.from_flags(TrainOptions, line.values)
     from training import preflight
@@ -273,6 +286,15 @@ COMMANDS: Mapping[str, _Command] = {
         run=_index,
         takes_names=True,
     ),
+    "verify": _Command(
+        help="find out whether a data set is right",
+        usage="PATH … [--flag VALUE …]",
+        example="maskmill verify build --contamination test.txt",
+        options=options.options_of(VerifyOptions),
+        run=_verify,
+        beam=True,
+        takes_names=True,
+    ),
     "train": _of_options(
         "pre-train or fine-tune an encoder on the examples",
         "maskmill train --input_file examples --output_dir run --preset base",
@@ -292,10 +314,16 @@ def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     """The command's name, and its arguments: flags in front of the name are the command's, too."""
     place = 0
     while place < len(arguments) and arguments[place].startswith("-"):
-        place += 2 if arguments[place].lstrip("-") == "log_level" else 1
+        place += 2 if arguments[place].lstrip("-") in ("log_level", "log_format") else 1
     if place >= len(arguments):
         return None, list(arguments)
     return arguments[place], [*arguments[:place], *arguments[place + 1 :]]
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether --log_format json is among the arguments: a command line that cannot be read is refused as JSON, too."""
+    flags_given = [argument.replace("--", "-", 1) for argument in arguments]
+    return "-log_format=json" in flags_given or ("-log_format", "json") in itertools.pairwise(flags_given)
 
 
 def _help_of(name: str) -> str:
@@ -341,7 +369,7 @@ def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -
     0: done; 1: the run failed; 2: the command or its input is unusable; 130: interrupted by Ctrl-C.
     """
     name, arguments = _split(sys.argv[1:] if argv is None else argv)
-    with console.opened() as prints:
+    with console.opened(as_json=_wants_json(arguments)) as prints:
         said = f"maskmill {name}" if name in COMMANDS else "maskmill"
         try:
             code = _run(name, arguments, prints, version)

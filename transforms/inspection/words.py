@@ -36,6 +36,7 @@ class Words:
         self._pieces: dict[int, str] = {}
         self._bytes: dict[str, int] | None = None
         self._mark = ""
+        self._joints: dict[int, str] = {}
         if vocabulary is None:
             return
         self._pieces = dict(zip(vocabulary.ids.tolist(), vocabulary.pieces, strict=True))
@@ -82,6 +83,19 @@ class Words:
         if surfaces:
             surfaces[-1] += decoder.decode(b"", True)
         return surfaces
+
+    def joined(self, ids: Sequence[int]) -> str:
+        """The text of pieces in which no special one stands."""
+        if self._bytes is None:
+            return "".join(self._joints.get(id) or self._joint(id) for id in ids).strip()
+        raw = b"".join(self._raw(self.piece(id), self._bytes) for id in ids)
+        return raw.decode(errors="backslashreplace").strip()
+
+    def _joint(self, id: int) -> str:
+        """What a piece adds to a text, with the blank before it; kept, because texts have the same pieces again."""
+        joint = ("" if self.goes_on(id) else " ") + self._without_mark(self.piece(id))
+        self._joints[id] = joint
+        return joint
 
     def _raw(self, piece: str, byte_of: Mapping[str, int]) -> bytes:
         """The bytes of a piece of byte-level BPE; an added token stands for itself."""
@@ -146,6 +160,25 @@ class RowDecoder:
             width=self.data_set.files[file].width,
             label=self._label(values),
         )
+
+    def texts(self, rows: Rows, places: npt.NDArray[np.int64]) -> list[str]:
+        """The texts of rows, masks undone and without special pieces: faster than `decode`.
+
+        places: int64[n], which rows.
+        """
+        arrays = rows.arrays
+        ids = arrays[_feature_of_ids(arrays)][places].astype(np.int32)
+        if self.data_set.mask_rules is None and "masked_lm_positions" in arrays and "masked_lm_ids" in arrays:
+            positions = arrays["masked_lm_positions"][places].astype(np.int64)
+            is_mask = positions < ids.shape[1]
+            if "masked_lm_weights" in arrays:
+                is_mask &= np.not_equal(arrays["masked_lm_weights"][places], 0)
+            row, mask = np.nonzero(is_mask)
+            ids[row, positions[row, mask]] = arrays["masked_lm_ids"][places][row, mask]
+        pad_id = self.special_ids.get("pad_id") or 0
+        left_out = [id for id in (*(self.special_ids.get(name) for name in _SPECIAL), pad_id) if id is not None]
+        is_text = ~np.isin(ids, left_out)
+        return [self.words.joined(line[kept].tolist()) for line, kept in zip(ids, is_text, strict=True)]
 
     def _drawn(self, rules: RowMaskRules, values: "_RowValues", sample: int) -> tuple[list[int], dict[int, int]]:
         """The ids of a row and the pieces to predict by position, as a reader draws them."""
@@ -229,8 +262,7 @@ class _RowValues:
     def __init__(self, data_set: DataSet, rows: Rows, row: int, pad_id: int) -> None:
         arrays = {feature: array[row] for feature, array in rows.arrays.items()}
         counts = {feature: int(array[row]) for feature, array in rows.counts.items()}
-        feature = "input_ids" if "input_ids" in arrays else next(iter(arrays))
-        self.ids: npt.NDArray[np.int32] = arrays[feature].astype(np.int32)
+        self.ids: npt.NDArray[np.int32] = arrays[_feature_of_ids(arrays)].astype(np.int32)
         width = len(self.ids)
         self.is_piece = self._pieces(arrays, counts, pad_id)
         self.length = int(np.flatnonzero(self.is_piece)[-1]) + 1 if self.is_piece.any() else 0
@@ -265,6 +297,11 @@ class _RowValues:
             for position, label, weight in zip(positions, labels, weights, strict=False)
             if weight and position < self.length
         }
+
+
+def _feature_of_ids(arrays: Mapping[str, npt.NDArray[np.generic]]) -> str:
+    """The column of the pieces; the first column where a data set of another program calls it otherwise."""
+    return "input_ids" if "input_ids" in arrays else next(iter(arrays))
 
 
 def _of_width(values: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.int32]:
