@@ -10,7 +10,7 @@ from transforms.reporting.figures import Figure
 from transforms.reporting.lineage import Input, Option, Step
 from transforms.reporting.made_stages import MadeStage
 from transforms.reporting.row_facts import RowFacts, row_facts_of
-from transforms.reporting.samples import Samples, samples_of
+from transforms.reporting.samples import FrequentPiece, Samples, frequent_pieces, samples_of
 from transforms.reporting.text_facts import TextFacts, text_facts_of
 from transforms.storage import files, timings
 from transforms.storage.timings import Timing
@@ -86,6 +86,7 @@ class Facts:
       row_length: most pieces of a row; None: there are no examples.
       places: by split, what the places of rows hold, as the manifest says.
       rows: by split, what its rows look like; empty where they were not read.
+      frequent: the most frequent pieces of the first split.
       texts: by split, what its text looks like; empty where it was not read.
       timings: by stage.
       checked: what verify found; None: the data was not verified.
@@ -106,6 +107,7 @@ class Facts:
     row_length: int | None
     places: tuple[Places, ...]
     rows: Mapping[str, RowFacts]
+    frequent: tuple[FrequentPiece, ...]
     texts: Mapping[str, TextFacts]
     timings: tuple[StageTimings, ...]
     checked: Checked | None
@@ -133,6 +135,7 @@ def collect(path: str, *, verification: Verification | None = None, with_samples
     examples = by_name.get("examples") or by_name.get("eval")
     text = by_name.get("extract")
     results = () if verification is None else verification.results
+    rows = row_facts_of(results, directory=None if examples is None else examples.directory)
     return Facts(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
@@ -147,7 +150,8 @@ def collect(path: str, *, verification: Verification | None = None, with_samples
         shards=tuple(_shards(stages)),
         row_length=None if examples is None else examples.parameter("max_seq_length"),
         places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
-        rows=row_facts_of(results, directory=None if examples is None else examples.directory),
+        rows=rows,
+        frequent=() if examples is None else tuple(frequent_pieces(rows, examples.directory)),
         texts=text_facts_of(results),
         timings=tuple(_timings(stages)),
         checked=None if verification is None else checked_of(verification),

@@ -9,6 +9,7 @@ import numpy as np
 from transforms.verification.pieces import PieceResult, RowStatistics
 
 _BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
+_MOST_FREQUENT = 12
 _RANKS = 48  # of pieces by frequency, evenly on a logarithmic scale
 
 
@@ -41,6 +42,7 @@ class RowFacts:
       vocabulary: how many ids there are; used: how many of them occur.
       ranks: the most frequent pieces first: ranks from 1, and how often one of them occurs on average.
       coverage: by rank, the share of all pieces that are of this rank or one before.
+      frequent: the most frequent ids, and how often they occur.
     """
 
     rows: int
@@ -99,7 +101,7 @@ def _facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
         coverage=_coverage(sorted_counts),
-        frequent=tuple((int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:12] if counts[i]),
+        frequent=tuple((int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]),
     )
 
 

@@ -2,12 +2,14 @@
 
 import collections
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from transforms.inspection.decoded import DecodedExample
 from transforms.inspection.examples import open_examples
+from transforms.inspection.words import Words
 from transforms.reporting import shown
 from transforms.reporting.made_stages import MadeStage
+from transforms.reporting.row_facts import RowFacts
 from transforms.storage import files
 
 _MOST_BYTES = 1 << 20
@@ -47,6 +49,25 @@ class Samples:
     texts: tuple[SampleText, ...] = ()
     examples: tuple[DecodedExample, ...] = ()
     word_pieces: tuple[tuple[int, int], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FrequentPiece:
+    """A piece of the vocabulary, and how often it occurs."""
+
+    id: int
+    text: str
+    count: int
+
+
+def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
+    """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
+    for split, facts in list(rows.items())[:1]:
+        opened = open_examples(directory, split=split)
+        words = Words(opened.vocabulary)
+        opened.close()
+        for id, count in facts.frequent:
+            yield FrequentPiece(id=id, text=words.piece(id), count=count)
 
 
 def samples_of(stages: Sequence[MadeStage]) -> Samples:
