@@ -64,8 +64,8 @@ def flow_chart(flow: Flow) -> Chart:
 
 
 def _draw_flow(plane: Axes, flow: Flow, height: int) -> None:
-    left, top, thickness, label_at = 4, height - 30, 110, 168
-    plane.text(left, height - 12, f"{shown.count(flow.read)} read", color=INK, fontsize=12, va="center", weight="bold")
+    left, top, thickness, label_at = 2, height - 30, 96, 130
+    plane.text(left, height - 12, f"{shown.count(flow.read)} read", color=INK, va="center", weight="bold")
     lost = [branch for branch in flow.branches if not branch.is_kept]
     kept = [branch for branch in flow.branches if branch.is_kept]
     bottom = 44
@@ -76,8 +76,8 @@ def _draw_flow(plane: Axes, flow: Flow, height: int) -> None:
         start, end = left + branch.start * thickness, left + branch.end * thickness
         _ribbon(plane, (start, end), top, (label_at - 8, middle + size / 2, middle - size / 2))
         plane.text(label_at, middle, shown.count(branch.count), color=INK, va="center", weight="bold")
-        width = 8 * len(shown.count(branch.count)) + 4
-        plane.text(label_at + width, middle, branch.label, color=MUTED, va="center", fontsize=10)
+        width = 8 * len(shown.count(branch.count)) + 6
+        plane.text(label_at + width, middle, branch.label, color=MUTED, va="center")
     for place, branch in enumerate(kept):
         start, end = left + branch.start * thickness, left + branch.end * thickness
         colour = FIRST if place == 0 else SECOND
@@ -86,7 +86,7 @@ def _draw_flow(plane: Axes, flow: Flow, height: int) -> None:
     for branch in kept:
         text = f"{shown.count(branch.count)} {branch.label}"
         plane.text(at, bottom - 14, text, color=INK, va="center", weight="bold")
-        at += 8 * len(text)
+        at += 8 * len(text) + 8
 
 
 def _ribbon(plane: Axes, across: tuple[float, float], top: float, end: tuple[float, float, float]) -> None:
@@ -224,8 +224,8 @@ def timings_chart(timings: Sequence[StageTimings]) -> Chart:
     def onto(plane: Axes) -> None:
         for place, (label, step) in enumerate(steps):
             top = height - 6 - 34 * place
-            plane.text(0, top - 7, label, color=INK, va="center", fontsize=10)
-            plane.text(WIDTH, top - 7, shown.duration(step.seconds), color=MUTED, va="center", ha="right", fontsize=10)
+            plane.text(0, top - 7, label, color=INK, va="center")
+            plane.text(WIDTH, top - 7, shown.duration(step.seconds), color=MUTED, va="center", ha="right")
             end = max(2.0, WIDTH * step.seconds / (longest or 1))
             plane.fill([0, end, end, 0], [top - 16, top - 16, top - 26, top - 26], facecolor=FIRST, linewidth=0)
 

@@ -81,10 +81,10 @@ def parts_of(example: DecodedExample) -> list[Part]:
     with_segments = any(piece.segment for piece in example.pieces)
     parts = []
     for group in groups:
-        named = [f"sequence {group[0].sequence + 1}"] if several else []
-        named += [f"segment {'AB'[group[0].segment]}" if group[0].segment < 2 else "segment"] if with_segments else []  # noqa: PLR2004
+        named = [f"Sequence {group[0].sequence + 1}"] if several else []
+        named += [f"Segment {'AB'[group[0].segment]}" if group[0].segment < 2 else "Segment"] if with_segments else []  # noqa: PLR2004
         cut = len(group) if len(group) <= _FIRST_PIECES * 3 // 2 else _FIRST_PIECES
-        title = ", ".join(named).capitalize()
+        title = ", ".join(named)
         parts.append(Part(title=title, first=tuple(group[:cut]), others=tuple(group[cut:])))
     return parts
 

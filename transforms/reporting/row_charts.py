@@ -14,6 +14,7 @@ from transforms.reporting.drawing import (
     MUTED,
     SECOND,
     THIRD,
+    WIDTH,
     Chart,
     Table,
     band,
@@ -68,12 +69,12 @@ def places_chart(places: Sequence[Places]) -> Chart:
             plane.text(0, top - 8, f"{one.split}, {short(one.all)} places", color=INK, va="center")
             at, low = 0.0, top - 20 - _BAR
             for name, colour in colours.items():
-                width = 340 * one.share(name)
+                width = WIDTH * one.share(name)
                 plane.fill([at, at + width, at + width, at], [low, low, low + _BAR, low + _BAR], fc=colour, lw=0)
                 if one.share(name) >= _NARROW:
                     ink = INK if name == "padding" else BACK
                     text = shown.percent(one.share(name))
-                    plane.text(at + width / 2, low + _BAR / 2, text, color=ink, ha="center", va="center", fontsize=10)
+                    plane.text(at + width / 2, low + _BAR / 2, text, color=ink, ha="center", va="center")
                 at += width
 
     rows = [
@@ -102,8 +103,9 @@ _CLASSES = {"text": "first", "predicted": "second", "special": "third", "padding
 
 def _lengths(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
     summary = (
-        f"{shown.count(rows.rows)} {split} rows have {shown.number(rows.mean_length)} pieces on average; "
-        f"{shown.percent(rows.full_rows / max(1, rows.rows))} have all {shown.count(rows.width)}."
+        f"{shown.count(rows.rows)} {split} rows have {shown.number(rows.mean_length)} pieces on average. "
+        f"{shown.percent(rows.full_rows / max(1, rows.rows))} are full, with all {shown.count(rows.width)}; the chart "
+        "shows the others."
     )
     shares, others = _shares(rows.lengths, rows.rows), None if other is None else _shares(other.lengths, other.rows)
     return _by_place("row-lengths", "Length of rows", summary, ("pieces", "rows"), shares, others, names)

@@ -30,7 +30,7 @@ class RowFacts:
       rows: how many were read.
       width: most pieces of a row.
       pieces: all pieces of the rows, special ones too.
-      lengths: rows by their number of pieces; value: rows.
+      lengths: rows that are not full by their number of pieces; value: rows.
       full_rows: how many have no padding.
       mean_length: pieces of a row on average.
       pieces_at, masks_at: by position, the share of rows that have a piece there, and the share of pieces there that
@@ -87,7 +87,7 @@ def _facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         rows=rows,
         width=width,
         pieces=pieces,
-        lengths=_sums(lengths, _edges(0, len(lengths) - 1)),
+        lengths=_sums(lengths, _edges(0, min(width, len(lengths)) - 1)),
         full_rows=int(lengths[width]) if len(lengths) > width else 0,
         mean_length=pieces / rows if rows else 0.0,
         pieces_at=_ratios(pieces_at, np.full(width, rows), _edges(0, width - 1)),
