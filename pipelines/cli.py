@@ -27,6 +27,7 @@ from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.options import option
+from transforms.verification.options import VerifyOptions
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
 INTERRUPTED = interruption.SIGNAL_EXIT + signal.SIGINT
@@ -192,6 +193,14 @@ def _estimate(line: CommandLine) -> None:
     estimate.run(build, chosen)
 
 
+def _verify(line: CommandLine) -> int:
+    chosen = options.from_flags(VerifyOptions, line.values)
+    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
+    from pipelines import verify
+
+    return verify.run(line.names, chosen, beam_arguments)
+
+
 def _train(line: CommandLine) -> int:
     chosen = options.from_flags(TrainOptions, line.values)
     from training import preflight
@@ -275,6 +284,15 @@ COMMANDS: Mapping[str, _Command] = {
         example="maskmill index examples/part-*.tfrecord",
         options=options.options_of(IndexOptions),
         run=_index,
+        takes_names=True,
+    ),
+    "verify": _Command(
+        help="find out whether a data set is right",
+        usage="PATH … [--flag VALUE …]",
+        example="maskmill verify build --contamination test.txt",
+        options=options.options_of(VerifyOptions),
+        run=_verify,
+        beam=True,
         takes_names=True,
     ),
     "train": _of_options(

@@ -21,6 +21,9 @@ class DecodedPiece:
       segment: 0 or 1.
       sequence: which sequence of a packed row it is in, from 0.
       goes_on: whether it goes on a word: no blank stands before it.
+      surface: what the text has here, masks undone and without the vocabulary's marks: "ing" for "##ing". All pieces
+        together, with a blank before each that does not go on a word, are the row as text. Raw: before it is printed,
+        `text.shown` must escape it, as it must any text of a data set.
     """
 
     position: int
@@ -31,6 +34,7 @@ class DecodedPiece:
     segment: int = 0
     sequence: int = 0
     goes_on: bool = False
+    surface: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -74,7 +74,8 @@ class MdsReader(BlockReader):
             )
         part = parts[:, kernels.COLUMN].tolist().index(place)
         reason = _explain(_part(data, sample, len(parts), part), parts[part].tolist(), self._columns[place], why)
-        raise DamagedBlockError(f"{path}, record {block.first + sample + 1:,}: {reason}")
+        feature = self._columns[place].feature if why == targets.OUT_OF_RANGE else None
+        raise DamagedBlockError(f"{path}, record {block.first + sample + 1:,}: {reason}", feature=feature)
 
     def forget(self, block: Block) -> bool:
         with self._locks[block.file]:

@@ -83,7 +83,7 @@ def open_data_set(
     )
     if not request.path:
         raise UnusableInputError(_NOTHING_NAMED)
-    found = _find_manifest(request.path, ranges)
+    found = find_manifest(request.path, ranges)
     data_set = _open_records(request) if found is None else _open_made(request, *found)
     _check_model(data_set, request)
     return data_set
@@ -109,7 +109,7 @@ def _trimmed(path: str) -> str:
     return path.rstrip("/") or path
 
 
-def _find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] | None:
+def find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] | None:
     """The manifest of a data set and its directory; None where there is none.
 
     Raises:

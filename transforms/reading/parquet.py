@@ -161,6 +161,19 @@ class ParquetReader(BlockReader):
         return _File(layout.rows, extents, chunks)
 
 
+def count_rows(path: str, ranges: ByteRanges) -> int:
+    """How many rows a file has, by its footer.
+
+    Raises:
+      DamagedBlockError: it is no Parquet, or not as maskmill writes it.
+      RunFailedError: it cannot be read.
+    """
+    try:
+        return int(_read_layout(path, ranges.size(path), ranges).rows[-1])
+    except DamagedPartError as error:
+        raise DamagedBlockError(f"{path}: {error}; make or fetch this Parquet file again.") from error
+
+
 def _read_layout(path: str, size: int, ranges: ByteRanges) -> Layout:
     end = ranges.read(path, max(0, size - _FOOTER_BYTES), size).tobytes()
     metadata_size = footer_size(end[-FOOTER_END:])

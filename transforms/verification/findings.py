@@ -1,7 +1,8 @@
 """What `maskmill verify` finds: each finding is one sentence, and belongs to a check."""
 
+import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 # error: the data set is wrong. warning: it is probably not what somebody wanted. note: worth knowing, as a known fault
@@ -47,6 +48,35 @@ class Finding:
     found: str
     message: str
     count: int = 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What a few checks gave.
+
+    Attributes:
+      findings: at most a few for each check and file; `Finding.count` says how many there are.
+      looked_at: by check, how many things were held against it.
+      skipped: by check, why it was not made, or not on all, as a clause.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    looked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def joined(parts: Iterable[Checked]) -> Checked:
+    """What several checks gave together; where several were skipped for other reasons, all are named."""
+    findings: list[Finding] = []
+    looked_at: collections.Counter[str] = collections.Counter()
+    reasons: dict[str, dict[str, None]] = {}
+    for part in parts:
+        findings += part.findings
+        looked_at.update(part.looked_at)
+        for check, reason in part.skipped.items():
+            reasons.setdefault(check, {}).update(dict.fromkeys(reason.split("; ")))
+    skipped = {check: "; ".join(found) for check, found in reasons.items()}
+    return Checked(findings=tuple(findings), looked_at=dict(looked_at), skipped=skipped)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,9 @@ import numpy.typing as npt
 from transforms.records.options import Format
 from transforms.verification.findings import Finding
 
-# text: a text shard or eval.txt. examples: a file of examples, picked ones too.
-PieceKind = Literal["text", "examples"]
+# text: a text shard or eval.txt. examples: a file of examples, picked ones too. shard: the files of a shard, which is
+# made again and compared. picked: a file of picked eval examples, which are picked again and compared.
+PieceKind = Literal["text", "examples", "shard", "picked"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,8 +28,37 @@ class ExpectedFile:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Remake:
+    """What files are made again of: those of a shard of its text shard, or picked eval examples of an eval shard.
+
+    Attributes:
+      inputs: the paths that they are made of, as they were found; each has the sha256 of the manifest beside it.
+      sha256: of the inputs, as the manifest has them.
+      options: those that they were made with, and what was decided where they leave it open; of picked examples those
+        of the picking.
+      vocabulary, vocabulary_sha256: the path of the vocabulary, as it was found, and its checksum; None: not needed.
+      is_tokenizer: whether that is a tokenizer.json.
+      format: of the files.
+      seed: the shard's own.
+      files: the paths of the files, in the order of the manifest. sizes, digests: their bytes and sha256 there.
+    """
+
+    inputs: tuple[str, ...]
+    sha256: tuple[str, ...]
+    options: Mapping[str, Any]
+    vocabulary: str | None = None
+    vocabulary_sha256: str | None = None
+    is_tokenizer: bool = False
+    format: Format = "tfrecord"
+    seed: int | None = None
+    files: tuple[str, ...]
+    sizes: tuple[int, ...]
+    digests: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A file to verify.
+    """A file to verify, or a shard to make again.
 
     Attributes:
       kind: what it holds.
@@ -38,7 +68,9 @@ class Piece:
       directory: of the data set that it belongs to; of several files without a manifest, what the user named.
       expected: what is known of it beforehand.
       format: of examples.
-      rules: how its rows must look (row_rules.RowRules); None for text.
+      rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
+      remake: of the kinds "shard" and "picked", what it is made of.
+      contamination: files of a test set whose text must not be in the data.
       scratch: a directory that all workers reach, for hashes.
     """
 
@@ -50,6 +82,8 @@ class Piece:
     expected: ExpectedFile
     format: Format | None = None
     rules: Any = None
+    remake: Remake | None = None
+    contamination: tuple[str, ...] = ()
     scratch: str | None = None
 
 
@@ -64,10 +98,12 @@ class RowStatistics:
       masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
         with another than [MASK]. All 0 where masks are drawn by the reader.
       masks: int64[predictions + 1], rows by their number of masks.
-      second_label: rows whose next_sentence_label is 1.
+      second_label: sequences (one a row, unless they are packed) whose next_sentence_label is 1.
       piece_counts: int64[vocabulary], how often each id is there, masks undone.
-      sketch: uint64[up to 1,024], the smallest hashes of rows, masks undone, ascending and each once: two files share
-        as large a part of these as of their rows.
+      sketch: uint64[up to 1,024], the smallest hashes of openings (the 16 pieces behind [CLS], or behind a [SEP] within
+        a row), masks undone, ascending and each once: two files share as large a part of these as of their openings.
+      sequences: how many; more than rows where these are packed.
+      part_pieces: int64[2, 2], of pairs: by label, the pieces of all first and of all second parts.
     """
 
     rows: int
@@ -81,6 +117,8 @@ class RowStatistics:
     second_label: int
     piece_counts: npt.NDArray[np.int64]
     sketch: npt.NDArray[np.uint64]
+    sequences: int = 0
+    part_pieces: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2), np.int64))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

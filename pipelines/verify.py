@@ -1,0 +1,97 @@
+"""verify: whether data sets are right. Small ones are looked at in this process, others on Beam."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from pipelines import verify_text
+from transforms.errors import UnusableInputError
+from transforms.storage import files
+from transforms.verification import planning, verifying
+from transforms.verification.conclude import conclude
+from transforms.verification.findings import Verification
+from transforms.verification.options import VerifyOptions
+from transforms.verification.pieces import PieceResult
+from transforms.verification.targets import Target, find_targets
+
+RIGHT, WRONG = 0, 1
+
+# Below this much data a second process costs more than it saves.
+_WORTH_BEAM = 256 << 20
+
+
+def run(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = ()) -> int:
+    """Verifies data sets and prints what was found; returns the exit code: 0 where all is right, 1 where not.
+
+    Args:
+      paths: what the user named.
+      options: of the verification.
+      beam_arguments: flags for Beam.
+
+    Raises:
+      UnusableInputError: there is nothing under a path, or the flags do not go together.
+      RunFailedError: the machine failed.
+    """
+    if not paths:
+        raise UnusableInputError("PATH is missing: name the directory of a build or of a stage, or files.")
+    found = verify(paths, options, beam_arguments)
+    if found is None:
+        print(f"{', '.join(paths)}: nothing was verified, the job was only described.")
+        return RIGHT
+    if options.json:
+        print(json.dumps(verify_text.as_json(found, options.most_findings), indent=2, ensure_ascii=False))
+    else:
+        print(verify_text.described(found, options.most_findings))
+    return RIGHT if found.is_right else WRONG
+
+
+def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = ()) -> Verification | None:
+    """Verifies data sets; None where Beam's flags ask only for a description of the job. Raises as `run`."""
+    is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
+    if not is_local and options.scratch is None:
+        raise UnusableInputError("--scratch is missing: name a directory that all workers of this runner reach.")
+    with verifying.scratch_directory(options) as scratch:
+        targets = planning.plan(find_targets(paths), options, scratch)
+        results = _in_this_process(targets) if is_local and _is_small(targets) else None
+        if results is not None:
+            return conclude(targets, results, options, scratch)
+        return _on_beam(targets, options, scratch, beam_arguments)
+
+
+def _is_small(targets: Sequence[Target]) -> bool:
+    pieces = [piece for target in targets for piece in target.pieces]
+    if len(pieces) < 2 or len(os.sched_getaffinity(0)) < 2:
+        return True
+    return sum(_size_of(piece.path, piece.expected.size) for piece in pieces) < _WORTH_BEAM
+
+
+def _size_of(path: str, expected: int | None) -> int:
+    if expected is not None or not files.is_local(path):
+        return expected or 0
+    return os.path.getsize(path) if os.path.isfile(path) else 0
+
+
+def _in_this_process(targets: Sequence[Target]) -> list[PieceResult]:
+    total = sum(len(target.pieces) for target in targets)
+    shows = sys.stderr.isatty()
+    done: list[PieceResult] = []
+
+    def show(result: PieceResult) -> None:
+        done.append(result)
+        if shows:
+            sys.stderr.write(f"\r\x1b[K{len(done):,}/{total:,} files")
+            sys.stderr.flush()
+
+    results = verifying.verify_targets(targets, show)
+    if shows and done:
+        sys.stderr.write("\r\x1b[K")
+    return results
+
+
+def _on_beam(
+    targets: Sequence[Target], options: VerifyOptions, scratch: str, beam_arguments: Sequence[str]
+) -> Verification | None:
+    from pipelines import verify_graph
+
+    return verify_graph.run(targets, options, scratch, beam_arguments)

@@ -1,0 +1,86 @@
+"""What `maskmill verify` prints of a verification: as text, and as one JSON object."""
+
+import dataclasses
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from transforms.verification.findings import CHECKS, SEVERITIES, Finding, Verification
+
+_COLUMNS = 80
+_PLURALS = {"error": "errors", "warning": "warnings", "note": "notes"}
+
+
+def described(found: Verification, most_findings: int) -> str:
+    """A verification in words: the findings, the worst first, then what was looked at."""
+    lines = list(_findings(found.findings, most_findings))
+    lines += [f"{', '.join(found.paths)}: {_verdict(found)}"]
+    lines += [f"  {title}" for title in _looked_at(found)]
+    return "\n".join(lines)
+
+
+def as_json(found: Verification, most_findings: int) -> dict[str, Any]:
+    """A verification as values of JSON."""
+    return {
+        "paths": list(found.paths),
+        "is_right": found.is_right,
+        "counts": {severity: _count(found, severity) for severity in SEVERITIES},
+        "read_bytes": found.read_bytes,
+        "files": sum(result.size is not None for result in found.results),  # type: ignore[attr-defined]
+        "findings": [dataclasses.asdict(finding) for finding in found.findings[:most_findings]],
+        "left_out_findings": max(0, len(found.findings) - most_findings),
+        "checks": [
+            {
+                "check": name,
+                "title": CHECKS[name].title,
+                "looked_at": outcome.looked_at,
+                "findings": outcome.findings,
+                "skipped": outcome.skipped,
+            }
+            for name, outcome in found.outcomes.items()
+        ],
+    }
+
+
+def _findings(findings: Sequence[Finding], most: int) -> Iterator[str]:
+    for finding in findings[:most]:
+        more = f" ({finding.count - 1:,} more of this kind in this file)" if finding.count > 1 else ""
+        yield f"{finding.severity}: {_plain(finding.message)}{more}"
+    if len(findings) > most:
+        yield f"… and {len(findings) - most:,} more; --most_findings shows them."
+
+
+def _plain(text: str) -> str:
+    """A text without characters that a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _verdict(found: Verification) -> str:
+    counts = {severity: _count(found, severity) for severity in SEVERITIES}
+    told = [f"{n:,} {_PLURALS[s] if n != 1 else s}" for s, n in counts.items() if n]
+    files = sum(result.size is not None for result in found.results)  # type: ignore[attr-defined]
+    read = f"{files:,} {'file' if files == 1 else 'files'}, {found.read_bytes:,} bytes"
+    if found.is_right:
+        return f"all is right ({read}{', ' + ', '.join(told) if told else ''})"
+    return f"{', '.join(told)} ({read})"
+
+
+def _looked_at(found: Verification) -> Iterator[str]:
+    passed = [o for o in found.outcomes.values() if o.looked_at and not o.findings]
+    skipped = [
+        o for o in found.outcomes.values() if o.skipped is not None and o.skipped != "there is nothing to look at"
+    ]
+    if passed:
+        names = ", ".join(outcome.check for outcome in passed)
+        yield from textwrap.wrap(f"right: {names}", _COLUMNS - 2, subsequent_indent="  ")
+    for outcome in skipped:
+        yield from textwrap.wrap(
+            f"not looked at, or not at all of it: {outcome.check} ({outcome.skipped})",
+            _COLUMNS - 2,
+            subsequent_indent="  ",
+            break_long_words=False,
+        )
+
+
+def _count(found: Verification, severity: str) -> int:
+    return sum(finding.count for finding in found.findings if finding.severity == severity)

@@ -1,0 +1,114 @@
+"""What a reader asks first, answered in a sentence each."""
+
+import dataclasses
+from collections.abc import Iterator
+
+from transforms.reporting import shown
+from transforms.reporting.facts import Facts
+from transforms.reporting.lineage import plural
+from transforms.storage import files
+
+_SHOWN_DIGITS = 12
+_MOST_REASONS = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A question with its answer, and the id of the section that has more; empty: there is none."""
+
+    question: str
+    answer: str
+    section: str = ""
+
+
+def answers_of(facts: Facts) -> tuple[Answer, ...]:
+    """The questions that this data set answers."""
+    return tuple(
+        answer
+        for answers in (_inputs(facts), _lost(facts), _padding(facts), _eval(facts), _looks(facts))
+        for answer in answers
+    )
+
+
+def _inputs(facts: Facts) -> Iterator[Answer]:
+    if not facts.inputs:
+        return
+    first = facts.inputs[0]
+    parts = [files.base_name(first.path)]
+    if facts.dump_date:
+        parts.append(f"the dump of {facts.dump_date}")
+    if first.bytes:
+        parts.append(shown.size(first.bytes))
+    parts.append(f"sha256 {first.sha256[:_SHOWN_DIGITS]}…")
+    more = f"; and {plural(len(facts.inputs) - 1, 'more file')}" if len(facts.inputs) > 1 else ""
+    question = "Which dump?" if facts.dump_date else "What was it made from?"
+    yield Answer(question=question, answer=f"{', '.join(parts)}{more}.", section="made")
+
+
+def _lost(facts: Facts) -> Iterator[Answer]:
+    documents = facts.documents
+    if documents is None or not documents.read:
+        return
+    if not documents.lost:
+        yield Answer(
+            question="How many articles were lost, and why?",
+            answer=f"None: all {shown.count(documents.read)} that were read are in the text.",
+            section="documents",
+        )
+        return
+    reasons = sorted(documents.set_aside, key=lambda reason: -reason.count)
+    listed = [f"{shown.count(reason.count)} {reason.reason}" for reason in reasons[:_MOST_REASONS]]
+    if len(reasons) > _MOST_REASONS:
+        listed.append(f"{shown.count(sum(r.count for r in reasons[_MOST_REASONS:]))} for other reasons")
+    yield Answer(
+        question="How many articles were lost, and why?",
+        answer=f"{shown.count(documents.lost)} of {shown.count(documents.read)} pages or documents that were read are "
+        f"not in the text: {', '.join(listed)}.",
+        section="documents",
+    )
+
+
+def _padding(facts: Facts) -> Iterator[Answer]:
+    shares = [(split, facts.figure(f"Examples, {split}", "padding")) for split in ("training", "eval")]
+    known = [f"{figure.text} of the {split} examples" for split, figure in shares if figure is not None]
+    if known:
+        yield Answer(question="What share is padding?", answer=f"{', '.join(known)}.", section="rows")
+
+
+def _eval(facts: Facts) -> Iterator[Answer]:
+    documents = facts.documents
+    question = "Is the eval set clean?"
+    if documents is not None and not documents.eval:
+        yield Answer(question=question, answer="There is no eval set.", section="checks")
+        return
+    line = None if facts.checked is None else facts.checked.line("eval_leak")
+    if line is None or not line.looked_at:
+        why = f": {line.skipped}" if line is not None and line.skipped else ""
+        yield Answer(question=question, answer=f"This was not verified{why}.", section="checks")
+        return
+    held = "" if documents is None else f" {plural(documents.eval, 'article')} held out,"
+    if line.mark == "passed":
+        part = f" ({line.skipped})" if line.skipped else ""
+        yield Answer(
+            question=question, answer=f"Yes:{held} none of which is in a training shard{part}.", section="checks"
+        )
+        return
+    yield Answer(
+        question=question,
+        answer=f"No: eval articles were found in training shards ({plural(line.findings, 'finding')}).",
+        section="checks",
+    )
+
+
+def _looks(facts: Facts) -> Iterator[Answer]:
+    if not facts.samples.examples:
+        return
+    example = facts.samples.examples[0]
+    masked = sum(piece.label is not None for piece in example.pieces)
+    label = f", labelled “{example.label}”" if example.label else ""
+    yield Answer(
+        question="What does an example look like?",
+        answer=f"The first has {len(example.pieces)} pieces in a row of {example.width}, {masked} of them to be "
+        f"predicted{label}; it is shown below as words.",
+        section="samples",
+    )

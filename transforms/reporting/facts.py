@@ -1,0 +1,145 @@
+"""Everything that the page of a data set tells, as plain values."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from transforms.reporting import documents, figures, lineage, made_stages
+from transforms.reporting.checked import Checked, checked_of
+from transforms.reporting.documents import Documents
+from transforms.reporting.figures import Figure
+from transforms.reporting.lineage import Input, Option, Step
+from transforms.reporting.made_stages import MadeStage
+from transforms.reporting.row_facts import RowFacts, row_facts_of
+from transforms.reporting.samples import Samples, samples_of
+from transforms.reporting.text_facts import TextFacts, text_facts_of
+from transforms.storage import files, timings
+from transforms.storage.timings import Timing
+from transforms.verification.findings import Verification
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shard:
+    """A shard, as its manifest has it.
+
+    Attributes:
+      stage: its stage's title.
+      split: "train" or "eval".
+      name: of the file, or of the first of its files.
+      bytes: of all its files.
+      counts: documents, sentences, examples …
+    """
+
+    stage: str
+    split: str
+    name: str
+    bytes: int
+    counts: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StageTimings:
+    """How long the steps of a stage took at the last run that made something."""
+
+    stage: str
+    steps: tuple[Timing, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a page tells of a data set.
+
+    Attributes:
+      name, path: of its directory.
+      stages: the titles of its stages.
+      steps: how it was made.
+      figures: its numbers.
+      inputs, options, versions: what it was made from and with.
+      dump_date: as `1 May 2016`; empty: its input has none.
+      documents: what became of the input's documents; None: there is no text stage.
+      shards: of all stages.
+      row_length: most pieces of a row; None: there are no examples.
+      rows: by split, what its rows look like; empty where they were not read.
+      texts: by split, what its text looks like; empty where it was not read.
+      timings: by stage.
+      checked: what verify found; None: the data was not verified.
+      samples: how the data looks.
+    """
+
+    name: str
+    path: str
+    stages: tuple[str, ...]
+    steps: tuple[Step, ...]
+    figures: tuple[Figure, ...]
+    inputs: tuple[Input, ...]
+    options: tuple[Option, ...]
+    versions: Mapping[str, str]
+    dump_date: str
+    documents: Documents | None
+    shards: tuple[Shard, ...]
+    row_length: int | None
+    rows: Mapping[str, RowFacts]
+    texts: Mapping[str, TextFacts]
+    timings: tuple[StageTimings, ...]
+    checked: Checked | None
+    samples: Samples
+
+    def figure(self, group: str, name: str) -> Figure | None:
+        """A figure; None where the data set does not have it."""
+        return next((f for f in self.figures if (f.group, f.name) == (group, name)), None)
+
+
+def collect(path: str, *, verification: Verification | None = None, with_samples: bool = True) -> Facts:
+    """Collects what there is to tell of a data set.
+
+    Args:
+      path: the directory of a build, or of one of its stages.
+      verification: what `verify` found of it; None: the page is made of the manifests alone.
+      with_samples: whether to show how the data looks, for which the beginning of some files is read.
+
+    Raises:
+      UnusableInputError: there is no manifest, or a file is missing or damaged.
+    """
+    directory = path.rstrip("/") or path
+    stages = made_stages.find_stages(directory)
+    by_name = {stage.name: stage for stage in stages}
+    examples = by_name.get("examples") or by_name.get("eval")
+    text = by_name.get("extract")
+    results = () if verification is None else verification.results
+    return Facts(
+        name=files.base_name(directory) if directory not in (".", "/") else directory,
+        path=directory,
+        stages=tuple(stage.title for stage in stages),
+        steps=lineage.lineage_of(stages),
+        figures=tuple(figure for stage in stages for figure in figures.figures_of(stage)),
+        inputs=lineage.inputs_of(stages),
+        options=lineage.options_of(stages),
+        versions=lineage.versions_of(stages),
+        dump_date=lineage.dump_date(stages),
+        documents=None if text is None else documents.documents_of(text),
+        shards=tuple(_shards(stages)),
+        row_length=None if examples is None else examples.parameter("max_seq_length"),
+        rows=row_facts_of(results, directory=None if examples is None else examples.directory),
+        texts=text_facts_of(results),
+        timings=tuple(_timings(stages)),
+        checked=None if verification is None else checked_of(verification),
+        samples=samples_of(stages) if with_samples else Samples(),
+    )
+
+
+def _shards(stages: Sequence[MadeStage]) -> list[Shard]:
+    return [
+        Shard(
+            stage=stage.title,
+            split=str(entry.get("kind", "train")),
+            name=str(entry["name"]),
+            bytes=sum(int(file.get("bytes") or 0) for file in made_stages.files_of(entry)),
+            counts={name: value for name, value in entry.items() if type(value) is int and name != "random_seed"},
+        )
+        for stage in stages
+        for entry in stage.shards
+    ]
+
+
+def _timings(stages: Sequence[MadeStage]) -> list[StageTimings]:
+    found = [StageTimings(stage=stage.title, steps=timings.read(stage.directory)) for stage in stages]
+    return [timed for timed in found if timed.steps]

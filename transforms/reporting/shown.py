@@ -1,0 +1,66 @@
+"""Figures and foreign text as a page shows them."""
+
+import math
+import unicodedata
+
+_SIZES = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
+_DURATIONS = (("days", 86_400), ("h", 3_600), ("min", 60))
+# Characters that change the order or the place of what stands around them.
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_KEPT_CONTROLS = frozenset("\n\t")
+_NOT_CHARACTERS = frozenset(("Cc", "Cs", "Cn", "Zl", "Zp"))
+
+
+def count(value: float) -> str:
+    """A number of things, as `12,345`."""
+    return f"{value:,.0f}"
+
+
+def size(value: float) -> str:
+    """A number of bytes, as `12.3 MB`."""
+    for unit, factor in _SIZES:
+        if value >= factor:
+            return f"{value / factor:,.1f} {unit}"
+    return f"{value:,.0f} byte{'' if value == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """A share of 1, as `15 %`; with three digits, or below 1 % with one."""
+    if not math.isfinite(share):
+        return "–"
+    if share == 0:
+        return "0 %"
+    return f"{100 * share:.3g} %" if abs(share) >= 0.01 else f"{100 * share:.1g} %"
+
+
+def number(value: float) -> str:
+    """A number that need not be whole, with three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+
+
+def duration(seconds: float) -> str:
+    """A time, as `3.4 s` or `2.5 h`."""
+    for unit, factor in _DURATIONS:
+        if seconds >= 2 * factor:
+            return f"{seconds / factor:,.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def text(value: str) -> str:
+    """Foreign text with everything made visible that could hide or move other text: `⟨U+202E⟩`."""
+    if value.isascii() and value.isprintable():
+        return value
+    return "".join(character if _is_harmless(character) else f"⟨U+{ord(character):04X}⟩" for character in value)
+
+
+def _is_harmless(character: str) -> bool:
+    if character in _KEPT_CONTROLS:
+        return True
+    return character not in _DIRECTIONS and unicodedata.category(character) not in _NOT_CHARACTERS
+
+
+def beginning(value: str, most: int) -> str:
+    """The first `most` characters of a text, and how many there are where it has more."""
+    if len(value) <= most:
+        return value
+    return f"{value[:most].rstrip()} … ({count(len(value))} characters)"

@@ -1,0 +1,232 @@
+"""What there is to compare under a path: text, examples and picked examples, each split for itself."""
+
+import contextlib
+import dataclasses
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.inspection.words import RowDecoder
+from transforms.kernels.crc32c import masked_crc32c
+from transforms.reading.beside import lies_beside
+from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.reading.data_set import DataSet
+from transforms.reading.made_examples import parse_examples
+from transforms.reading.opening import open_data_set
+from transforms.reading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known
+from transforms.reading.record_indexes import open_range_file
+from transforms.records.kernels.frames import HEAD
+from transforms.records.tfrecord import unpacked
+from transforms.shards.text_files import kind_of_text
+from transforms.storage import files, manifest
+from transforms.tokenization.vocabulary import Vocabulary
+
+PartKind = Literal["text", "examples"]
+_SPLITS = ("train", "eval")
+_FOLDERS = ("text", "examples", "eval")  # of a build
+_NAMES: Mapping[tuple[str, str], str] = {
+    ("extract", "train"): "training text",
+    ("extract", "eval"): "eval text",
+    ("examples", "train"): "training examples",
+    ("examples", "eval"): "eval examples",
+    ("eval", "eval"): "picked eval examples",
+}
+_SUFFIXES = (".gz", ".tfrecord", ".parquet", ".mds")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Part:
+    """Files that are compared as one.
+
+    Attributes:
+      kind: what they hold.
+      name: as messages have it: "training examples".
+      path: what the user named it by, or the stage's directory below that.
+      files: the paths.
+      ranges: reads them.
+      data_set: of examples; None: see `problem`.
+      known: what the data set says of its vocabulary.
+      vocab_file: what the user says of it.
+      objective: of examples; None: not known.
+      problem: why they cannot be read, as a sentence; None: they can.
+    """
+
+    kind: PartKind
+    name: str
+    path: str
+    files: tuple[str, ...]
+    ranges: ByteRanges
+    data_set: DataSet | None = None
+    known: KnownVocabulary = UNKNOWN
+    vocab_file: str | None = None
+    objective: str | None = None
+    problem: str | None = None
+
+    def only(self, file: str) -> "Part":
+        """This part with one of its files alone."""
+        data_set = self.data_set
+        if data_set is not None:
+            chosen = tuple(entry for entry in data_set.files if entry.path == file)
+            data_set = dataclasses.replace(data_set, files=chosen)
+        return dataclasses.replace(self, files=(file,), data_set=data_set)
+
+    def vocabulary(self) -> Vocabulary | None:
+        """The vocabulary of examples; None: it is not known, or cannot be read."""
+        with contextlib.suppress(UnusableInputError, RunFailedError):  # words only make a message easier to read
+            return load_known(self.known, NamedVocabulary(self.path, self.vocab_file, self.ranges), is_needed=True)
+        return None
+
+    def decoder(self, vocabulary: Vocabulary | None) -> RowDecoder:
+        """Gives the words of rows."""
+        if self.data_set is None:
+            raise ValueError(f"{self.path} is no data set of examples")
+        return RowDecoder(data_set=self.data_set, vocabulary=vocabulary, objective=self.objective)
+
+
+def find_parts(path: str, ranges: ByteRanges, vocab_file: str | None = None) -> list[Part]:
+    """The parts of a build, of the directory of a stage, or of files without a manifest.
+
+    Args:
+      path: what the user named; without a manifest, a directory, a file or a glob of text shards or TFRecords.
+      ranges: reads the files; the parts keep it.
+      vocab_file: the vocabulary of examples that have no copy of it.
+
+    Raises:
+      UnusableInputError: there is nothing of this kind.
+    """
+    made = _manifest_of(path, ranges)
+    if made is not None:
+        return list(_parts_of_stage(path, made, ranges, vocab_file))
+    parts: list[Part] = []
+    for folder in (files.join(path, name) for name in _FOLDERS):
+        if (below := _manifest_of(folder, ranges)) is not None:
+            parts += _parts_of_stage(folder, below, ranges, vocab_file)
+    return parts or _parts_of_files(path, ranges, vocab_file)
+
+
+def paired(here: list[Part], there: list[Part]) -> Iterator[tuple[Part | None, Part | None]]:
+    """Which parts are held against each other; None: one has no counterpart.
+
+    Parts of one name belong together. One file is held against the file of the same name, or else against the part of
+    its kind: the eval set if its name begins with "eval". A whole stage that only one side has is left out.
+    """
+    if len(there) == 1 and (len(here) != 1 or len(there[0].files) == 1):
+        yield (_counterpart(there[0], here), there[0])
+        return
+    if len(here) == 1:
+        yield (here[0], _counterpart(here[0], there))
+        return
+    stages = {_stage(part) for part in here} & {_stage(part) for part in there}
+    for name in _NAMES.values():
+        pair = tuple(next((part for part in parts if part.name == name), None) for parts in (here, there))
+        if any(part is not None and _stage(part) in stages for part in pair):
+            yield pair[0], pair[1]
+
+
+def _stage(part: Part) -> str:
+    return part.name.removeprefix("training ").removeprefix("eval ")
+
+
+def _counterpart(part: Part, others: list[Part]) -> Part | None:
+    of_kind = [other for other in others if other.kind == part.kind]
+    if len(part.files) == 1:
+        wanted = _bare_name(part.files[0])
+        for other in of_kind:
+            for file in other.files:
+                if _bare_name(file) == wanted:
+                    return other.only(file)
+    of_split = [other for other in of_kind if other.name.startswith("eval") == part.name.startswith("eval")]
+    return next((other for other in [*of_split, *of_kind] if len(other.files)), None)
+
+
+def _bare_name(path: str) -> str:
+    name = files.base_name(path)
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _manifest_of(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
+    path = files.join(directory, manifest.MANIFEST)
+    try:
+        return manifest.parse_manifest(path, ranges.read_all(path))
+    except MissingFileError:
+        return None
+
+
+def _parts_of_stage(
+    directory: str, made: Mapping[str, Any], ranges: ByteRanges, vocab_file: str | None
+) -> Iterator[Part]:
+    """The parts that a manifest lists."""
+    stage = str(made["stage"])
+    for split in _SPLITS:
+        name = _NAMES.get((stage, split))
+        if name is None:
+            continue
+        if stage == "extract":
+            listed = [shard for shard in made["shards"] if shard["kind"] == split]
+            paths = tuple(files.join(directory, shard["name"]) for shard in listed)
+            if any(shard["bytes"] for shard in listed):
+                yield Part(kind="text", name=name, path=directory, files=paths, ranges=ranges)
+            continue
+        examples = parse_examples(made, split, directory)
+        if not examples.files:
+            continue
+        part = Part(
+            kind="examples",
+            name=name,
+            path=directory,
+            files=tuple(file.path for file in examples.files),
+            ranges=ranges,
+            known=examples.vocabulary,
+            vocab_file=vocab_file,
+            objective=examples.options.get("objective"),
+        )
+        yield _opened(part, directory, split)
+
+
+def _opened(part: Part, path: str, split: str) -> Part:
+    try:
+        data_set = open_data_set(path, split=split, ranges=part.ranges, vocab_file=part.vocab_file)
+    except (UnusableInputError, RunFailedError) as error:
+        return dataclasses.replace(part, problem=str(error))
+    return dataclasses.replace(part, data_set=data_set)
+
+
+def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> list[Part]:
+    """The parts of files without a manifest."""
+    found = [file for pattern in path.split(",") for file in ranges.glob(pattern.strip()) if not lies_beside(file)]
+    if not found:
+        patterns = [files.join(path, pattern) for pattern in ("part-*", "eval*")]
+        found = [file for pattern in patterns for file in ranges.glob(pattern) if _may_be_data(file)]
+    if not found:
+        raise UnusableInputError(
+            f"{path}: this is neither a build, nor the directory of a stage, nor a file or glob of text shards or "
+            "TFRecords; check the path."
+        )
+    parts = []
+    for split in _SPLITS:
+        of_split = tuple(file for file in found if kind_of_text(file) == split)
+        if not of_split:
+            continue
+        kind: PartKind = "examples" if _has_records(of_split[0], ranges) else "text"
+        name = _NAMES["examples" if kind == "examples" else "extract", split]
+        part = Part(kind=kind, name=name, path=path, files=of_split, ranges=ranges, vocab_file=vocab_file)
+        parts.append(part if kind == "text" else _opened(part, ",".join(of_split), split))
+    return parts
+
+
+def _may_be_data(file: str) -> bool:
+    return not lies_beside(file) and not file.endswith((".md5", files.TEMPORARY_SUFFIX))
+
+
+def _has_records(file: str, ranges: ByteRanges) -> bool:
+    """Whether a file, gzipped or not, begins as a TFRecord does: with a length and its checksum."""
+    head = unpacked(open_range_file(file, ranges), file).read(HEAD)
+    if len(head) < HEAD:
+        return False
+    length, checksum = struct.unpack("<8sI", head)
+    return bool(checksum == masked_crc32c(np.frombuffer(bytearray(length), np.uint8), 0, len(length)))

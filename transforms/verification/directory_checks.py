@@ -1,0 +1,73 @@
+"""Which files in the directory of a data set its manifest does not list."""
+
+import re
+from collections.abc import Sequence
+
+from transforms.records.closing import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
+from transforms.storage import files, manifest
+from transforms.verification.findings import Checked, Finding
+from transforms.verification.listed_shards import ListedShard
+from transforms.verification.targets import Target
+
+_WEB = ("http://", "https://")
+_KNOWN = (
+    manifest.MANIFEST,
+    manifest.REJECTED,
+    "eval.md5",
+    "unknown_templates.tsv",
+    DATASET_CARD,
+    TOKENIZER_FILE,
+    VOCAB_FILE,
+    MDS_INDEX,
+    "report.html",
+    "report.md",
+    "report.json",
+)
+# Names that programs which read a data set by a glob take for one of its files.
+_DATA = re.compile(r"part-.*|eval(-.*)?\.txt|.*\.(tfrecord|parquet|mds|idx|gz)")
+
+
+def check_directory(target: Target, shards: Sequence[ListedShard]) -> Checked:
+    """Looks for files that belong to nothing: those with names of data are warnings, others notes."""
+    if target.directory.lower().startswith(_WEB):
+        return Checked(skipped={"foreign": "a web server does not list its files"})
+    listed = [file for shard in shards for file in shard.files]
+    known = {name for file in listed for name in (file.name, file.index) if name is not None}
+    folders = sorted({"", *(name.rpartition("/")[0] for name in known)})
+    if target.made is not None and target.made.get("format") == "mds":
+        folders = sorted({*folders, "train", "eval"})
+    findings = []
+    count = 0
+    for folder in folders:
+        directory = files.join(target.directory, folder) if folder else target.directory
+        for path in files.list_directory(directory):
+            count += 1
+            base = files.base_name(path)
+            name = f"{folder}/{base}" if folder else base
+            if name in known or base in _KNOWN or target.kind == "vocabulary":
+                continue
+            findings.append(_finding(path, base))
+    return Checked(findings=tuple(findings), looked_at={"foreign": count})
+
+
+def _finding(path: str, name: str) -> Finding:
+    if name.endswith(files.TEMPORARY_SUFFIX):
+        message = f"{path}: a run that died has left this file, or one is still writing it; delete it once none runs."
+        return Finding(
+            check="foreign",
+            severity="warning",
+            file=path,
+            expected="no file",
+            found="a temporary file",
+            message=message,
+        )
+    if _DATA.fullmatch(name):
+        message = (
+            f"{path}: this file is not in the manifest, but programs that read the directory would take it for a part "
+            "of the data; delete it, or move it elsewhere."
+        )
+        return Finding(
+            check="foreign", severity="warning", file=path, expected="no file", found="a file", message=message
+        )
+    message = f"{path}: this file is not in the manifest; it does no harm, unless a program reads all files."
+    return Finding(check="foreign", severity="note", file=path, expected="no file", found="a file", message=message)

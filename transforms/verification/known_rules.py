@@ -1,0 +1,221 @@
+"""How rows must look: what the manifest of a data set says, or what a user says of files without one."""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from transforms.errors import UnusableInputError
+from transforms.masking.instances import piece_continuations
+from transforms.masking.objective_options import ObjectiveOptions, decided_mask_unit
+from transforms.masking.options import MaskingOptions
+from transforms.reading.data_set import DataFile, DataSet, ReadColumn
+from transforms.reading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
+from transforms.records.columns import Column, ColumnRules, columns_of
+from transforms.records.options import Format, FormatOptions
+from transforms.records.plan import ExamplesPlan
+from transforms.tokenization.vocabulary import Vocabulary
+from transforms.verification.options import VerifyOptions
+from transforms.verification.row_rules import RowRules
+
+_Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions, FormatOptions)
+_PAIR = 2
+_MOST_SEGMENTS = 256
+_MOST_WIDTH = 1 << 20  # of rows without a manifest; a first record of more pieces is damaged
+_PIECES = ("input_ids", "input_word_ids")
+
+
+def options_from(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
+    """Options from a manifest's parameters; those that it does not have were declared later, and have their default.
+
+    Raises:
+      UnusableInputError: a value cannot be meant, or is of another type.
+    """
+    hints = typing.get_type_hints(kind)
+    values = {field.name: parameters[field.name] for field in dataclasses.fields(kind) if field.name in parameters}
+    for name, value in values.items():
+        if not _may_be(value, hints[name]):
+            raise UnusableInputError(f"{name} is {value!r}, which it cannot be.")
+    return kind(**values)
+
+
+def _may_be(value: Any, annotation: Any) -> bool:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return any(_may_be(value, one) for one in arguments)
+    if origin is typing.Literal:
+        return value in arguments
+    if annotation is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if annotation is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, annotation)
+
+
+def plan_of(made: Mapping[str, Any]) -> ExamplesPlan:
+    """What decided the examples of a manifest: those of a build's examples, or picked ones.
+
+    Raises:
+      UnusableInputError: an option is not as it can be.
+    """
+    options = parameters_of(made)
+    return ExamplesPlan(
+        masking=options_from(MaskingOptions, options),
+        objective=options_from(ObjectiveOptions, options),
+        format=options_from(FormatOptions, options | {"format": made.get("format", "tfrecord")}),
+    )
+
+
+def parameters_of(made: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a manifest, and what was decided where they leave it open."""
+    chosen = made.get("examples", made["parameters"])
+    decided = made.get("decided")
+    return (dict(chosen) if isinstance(chosen, dict) else {}) | (dict(decided) if isinstance(decided, dict) else {})
+
+
+def schema_of(plan: ExamplesPlan, vocabulary_size: int, *, marks_words: bool) -> tuple[SchemaColumn, ...]:
+    """The columns that examples of a plan have, as their manifest lists them."""
+
+    def columns(width: int) -> Sequence[Column]:
+        rules = ColumnRules(
+            masking=plan.masking,
+            objective=plan.objective,
+            vocabulary_size=vocabulary_size,
+            names=plan.format.feature_names,
+            special_tokens_mask=plan.format.special_tokens_mask,
+            padded=plan.is_padded,
+            continuation_mask=not marks_words
+            and plan.objective.dynamic_masking
+            and decided_mask_unit(plan.masking, plan.objective) != "piece",
+        )
+        return columns_of(rules, width)
+
+    found = [columns(width) for width in plan.widths]
+    return tuple(
+        SchemaColumn(
+            same[0].name, same[0].length if len({c.length for c in same}) == 1 else None, same[0].largest is None
+        )
+        for same in zip(*found, strict=True)
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KnownPieces:
+    """What is known of a vocabulary.
+
+    Attributes:
+      vocabulary: the vocabulary itself; None: it is not there.
+      size, special_ids: as it says, or as a manifest does; None and empty: not known.
+    """
+
+    vocabulary: Vocabulary | None = None
+    size: int | None = None
+    special_ids: Mapping[str, int | None] = dataclasses.field(default_factory=dict)
+
+
+def rules_of_plan(plan: ExamplesPlan, schema: Sequence[SchemaColumn], known: KnownPieces, path: str) -> RowRules:
+    """The rules of a data set with a manifest; its data set has no files yet."""
+    masking, objective = plan.masking, plan.objective
+    width = plan.widths[-1]
+    limits = RowLimits(
+        width=width,
+        vocabulary_size=known.size,
+        vocabulary="the data set's vocabulary",
+        segments=_PAIR,
+        pad_id=known.special_ids.get("pad_id") or 0,
+    )
+    unit = decided_mask_unit(masking, objective)
+    return RowRules(
+        data_set=_data_set(path, plan.format.format, columns_of_schema(schema, limits), width, known),
+        objective=objective.objective,
+        is_packed=objective.pack,
+        is_dynamic=objective.dynamic_masking,
+        mask_unit=unit,
+        masked_lm_prob=masking.masked_lm_prob,
+        mask_share=objective.mask_share,
+        keep_share=objective.keep_share,
+        random_share=objective.random_share,
+        short_seq_prob=masking.short_seq_prob,
+        max_seq_length=masking.max_seq_length,
+        max_predictions_per_seq=masking.max_predictions_per_seq,
+        dupe_factor=masking.dupe_factor,
+        continues_word=_continuations(known),
+        is_exact=unit == "piece" and not objective.dynamic_masking,
+    )
+
+
+def rules_of_records(
+    features: Mapping[str, tuple[int, str]], options: VerifyOptions, known: KnownPieces, path: str
+) -> RowRules:
+    """The rules of TFRecords without a manifest, by their first example and what the user says.
+
+    Raises:
+      UnusableInputError: the example has no pieces.
+    """
+    lengths = {name: length for name, (length, _) in features.items()}
+    pieces = next((name for name in _PIECES if name in lengths), None)
+    if pieces is None or not 0 < lengths[pieces] <= _MOST_WIDTH:
+        raise UnusableInputError(f"{path}: the first record has no feature input_ids; is this a file of examples?")
+    width = options.max_seq_length or lengths[pieces]
+    limits = RowLimits(
+        width=width,
+        vocabulary_size=known.size,
+        vocabulary="the vocabulary",
+        segments=_MOST_SEGMENTS if options.objective is None else _PAIR,
+        pad_id=known.special_ids.get("pad_id") or 0,
+    )
+    columns = []
+    wanted = {"masked_lm_positions", "masked_lm_ids", "masked_lm_weights"}
+    for column in columns_of_example(features, limits):
+        if options.max_seq_length and not column.varies and column.width == lengths[pieces]:
+            column = dataclasses.replace(column, width=width)
+        if options.max_predictions_per_seq and column.feature in wanted:
+            column = dataclasses.replace(column, width=options.max_predictions_per_seq)
+        columns.append(column)
+    names = {column.feature for column in columns}
+    has_masks = "masked_lm_positions" in names
+    is_bert = options.mask_unit == "piece" and options.masked_lm_prob is not None
+    return RowRules(
+        data_set=_data_set(path, "tfrecord", tuple(columns), width, known),
+        objective=options.objective or ("nsp" if "next_sentence_labels" in names else None),
+        is_packed="cu_seqlens" in names,
+        is_dynamic=not has_masks,
+        mask_unit=options.mask_unit,
+        masked_lm_prob=options.masked_lm_prob,
+        short_seq_prob=options.short_seq_prob,
+        max_seq_length=width,
+        max_predictions_per_seq=next((c.width for c in columns if c.feature == "masked_lm_positions"), None),
+        dupe_factor=options.dupe_factor,
+        continues_word=_continuations(known),
+        is_exact=is_bert,
+    )
+
+
+def rules_of_file(rules: RowRules, file: DataFile) -> RowRules:
+    """The rules of one file of a data set."""
+    return dataclasses.replace(rules, data_set=dataclasses.replace(rules.data_set, files=(file,)))
+
+
+def _continuations(known: KnownPieces) -> Any:
+    if known.vocabulary is None or not known.vocabulary.marks_words:
+        return None
+    return piece_continuations(known.vocabulary).astype(np.bool_)
+
+
+def _data_set(path: str, format: Format, columns: tuple[ReadColumn, ...], width: int, known: KnownPieces) -> DataSet:
+    return DataSet(
+        path=path,
+        format=format,
+        files=(),
+        columns=columns,
+        width=width,
+        fingerprint="",
+        vocabulary_size=known.size,
+        special_ids=dict(known.special_ids),
+        packed=any(column.feature == "cu_seqlens" for column in columns),
+        mask_rules=None,
+        predictions=next((column.width for column in columns if column.feature == "masked_lm_positions"), 0),
+    )

@@ -1,0 +1,50 @@
+"""Verifies data sets in this process."""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+
+from transforms.verification.conclude import conclude
+from transforms.verification.findings import Verification
+from transforms.verification.options import VerifyOptions
+from transforms.verification.pieces import PieceResult
+from transforms.verification.planning import plan
+from transforms.verification.targets import Target, find_targets
+from transforms.verification.verify_piece import verify_piece
+
+
+def verify(
+    paths: Sequence[str],
+    options: VerifyOptions | None = None,
+    *,
+    done: Callable[[PieceResult], object] | None = None,
+) -> Verification:
+    """Verifies data sets, one file after the other, in this process; `done` hears of each.
+
+    Raises:
+      UnusableInputError: there is nothing under a path, or an option cannot be meant.
+    """
+    options = options or VerifyOptions()
+    with scratch_directory(options) as scratch:
+        targets = plan(find_targets(paths), options, scratch)
+        return conclude(targets, verify_targets(targets, done), options, scratch)
+
+
+def verify_targets(targets: Sequence[Target], done: Callable[[PieceResult], object] | None = None) -> list[PieceResult]:
+    """Verifies the pieces of planned targets."""
+    results = []
+    for piece in (piece for target in targets for piece in target.pieces):
+        results.append(verify_piece(piece))
+        if done is not None:
+            done(results[-1])
+    return results
+
+
+@contextlib.contextmanager
+def scratch_directory(options: VerifyOptions) -> Iterator[str]:
+    """The directory for temporary files: the one that the user names, or one that goes with the verification."""
+    if options.scratch is not None:
+        yield options.scratch
+        return
+    with tempfile.TemporaryDirectory(prefix="maskmill-verify-") as directory:
+        yield directory
