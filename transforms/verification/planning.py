@@ -12,10 +12,12 @@ from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataFile
 from transforms.reading.record_indexes import first_example
 from transforms.reading.remote import open_ranges
+from transforms.records.plan import ExamplesPlan
 from transforms.shards.text_files import kind_of_text
 from transforms.storage import files, manifest
 from transforms.verification.directory_checks import check_directory, check_numbers
 from transforms.verification.findings import Checked, Finding, joined
+from transforms.verification.index_checks import check_listings
 from transforms.verification.known_rules import (
     KnownPieces,
     plan_of,
@@ -34,6 +36,8 @@ from transforms.verification.vocabulary_checks import FoundVocabulary, check_lin
 
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
 _INDEX_SUFFIX = ".idx"
+_SOME_SIZE = 1 << 20  # of a vocabulary, where it is not known; it decides types alone
+_OF_VOCABULARY = ("vocabulary", "vocabulary_size", "special_ids")  # what a manifest says of it, or an older one not
 _THREADS = 16  # that look into different files
 
 
@@ -86,8 +90,8 @@ class _Planner:
             pieces = [self._text_piece(shard, file) for shard in kept for file in shard.files]
             pieces = self._named_only(pieces)
             return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=joined(checks))
-        rules, vocabulary, found = self._rules(made)
-        checks.append(found)
+        rules, vocabulary, found = self._rules(made, shards)
+        checks += [found, check_listings(target, self._ranges) if not target.named else Checked()]
         pieces = self._named_only([self._examples_piece(shard, file, rules) for shard in kept for file in shard.files])
         return dataclasses.replace(
             target,
@@ -154,7 +158,9 @@ class _Planner:
             scratch=self._scratch,
         )
 
-    def _rules(self, made: Mapping[str, Any]) -> tuple[RowRules | None, FoundVocabulary, Checked]:
+    def _rules(
+        self, made: Mapping[str, Any], shards: Sequence[ListedShard]
+    ) -> tuple[RowRules | None, FoundVocabulary, Checked]:
         """How rows must look, by the manifest and the vocabulary; None where the manifest cannot be understood."""
         directory = self._target.directory
         file = files.join(directory, manifest.MANIFEST)
@@ -164,23 +170,19 @@ class _Planner:
         except UnusableInputError as error:
             return None, vocabulary, joined([checked, _manifest_problem(file, "options of examples", str(error))])
         known = vocabulary.known
-        size, marks_words = known.size, known.vocabulary is None or known.vocabulary.marks_words
-        schema = schema_of(plan, size or 1 << 20, marks_words=marks_words and not vocabulary.is_tokenizer)
+        marks_words = not vocabulary.is_tokenizer and (known.vocabulary is None or known.vocabulary.marks_words)
+        schema = schema_of(plan, known.size or _SOME_SIZE, marks_words=marks_words)
+        problems = [checked, *_check_widths(plan, shards, file)]
         if "schema" in made and known.vocabulary is not None:
-            said = [
-                (entry.get("name"), (entry.get("shape") or [0])[0], entry.get("dtype") == "float32")
-                if isinstance(entry, dict) and isinstance(entry.get("shape", []), list)
-                else repr(entry)
-                for entry in (made["schema"] if isinstance(made["schema"], list) else [made["schema"]])
-            ]
             wanted = [(column.name, column.length, column.is_float) for column in schema]
+            said = [_column_said(entry) for entry in _as_list(made["schema"])]
             if said != wanted:
-                return (
-                    rules_of_plan(plan, schema, known, directory),
-                    vocabulary,
-                    joined([checked, _manifest_problem(file, "the schema", f"{_shown(said)}, not {_shown(wanted)}")]),
-                )
-        return rules_of_plan(plan, schema, known, directory), vocabulary, checked
+                problems.append(_manifest_problem(file, "the schema", f"{_shown(said)}, not {_shown(wanted)}"))
+        together = [name for name in _OF_VOCABULARY if name in made]
+        if together and len(together) < len(_OF_VOCABULARY):
+            missing = next(name for name in _OF_VOCABULARY if name not in made)
+            problems.append(_manifest_problem(file, "the entries of the vocabulary", f"{missing} is missing"))
+        return rules_of_plan(plan, schema, known, directory), vocabulary, joined(problems)
 
     def _check_vocabulary_files(self, shards: Sequence[ListedShard]) -> Checked:
         """Holds the files of a vocabulary's directory against its manifest; they are small."""
@@ -301,6 +303,27 @@ class _Planner:
             contamination=self._options.contamination,
             scratch=self._scratch,
         )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _column_said(entry: Any) -> Any:
+    """A column that a manifest lists, or what stands there instead."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list) or len(entry["shape"]) != 1:
+        return _shown(entry)
+    return entry.get("name"), entry["shape"][0], entry.get("dtype") == "float32"
+
+
+def _check_widths(plan: ExamplesPlan, shards: Sequence[ListedShard], file: str) -> list[Checked]:
+    """Holds the widths of files against those of the bins."""
+    widths = plan.widths if plan.objective.bins is not None else [None]
+    others = [listed for shard in shards for listed in shard.files if listed.width not in widths]
+    if not others:
+        return []
+    wanted = " or ".join(map(str, plan.widths)) if plan.objective.bins is not None else "nothing, without bins"
+    return [_manifest_problem(file, f"width of {others[0].name}", f"it is {others[0].width}, and must be {wanted}")]
 
 
 def _other_columns(groups: Sequence[Sequence[str]]) -> Checked:
