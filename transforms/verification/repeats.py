@@ -4,13 +4,11 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from transforms.verification.bounds import FALSE_ALARM, poisson_tail
 from transforms.verification.findings import Checked, Finding
 from transforms.verification.pieces import PieceResult
-from transforms.verification.scratch import MOST_BITS, Merged, merge_tables, runs_of, unpack_row
-from transforms.verification.targets import Target
+from transforms.verification.scratch import Merged, merge_tables, runs_of, unpack_row
 
 
 @dataclasses.dataclass
@@ -30,7 +28,7 @@ class _Repeats:
     by_file: dict[int, list[tuple[int, int, int]]] = dataclasses.field(default_factory=dict)
 
 
-def check_repeats(target: Target, results: Sequence[PieceResult]) -> Checked:
+def check_repeats(results: Sequence[PieceResult]) -> Checked:
     """Looks for records that are there twice, masks and all.
 
     Two rows of the same text have the same masks with a probability that follows from how many ways there are to mask
@@ -54,7 +52,7 @@ def _find(tables: Sequence[PieceResult]) -> _Repeats:
         found.distinct += len(starts)
         bits = unpack_row(merged.table[:, -1])[2]
         repeated = counts > 1
-        # The bits of rows of the same text are nearly the same; those of the first are taken for all.
+        # Rows of the same text can be masked in nearly the same number of ways; those of the first stand for all.
         ways = bits[starts[repeated]].astype(np.float64)
         many = counts[repeated].astype(np.float64)
         found.expected += float((many * (many - 1) / 2 * np.exp2(-ways)).sum())
