@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
 from transforms.masking.packing import bin_widths
+from transforms.reading.block_reader import OtherColumnsError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet, ReadColumn
 from transforms.reading.rows import Rows
@@ -85,7 +86,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
             checker.check(count, faults)
             numbers.append(checker.read.numbers[:count] + 1)
     except UnusableInputError as error:
-        faults.add(_unreadable(piece.path, str(error)))
+        faults.add(_unreadable(piece.path, error))
         return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), "it cannot be read"))
     add_problems(checker.counter.problems, faults)
     statistics = checker.counter.statistics()
@@ -99,14 +100,14 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
     )
 
 
-def _unreadable(path: str, message: str) -> Fault:
-    """A file that ends or cannot be read, from a reader's message."""
-    what, _, advice = message.removeprefix(f"{path}: ").rstrip(".").partition("; ")
+def _unreadable(path: str, error: UnusableInputError) -> Fault:
+    """A file that cannot be read, or not on, from what a reader says of it."""
+    what, _, advice = str(error).removeprefix(f"{path}: ").rstrip(".").partition("; ")
     return Fault(
-        check="framing",
+        check="schema" if isinstance(error, OtherColumnsError) else "framing",
         kind="file",
         record=None,
-        expected="records that can be read",
+        expected="the columns of the data set" if isinstance(error, OtherColumnsError) else "records that can be read",
         found=what,
         what=what,
         advice=advice or "make or fetch the file again",
@@ -390,6 +391,7 @@ def _counts(rules: RowRules, source: RowSource, checker: _Checker) -> dict[str, 
     return counts
 
 
+<<<<<<< HEAD
 def _write_hashes(
     piece: Piece, hashes: npt.NDArray[np.uint64], numbers: Sequence[npt.NDArray[np.int64]]
 ) -> dict[str, str]:
@@ -399,6 +401,33 @@ def _write_hashes(
     packed = records << np.uint64(scratch.NUMBER_SHIFT) | hashes[:, 1] & low
     path = scratch.write_table(piece, "rows", np.stack([hashes[:, 0], hashes[:, 1] & ~low, packed], axis=1))
     return {} if path is None else {"rows": path}
+=======
+def _write_hashes(piece: Piece, hashes: npt.NDArray[np.uint64]) -> dict[str, str]:
+    """Writes the hashes of rows, sorted, to the scratch directory."""
+    if piece.scratch is None:
+        return {}
+    path = files.join(piece.scratch, _hash_name(piece))
+    in_order = np.ascontiguousarray(hashes[np.argsort(hashes[:, 0], kind="stable")])
+    with files.new_file(path, checksum=False) as file:
+        file.write(_npy_header(in_order))
+        file.write(in_order.tobytes())
+    return {"rows": path}
+
+
+def _hash_name(piece: Piece) -> str:
+    """A name that no other piece has."""
+    import hashlib
+
+    return f"rows-{hashlib.sha256(piece.path.encode()).hexdigest()[:32]}.npy"
+
+
+def _npy_header(array: npt.NDArray[np.uint64]) -> bytes:
+    import io
+
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
+    return buffer.getvalue()
+>>>>>>> main
 
 
 def find_rows(piece: Piece, ranges: ByteRanges, wanted: Sequence[int]) -> dict[int, list[int]]:
