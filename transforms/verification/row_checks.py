@@ -391,7 +391,6 @@ def _counts(rules: RowRules, source: RowSource, checker: _Checker) -> dict[str, 
     return counts
 
 
-<<<<<<< HEAD
 def _write_hashes(
     piece: Piece, hashes: npt.NDArray[np.uint64], numbers: Sequence[npt.NDArray[np.int64]]
 ) -> dict[str, str]:
@@ -401,33 +400,6 @@ def _write_hashes(
     packed = records << np.uint64(scratch.NUMBER_SHIFT) | hashes[:, 1] & low
     path = scratch.write_table(piece, "rows", np.stack([hashes[:, 0], hashes[:, 1] & ~low, packed], axis=1))
     return {} if path is None else {"rows": path}
-=======
-def _write_hashes(piece: Piece, hashes: npt.NDArray[np.uint64]) -> dict[str, str]:
-    """Writes the hashes of rows, sorted, to the scratch directory."""
-    if piece.scratch is None:
-        return {}
-    path = files.join(piece.scratch, _hash_name(piece))
-    in_order = np.ascontiguousarray(hashes[np.argsort(hashes[:, 0], kind="stable")])
-    with files.new_file(path, checksum=False) as file:
-        file.write(_npy_header(in_order))
-        file.write(in_order.tobytes())
-    return {"rows": path}
-
-
-def _hash_name(piece: Piece) -> str:
-    """A name that no other piece has."""
-    import hashlib
-
-    return f"rows-{hashlib.sha256(piece.path.encode()).hexdigest()[:32]}.npy"
-
-
-def _npy_header(array: npt.NDArray[np.uint64]) -> bytes:
-    import io
-
-    buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
-    return buffer.getvalue()
->>>>>>> main
 
 
 def find_rows(piece: Piece, ranges: ByteRanges, wanted: Sequence[int]) -> dict[int, list[int]]:
