@@ -21,7 +21,19 @@ class Block:
 
 
 class DamagedBlockError(UnusableInputError):
-    """The bytes of a block are not what they should be; if they came over a network, they are fetched once more."""
+    """The bytes of a block are not what they should be; if they came over a network, they are fetched once more.
+
+    Attributes:
+      feature: of the column whose values are not allowed; None: something else is wrong.
+    """
+
+    def __init__(self, message: str, *, feature: str | None = None) -> None:
+        super().__init__(message)
+        self.feature = feature
+
+
+class OtherColumnsError(DamagedBlockError):
+    """A file does not have the columns of its data set."""
 
 
 class BlockReader(abc.ABC):

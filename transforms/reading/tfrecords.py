@@ -5,6 +5,7 @@ import logging
 import struct
 import tempfile
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from transforms.errors import UnusableInputError
 from transforms.reading.block_reader import Block, BlockReader, DamagedBlockError
 from transforms.reading.byte_ranges import ByteRanges
-from transforms.reading.data_set import DataFile, DataSet
+from transforms.reading.data_set import DataFile, DataSet, ReadColumn
 from transforms.reading.kernels import examples as kernels
 from transforms.reading.kernels import targets
 from transforms.reading.record_indexes import BLOCK_RECORDS, BlockIndex, find_records, open_range_file, read_index
@@ -77,7 +78,7 @@ class TfRecordReader(BlockReader):
         end, record, at, column, why = kernels.read_examples(fetched, block.count, wanted, rows, table)
         if end == kernels.BAD_EXAMPLE:
             (size,) = struct.unpack_from("<Q", fetched, at)
-            reason = self._explain(fetched[at + HEAD : at + HEAD + size].tobytes(), column, why)
+            reason = explain_example(fetched[at + HEAD : at + HEAD + size].tobytes(), self._columns, column, why)
             raise DamagedBlockError(f"{self._files[block.file].path}, record {block.first + record + 1:,}: {reason}")
         if end != kernels.DONE:
             raise DamagedBlockError(self._describe_damage(block, end, record))
@@ -150,27 +151,6 @@ class TfRecordReader(BlockReader):
             return None
         return told if told is not None and told.samples == file.samples else None
 
-    def _explain(self, record: bytes, place: int, why: int) -> str:
-        """What is wrong with an example, as a sentence without the place."""
-        try:
-            features = example_proto.parse_example(record, strict=False)
-        except ValueError:
-            place = -1
-        if place < 0 or why == targets.UNREADABLE:
-            return "this is no example (tf.train.Example)."
-        column = self._columns[place]
-        if why == targets.MISSING:
-            return f"the feature {column.name} is missing."
-        if why == targets.REPEATED:
-            return f"the feature {column.name} is there twice."
-        if why == targets.OTHER_KIND:
-            kind = "floats (a float_list)" if is_float(column) else "integers (an int64_list)"
-            return f"{column.name} must be {kind}."
-        feature = features[column.name]
-        if why == targets.OTHER_COUNT:
-            return wrong_count(column, example_proto.count_values(feature))
-        return wrong_value(column, np.array(getattr(feature, str(feature.WhichOneof("kind"))).value))
-
     def _describe_damage(self, block: Block, end: int, record: int) -> str:
         """What is wrong with a record of a block, as a message."""
         file, found = self._files[block.file], self._found.get(block.file)
@@ -183,3 +163,28 @@ class TfRecordReader(BlockReader):
         if found is not None and found.is_told:
             return f"{where} {what}: the file or its index is damaged; make or fetch both again."
         return f"{where} {what}: the file is damaged; make or fetch it again."
+
+
+def explain_example(record: bytes, columns: Sequence[ReadColumn], place: int, why: int) -> str:
+    """What is wrong with an example, as a sentence without the place.
+
+    columns: of the data set. place: which of them is wrong; -1: none. why: targets.UNREADABLE and so on.
+    """
+    try:
+        features = example_proto.parse_example(record, strict=False)
+    except ValueError:
+        place = -1
+    if place < 0 or why == targets.UNREADABLE:
+        return "this is no example (tf.train.Example)."
+    column = columns[place]
+    if why == targets.MISSING:
+        return f"the feature {column.name} is missing."
+    if why == targets.REPEATED:
+        return f"the feature {column.name} is there twice."
+    if why == targets.OTHER_KIND:
+        kind = "floats (a float_list)" if is_float(column) else "integers (an int64_list)"
+        return f"{column.name} must be {kind}."
+    feature = features[column.name]
+    if why == targets.OTHER_COUNT:
+        return wrong_count(column, example_proto.count_values(feature))
+    return wrong_value(column, np.array(getattr(feature, str(feature.WhichOneof("kind"))).value))

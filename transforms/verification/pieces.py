@@ -98,10 +98,12 @@ class RowStatistics:
       masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
         with another than [MASK]. All 0 where masks are drawn by the reader.
       masks: int64[predictions + 1], rows by their number of masks.
-      second_label: rows whose next_sentence_label is 1.
+      second_label: sequences (one a row, unless they are packed) whose next_sentence_label is 1.
       piece_counts: int64[vocabulary], how often each id is there, masks undone.
-      sketch: uint64[up to 1,024], the smallest hashes of rows, masks undone, ascending and each once: two files share
-        as large a part of these as of their rows.
+      sketch: uint64[up to 1,024], the smallest hashes of openings (the 16 pieces behind [CLS], or behind a [SEP] within
+        a row), masks undone, ascending and each once: two files share as large a part of these as of their openings.
+      sequences: how many; more than rows where these are packed.
+      part_pieces: int64[2, 2], of pairs: by label, the pieces of all first and of all second parts.
     """
 
     rows: int
@@ -115,6 +117,8 @@ class RowStatistics:
     second_label: int
     piece_counts: npt.NDArray[np.int64]
     sketch: npt.NDArray[np.uint64]
+    sequences: int = 0
+    part_pieces: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2), np.int64))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

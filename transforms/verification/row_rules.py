@@ -21,6 +21,12 @@ class RowRules:
       max_seq_length, max_predictions_per_seq, dupe_factor: as the options have them.
       continues_word: bool[vocabulary], which pieces go on a word.
       is_exact: whether the number of masks of a row follows from its length (BERT's way), or is only bounded by it.
+      separators: what stands between documents within a sequence of mlm or blocks: "none", "sep" (a [SEP]) or "recipe"
+        (each document has its [CLS] and [SEP], and is cut anywhere).
+      bins: how many bins there are; None: there are none.
+      never_in_text: which of the special ids ("cls_id", "sep_id", "mask_id", "pad_id") no text gives: all but "pad_id"
+        of a vocab.txt, "pad_id" too where that piece is in brackets; none of a tokenizer.json, which finds its special
+        tokens in the text.
     """
 
     data_set: DataSet
@@ -38,3 +44,6 @@ class RowRules:
     dupe_factor: int | None = None
     continues_word: npt.NDArray[np.bool_] | None = dataclasses.field(default=None, compare=False)
     is_exact: bool = False
+    separators: str | None = None
+    bins: int | None = None
+    never_in_text: tuple[str, ...] = ()

@@ -244,7 +244,7 @@ def _features(data, i, end, row, targets, columns, seen):
 
 
 @kernel
-def _example(data, i, end, row, targets, columns):
+def example(data, i, end, row, targets, columns):
     """Reads an Example to a row; returns the column that is wrong, if one is, and why it is: a negative number."""
     seen = np.int64(0)
     while i < end:
@@ -289,7 +289,7 @@ def read_examples(data, count, wanted, rows, targets):
             # The data first, the checksum behind it then: so memory is read in its order.
             if masked_crc32c(base, start, start + length) != load_u32(base, start + length):
                 return BAD_DATA, record, i, np.int64(-1), np.int64(0)
-            column, why = _example(base, start, start + length, rows[k], table, len(targets))
+            column, why = example(base, start, start + length, rows[k], table, len(targets))
             if why < 0:
                 return BAD_EXAMPLE, record, i, column, why
             k += 1

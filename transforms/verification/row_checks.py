@@ -1,0 +1,428 @@
+"""Checks all rows of a file of examples, and counts and hashes them on the way, in one pass."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from transforms.errors import UnusableInputError
+from transforms.masking.packing import bin_widths
+from transforms.reading.block_reader import OtherColumnsError
+from transforms.reading.byte_ranges import ByteRanges
+from transforms.reading.data_set import DataSet, ReadColumn
+from transforms.reading.rows import Rows
+from transforms.reading.targets import TargetTable
+from transforms.storage import files
+from transforms.verification.findings import Finding
+from transforms.verification.kernels import rows as kernels
+from transforms.verification.pieces import Piece, RowStatistics
+from transforms.verification.row_faults import Fault, Faults
+from transforms.verification.row_problems import add_problems
+from transforms.verification.row_reading import ReadRows, RowSource, checked_columns, open_rows
+from transforms.verification.row_rules import RowRules
+from transforms.verification.row_statistics import RowCounter
+
+_OF_PIECES = (
+    "input_mask",
+    "segment_ids",
+    "special_tokens_mask",
+    "continuation_mask",
+    "sequence_ids",
+    "position_ids",
+)
+_OF_MASKS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+_PAIRS = ("nsp", "sop")
+_SPECIAL_IDS = ("cls_id", "sep_id", "mask_id", "pad_id")
+_WHOLE_WORDS = ("whole_word", "word", "ngram", "span")
+_FRAMES = {"none": kernels.SINGLE, "sep": kernels.JOINED, "recipe": kernels.CUT}
+_NO_VOCABULARY = "the ids of [CLS], [SEP] and [MASK] are not known; name the vocabulary with --vocab_file"
+_NO_OBJECTIVE = "it is not known what the examples are made for"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RowsResult:
+    """What the rows of a file gave; the fields as in PieceResult.
+
+    `counts` has, where they can be told: examples, sequences (packed rows), example_tokens, special_tokens,
+    padding_tokens, masked_positions, random_next (nsp) and swapped (sop). `hashes` has "rows": a .npy of uint64[rows,
+    2], sorted by the first column: of each row with its masks undone (pieces without padding, segments and labels),
+    and of the whole row, in whose lowest six bits stands the logarithm (base 2, at most 63) of in how many ways the row
+    can be masked; 0 where masks are drawn by the reader.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    looked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    statistics: RowStatistics | None = None
+    hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
+    """Checks all rows of a file of examples.
+
+    Args:
+      piece: the file; its rules' data set has this file as its first.
+      ranges: reads it.
+
+    Returns:
+      What was found; `hashes` only where the piece has a scratch directory.
+
+    Raises:
+      RunFailedError: the machine cannot read the file on, or cannot write to the scratch directory.
+    """
+    rules: RowRules = piece.rules
+    data_set = dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
+    faults = Faults(piece.path)
+    if not _fit_together(data_set, faults):
+        return RowsResult(findings=faults.findings(), skipped={"special_tokens": "the columns do not fit together"})
+    try:
+        source = open_rows(data_set, ranges, faults)
+        checker = _Checker(rules, data_set, source.room)
+        for count in source.blocks(checker.read):
+            checker.check(count, faults)
+    except UnusableInputError as error:
+        faults.add(_unreadable(piece.path, error))
+        return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), "it cannot be read"))
+    add_problems(checker.counter.problems, faults)
+    statistics = checker.counter.statistics()
+    return RowsResult(
+        findings=faults.findings(),
+        looked_at=_looked_at(rules, source, statistics),
+        skipped=_skipped(rules, source),
+        counts=_counts(rules, source, checker),
+        statistics=statistics,
+        hashes=_write_hashes(piece, checker.counter.hashes),
+    )
+
+
+def _unreadable(path: str, error: UnusableInputError) -> Fault:
+    """A file that cannot be read, or not on, from what a reader says of it."""
+    what, _, advice = str(error).removeprefix(f"{path}: ").rstrip(".").partition("; ")
+    return Fault(
+        check="schema" if isinstance(error, OtherColumnsError) else "framing",
+        kind="file",
+        record=None,
+        expected="the columns of the data set" if isinstance(error, OtherColumnsError) else "records that can be read",
+        found=what,
+        what=what,
+        advice=advice or "make or fetch the file again",
+    )
+
+
+# ---- columns
+
+
+def _fit_together(data_set: DataSet, faults: Faults) -> bool:
+    """Whether the columns that kernels look at have the kinds and widths that they must have."""
+    columns = {column.feature: column for column in data_set.columns}
+    wrong = _first_misfit(columns)
+    if wrong is not None:
+        faults.add(
+            Fault(
+                check="schema",
+                kind="columns",
+                record=None,
+                expected="columns that belong together",
+                found=wrong,
+                what=f"its columns do not fit together: {wrong}",
+                advice="make the examples again",
+            )
+        )
+    return wrong is None
+
+
+def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
+    if "input_ids" not in columns:
+        return "input_ids is missing"
+    for feature, column in columns.items():
+        is_number = feature in (*_OF_PIECES, "input_ids", "next_sentence_labels", "cu_seqlens", *_OF_MASKS[:2])
+        if is_number and column.dtype.kind == "f":
+            return f"{column.name} has floats"
+    for feature in _OF_PIECES:
+        if feature in columns and columns[feature].width != columns["input_ids"].width:
+            return f"{columns[feature].name} has another length than {columns['input_ids'].name}"
+    masks = [columns[feature] for feature in _OF_MASKS if feature in columns]
+    if masks and (len(masks) < len(_OF_MASKS) or len({column.width for column in masks}) > 1):
+        return f"{', '.join(_OF_MASKS)} must all be there, with the same length"
+    if masks and columns["masked_lm_weights"].dtype.kind != "f":
+        return "masked_lm_weights has integers"
+    return None
+
+
+# ---- checking
+
+
+class _Checker:
+    """Holds blocks of rows against the rules.
+
+    Attributes:
+      read: where rows are read to.
+      counter: counts them.
+    """
+
+    def __init__(self, rules: RowRules, data_set: DataSet, room: int) -> None:
+        """Makes room for blocks of so many rows."""
+        columns = data_set.columns
+        self.read = ReadRows(Rows(columns, room), np.zeros(room, np.int64), TargetTable(columns))
+        self._features = {column.feature: column for column in columns}
+        width = self._features["input_ids"].width
+        predictions = self._features["masked_lm_ids"].width if "masked_lm_ids" in self._features else 0
+        self.counter = RowCounter(
+            room=room, width=width, predictions=predictions, vocabulary=data_set.vocabulary_size or 0
+        )
+        self._stored = np.full(room, width, np.int32)
+        self._made = _RuleArrays(rules, data_set, is_padded="input_mask" in self._features, width=width)
+        self._places = self._row_places(room, width, predictions)
+
+    def check(self, count: int, faults: Faults) -> None:
+        """Checks the first `count` rows that were read."""
+        varying = [feature for feature in _OF_PIECES if feature in self.read.rows.counts]
+        if "input_ids" in self.read.rows.counts:
+            stored = self.read.rows.counts["input_ids"]
+            for feature in varying:
+                is_other = self.read.rows.counts[feature][:count] != stored[:count]
+                if is_other.any():
+                    self._note_lengths(feature, int(np.flatnonzero(is_other)[0]), int(is_other.sum()), faults)
+        self.counter.check(self._places, count, self._made.table)
+
+    def _note_lengths(self, feature: str, row: int, count: int, faults: Faults) -> None:
+        """Notes rows whose columns of pieces have different lengths."""
+        expected, found = (int(self.read.rows.counts[name][row]) for name in ("input_ids", feature))
+        name, ids = self._features[feature].name, self._features["input_ids"].name
+        fault = Fault(
+            check="schema",
+            kind=f"length of {feature}",
+            record=int(self.read.numbers[row]),
+            expected=f"{expected:,} values",
+            found=f"{found:,}",
+            what=f"{name} has {found:,} values, but {ids} has {expected:,}",
+        )
+        faults.add(fault, count)
+
+    def _row_places(self, room: int, width: int, predictions: int) -> kernels.RowPlaces:
+        arrays, counts = self.read.rows.arrays, self.read.rows.counts
+
+        def at(feature: str) -> int:
+            return arrays[feature].ctypes.data if feature in arrays and arrays[feature].size else 0
+
+        def counted(feature: str) -> npt.NDArray[np.int32]:
+            if feature in counts:
+                return counts[feature]
+            return np.full(room, self._features[feature].width if feature in self._features else 0, np.int32)
+
+        self._held = [counted(feature) for feature in ("input_ids", "cu_seqlens", "next_sentence_labels")]
+        pieces, ends, labels = (array.ctypes.data for array in self._held)
+        return kernels.RowPlaces(
+            pieces=width,
+            predictions=predictions,
+            most_ends=self._features["cu_seqlens"].width if "cu_seqlens" in self._features else 0,
+            most_labels=self._features["next_sentence_labels"].width if "next_sentence_labels" in self._features else 0,
+            input_ids=at("input_ids"),
+            stored=pieces,
+            input_mask=at("input_mask"),
+            segment_ids=at("segment_ids"),
+            special_tokens_mask=at("special_tokens_mask"),
+            continuation_mask=at("continuation_mask"),
+            sequence_ids=at("sequence_ids"),
+            position_ids=at("position_ids"),
+            ends=at("cu_seqlens"),
+            ends_stored=ends,
+            labels=at("next_sentence_labels"),
+            labels_stored=labels,
+            positions=at("masked_lm_positions"),
+            label_ids=at("masked_lm_ids"),
+            weights=at("masked_lm_weights"),
+            numbers=self.read.numbers.ctypes.data,
+        )
+
+
+class _RuleArrays:
+    """The rules as kernels take them.
+
+    Attributes:
+      table: the rules, with the addresses of arrays that live as long as this does.
+    """
+
+    def __init__(self, rules: RowRules, data_set: DataSet, *, is_padded: bool, width: int) -> None:
+        ids = {name: data_set.special_ids.get(name) for name in _SPECIAL_IDS}
+        known = {name: -1 if value is None else value for name, value in ids.items()}
+        # One piece may have two roles; then it stands in more places than those of one of them.
+        alone = {n: n in rules.never_in_text and list(known.values()).count(known[n]) == 1 for n in _SPECIAL_IDS}
+        self._to_predict = _to_predict(rules, width)
+        self._continues = _continues(rules, data_set)
+        self._log_factorials = np.array([math.lgamma(n + 1) / math.log(2) for n in range(width + 1)])
+        words = rules.mask_unit in _WHOLE_WORDS and not rules.is_dynamic and len(self._continues) > 0
+        self.table = kernels.RuleTable(
+            cls_id=known["cls_id"],
+            sep_id=known["sep_id"],
+            mask_id=known["mask_id"],
+            pad_id=known["pad_id"],
+            cls_alone=int(alone["cls_id"]),
+            sep_alone=int(alone["sep_id"]),
+            mask_alone=int(alone["mask_id"]),
+            pad_alone=int(alone["pad_id"]),
+            frame=_frame(rules, data_set),
+            packed=int(data_set.packed),
+            width=data_set.files[0].width if is_padded else 0,
+            least=_least_pieces(rules, data_set),
+            counts=_mask_counts(rules),
+            to_predict=self._to_predict.ctypes.data,
+            whole_words=int(words),
+            vocabulary=data_set.vocabulary_size or 0,
+            continues=self._continues.ctypes.data,
+            log_factorials=self._log_factorials.ctypes.data,
+        )
+
+
+def _frame(rules: RowRules, data_set: DataSet) -> int:
+    """How sequences are framed."""
+    if data_set.special_ids.get("cls_id") is None or data_set.special_ids.get("sep_id") is None:
+        return kernels.UNKNOWN
+    if rules.objective in _PAIRS:
+        has_segments = any(column.feature == "segment_ids" for column in data_set.columns)
+        return kernels.PAIR if has_segments else kernels.UNKNOWN
+    return _FRAMES.get(rules.separators or "", kernels.UNKNOWN)
+
+
+def _least_pieces(rules: RowRules, data_set: DataSet) -> int:
+    """The fewest pieces of a row, by its file's bin; 0: any."""
+    if rules.bins is None or rules.max_seq_length is None:
+        return 0
+    narrower = [w for w in bin_widths(rules.max_seq_length, rules.bins).tolist() if w < data_set.files[0].width]
+    return max(narrower, default=0) + 1
+
+
+def _mask_counts(rules: RowRules) -> int:
+    if rules.masked_lm_prob is None or rules.max_predictions_per_seq is None or rules.is_dynamic:
+        return kernels.ANY
+    return kernels.EXACT if rules.is_exact else kernels.BOUNDED
+
+
+def _to_predict(rules: RowRules, width: int) -> npt.NDArray[np.int64]:
+    """int64[width + 1]: how many positions of a row of so many pieces are masked, see masking/instances.py."""
+    prob, most = rules.masked_lm_prob or 0, rules.max_predictions_per_seq or 0
+    return np.array([min(most, max(1, round(pieces * prob))) for pieces in range(width + 1)], np.int64)
+
+
+def _continues(rules: RowRules, data_set: DataSet) -> npt.NDArray[np.uint8]:
+    """uint8[vocabulary], or empty where it is not known which pieces go on a word."""
+    if rules.continues_word is None or data_set.vocabulary_size is None:
+        return np.zeros(0, np.uint8)
+    continues = np.zeros(data_set.vocabulary_size, np.uint8)
+    known = rules.continues_word[: len(continues)]
+    continues[: len(known)] = known
+    return continues
+
+
+# ---- what was looked at
+
+
+def _features_of(rules: RowRules) -> set[str]:
+    return {column.feature for column in rules.data_set.columns}
+
+
+def _made_checks(rules: RowRules) -> list[str]:
+    """The checks that the rows of a data set undergo."""
+    features, data_set = _features_of(rules), rules.data_set
+    checks = ["framing", "schema", "padding"]
+    if data_set.format != "mds":
+        checks.append("crc")
+    if data_set.vocabulary_size is not None:
+        checks.append("ids")
+    if _frame(rules, data_set) != kernels.UNKNOWN:
+        checks.append("special_tokens")
+        if "segment_ids" in features:
+            checks.append("segments")
+    if "masked_lm_positions" in features:
+        checks.append("masks")
+    if "cu_seqlens" in features:
+        checks.append("packing")
+    if "next_sentence_labels" in features:
+        checks.append("labels")
+    if rules.bins is not None:
+        checks.append("length_share")
+    return checks
+
+
+def _looked_at(rules: RowRules, source: RowSource, statistics: RowStatistics) -> dict[str, int]:
+    made = dict.fromkeys(_made_checks(rules), statistics.rows)
+    return made | {check: source.records for check in ("framing", "crc", "schema") if check in made}
+
+
+def _skipped(rules: RowRules, source: RowSource) -> dict[str, str]:
+    """Why checks were not made, or not on all rows."""
+    data_set, skipped = rules.data_set, dict[str, str]()
+    if data_set.format == "mds":
+        skipped["crc"] = "MDS has no checksums of records"
+    if data_set.vocabulary_size is None:
+        skipped["ids"] = "the size of the vocabulary is not known; name the vocabulary with --vocab_file"
+    if _frame(rules, data_set) == kernels.UNKNOWN:
+        why = _NO_OBJECTIVE if data_set.special_ids else _NO_VOCABULARY
+        skipped["special_tokens"] = why
+        if "segment_ids" in _features_of(rules):
+            skipped["segments"] = why
+    if source.unread is not None:
+        skipped |= dict.fromkeys(_made_checks(rules), source.unread)
+    return skipped
+
+
+def _counts(rules: RowRules, source: RowSource, checker: _Checker) -> dict[str, int]:
+    """What was counted, by the names of the manifest."""
+    statistics = checker.counter.statistics()
+    features, table = _features_of(rules), checker._made.table
+    pieces = int(statistics.pieces_at.sum())
+    counts = {"examples": source.records}
+    if "cu_seqlens" in features:
+        counts["sequences"] = statistics.sequences
+    if "masked_lm_positions" in features:
+        counts["masked_positions"] = statistics.masked
+    if "input_mask" in features:
+        counts["padding_tokens"] = statistics.rows * table.width - pieces
+    if table.frame != kernels.UNKNOWN and table.cls_alone and table.sep_alone:
+        counts["special_tokens"] = checker.counter.special_pieces
+        counts["example_tokens"] = pieces - counts["special_tokens"]
+    if rules.objective in _PAIRS and "next_sentence_labels" in features:
+        counts["random_next" if rules.objective == "nsp" else "swapped"] = statistics.second_label
+    return counts
+
+
+def _write_hashes(piece: Piece, hashes: npt.NDArray[np.uint64]) -> dict[str, str]:
+    """Writes the hashes of rows, sorted, to the scratch directory."""
+    if piece.scratch is None:
+        return {}
+    path = files.join(piece.scratch, _hash_name(piece))
+    in_order = np.ascontiguousarray(hashes[np.argsort(hashes[:, 0], kind="stable")])
+    with files.new_file(path, checksum=False) as file:
+        file.write(_npy_header(in_order))
+        file.write(in_order.tobytes())
+    return {"rows": path}
+
+
+def _hash_name(piece: Piece) -> str:
+    """A name that no other piece has."""
+    import hashlib
+
+    return f"rows-{hashlib.sha256(piece.path.encode()).hexdigest()[:32]}.npy"
+
+
+def _npy_header(array: npt.NDArray[np.uint64]) -> bytes:
+    import io
+
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
+    return buffer.getvalue()
+
+
+def find_rows(piece: Piece, ranges: ByteRanges, wanted: Sequence[int]) -> dict[int, list[int]]:
+    """Finds the records (from 1) of rows by their hashes with masks undone (RowsResult), for which it reads a file."""
+    data_set = dataclasses.replace(piece.rules.data_set, columns=checked_columns(piece.rules.data_set.columns))
+    source = open_rows(data_set, ranges, Faults(piece.path))
+    checker, numbers = _Checker(piece.rules, data_set, source.room), [np.zeros(0, np.int64)]
+    for count in source.blocks(checker.read):
+        checker.check(count, Faults(piece.path))
+        numbers.append(checker.read.numbers[:count] + 1)
+    records, hashes = np.concatenate(numbers), checker.counter.hashes[:, 0]
+    return {value: records[hashes == np.uint64(value)].tolist() for value in wanted}
