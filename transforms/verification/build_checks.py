@@ -71,12 +71,12 @@ def _compare_inputs(target: Target, made_of: Target) -> Iterator[Finding]:
 
 def _compare_options(picked: Target, examples: Target) -> Iterator[Finding]:
     """What picked examples say of the options that they were made with, against the examples' own."""
-    said, is_so = parameters_of(picked.made or {}), parameters_of(examples.made or {})
-    if not (picked.made or {}).get("examples"):
+    said, is_so = (picked.made or {}).get("examples"), (examples.made or {}).get("parameters")
+    if not isinstance(said, dict) or not isinstance(is_so, dict):
         return
     path = files.join(picked.directory, manifest.MANIFEST)
     for name, value in said.items():
-        if name in is_so and is_so[name] != value and is_so[name] is not None:
+        if name in is_so and is_so[name] != value:
             message = f"{path}: {name} of the examples is {is_so[name]!r}, but {str(value)[:60]!r} here; {_AGAIN}."
             yield Finding(check=_CHECK, file=path, expected=repr(is_so[name]), found=repr(value)[:60], message=message)
 
