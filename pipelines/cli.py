@@ -1,6 +1,7 @@
 """The `maskmill` command, which `maskmill/command.py` calls. It imports a stage, and Beam with it, only to run it."""
 
 import dataclasses
+import itertools
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from pipelines import (
 )
 from pipelines.estimate_options import EstimateOptions
 from pipelines.flags import CommandLine
+from pipelines.inspect_options import InspectOptions
 from pipelines.options import Option
 from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
@@ -42,6 +44,9 @@ class CommonOptions:
     quiet: bool = option(False, help="print nothing but errors")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] | None = option(
         None, help="log to standard error from this level on, what Beam does included"
+    )
+    log_format: Literal["text", "json"] = option(
+        "text", help="how standard error is written: with json each line is an object, progress and failures included"
     )
 
     def __post_init__(self) -> None:
@@ -189,6 +194,13 @@ def _estimate(line: CommandLine) -> None:
     estimate.run(build, chosen)
 
 
+def _inspect(line: CommandLine) -> None:
+    chosen = options.from_flags(InspectOptions, line.values)
+    from pipelines import inspect
+
+    inspect.run(line.names, chosen)
+
+
 def _verify(line: CommandLine) -> int:
     chosen = options.from_flags(VerifyOptions, line.values)
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
@@ -282,6 +294,14 @@ COMMANDS: Mapping[str, _Command] = {
         run=_index,
         takes_names=True,
     ),
+    "inspect": _Command(
+        help="show what is in data, a vocabulary or a checkpoint",
+        usage="PATH [--example N|random|search WORD] [--flag VALUE …]",
+        example="maskmill inspect examples --example search fox",
+        options=options.options_of(InspectOptions),
+        run=_inspect,
+        takes_names=True,
+    ),
     "verify": _Command(
         help="find out whether a data set is right",
         usage="PATH … [--flag VALUE …]",
@@ -310,10 +330,16 @@ def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
     """The command's name, and its arguments: flags in front of the name are the command's, too."""
     place = 0
     while place < len(arguments) and arguments[place].startswith("-"):
-        place += 2 if arguments[place].lstrip("-") == "log_level" else 1
+        place += 2 if arguments[place].lstrip("-") in ("log_level", "log_format") else 1
     if place >= len(arguments):
         return None, list(arguments)
     return arguments[place], [*arguments[:place], *arguments[place + 1 :]]
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Whether --log_format json is among the arguments: a command line that cannot be read is refused as JSON, too."""
+    flags_given = [argument.replace("--", "-", 1) for argument in arguments]
+    return "-log_format=json" in flags_given or ("-log_format", "json") in itertools.pairwise(flags_given)
 
 
 def _help_of(name: str) -> str:
@@ -359,7 +385,7 @@ def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -
     0: done; 1: the run failed; 2: the command or its input is unusable; 130: interrupted by Ctrl-C.
     """
     name, arguments = _split(sys.argv[1:] if argv is None else argv)
-    with console.opened() as prints:
+    with console.opened(as_json=_wants_json(arguments)) as prints:
         said = f"maskmill {name}" if name in COMMANDS else "maskmill"
         try:
             code = _run(name, arguments, prints, version)

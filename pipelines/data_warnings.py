@@ -1,8 +1,9 @@
 """What a finished data set makes one doubt: text that is cut off, words that the vocabulary lacks, no eval set."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from pipelines import console
 
 if TYPE_CHECKING:
     from transforms.tokenization.vocabulary import Vocabulary
@@ -40,8 +41,7 @@ def percent(share: float) -> str:
 def warn(command: str, warnings: Sequence[str]) -> None:
     """Prints warnings to stderr, a line each."""
     for warning in warnings:
-        sys.stderr.write(f"maskmill {command}: warning: {warning}\n")
-    sys.stderr.flush()
+        console.tell(f"maskmill {command}: warning: {warning}", level="WARNING")
 
 
 def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> list[str]:

@@ -90,6 +90,7 @@ def of_program(commands: Mapping[str, str]) -> str:
         "  --version                print the version",
         "  --quiet                  print nothing but errors",
         "  --log_level LEVEL        log to standard error: DEBUG, INFO, …",
+        "  --log_format json        write each line on standard error as JSON",
         "",
         "example:",
         "  maskmill build --print_config > build.yaml   # fill in what is missing",

@@ -12,10 +12,13 @@ import glob
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
 from types import FrameType
+
+from pipelines import console
 
 # A shell reports this plus the number of the signal that ended a command.
 SIGNAL_EXIT = 128
@@ -93,15 +96,19 @@ class Watch:
 
     def _end(self, number: signal.Signals, how_to_go_on: str) -> None:
         cause = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
-        sentence = f"maskmill {self._command}: {cause}; {how_to_go_on}\n".encode(errors="backslashreplace")
+        sentence = f"maskmill {self._command}: {cause}; {how_to_go_on}"
+        as_json = getattr(sys.stderr, "as_json", False)
+        line = (console.json_line(sentence, level="ERROR") if as_json else f"{sentence}\n").encode(
+            errors="backslashreplace"
+        )
         try:
-            with contextlib.suppress(OSError):  # the terminal may be gone
-                # On a terminal the line holds the progress so far, or the ^C that was typed.
-                os.write(self._errors, (b"\r\x1b[K" if os.isatty(self._errors) else b"") + sentence)
-            # Other threads will complain that the workers are gone.
+            # Other threads will complain that the workers are gone, or show the progress once more.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, _STDOUT)
             os.dup2(nowhere, _STDERR)
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                # On a terminal the line holds the ^C that was typed.
+                os.write(self._errors, (b"\r\x1b[K" if os.isatty(self._errors) else b"") + line)
             _stop_children()
             for directory in glob.glob(f"{glob.escape(tempfile.gettempdir())}/{scratch_prefix()}*"):
                 shutil.rmtree(directory, ignore_errors=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import apache_beam as beam
 
 from pipelines.extract import extract_documents, find_inputs, has_text, kernels_of, progress_of
-from pipelines.runner import ProgressLine
+from pipelines.progress import ProgressLine
 from pipelines.source_options import MixOptions, SourceOptions
 from pipelines.stage import Stage
 from transforms.shards import closing

@@ -1,20 +1,17 @@
 """Runs a Beam graph, on the local runner by default, and turns a failure into one sentence."""
 
 import contextlib
-import dataclasses
 import logging
 import os
 import re
 import shutil
 import signal
-import sys
 import tempfile
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import apache_beam as beam
 import psutil
@@ -28,16 +25,12 @@ from pipelines import environments, interruption
 from pipelines.beam_flags import LOCAL_RUNNERS
 from pipelines.checks import Workload
 from pipelines.local_runner import STOPPED_WORKER, WORKER_LOG, local_runner, local_workers
+from pipelines.progress import Progress, ProgressLine
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import files, progress
+from transforms.storage import files
 
 # Below this much input a second process costs more (2 s to start) than it saves.
 _WORTH_PROCESSES = 24 << 20
-
-# Where the width of the terminal is not known.
-_COLUMNS = 80
-# A file system may round the times of files down.
-_CLOCK_SLACK_SECONDS = 1.0
 
 _JOB_GOES_ON = "the job goes on where it was submitted; stop it there, or wait for its end before you run it again."
 
@@ -71,15 +64,6 @@ def is_local(options: PipelineOptions) -> bool:
     return options.view_as(StandardOptions).runner in LOCAL_RUNNERS
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ProgressLine:
-    """What the progress display follows: the finished pieces of a kind below an output directory."""
-
-    label: str
-    output: str
-    kind: str
-
-
 def run(
     build_graph: Callable[[beam.Pipeline], Any],
     options: PipelineOptions,
@@ -94,7 +78,8 @@ def run(
     # Beam logs every attempt at a step that fails; the user gets one sentence instead (`_one_sentence`).
     if logging.getLogger("apache_beam").level == logging.NOTSET:
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
-    watched = Progress(lines) if lines and all(files.is_local(line.output) for line in lines) else None
+    is_watched = bool(lines) and all(files.is_local(line.output) for line in lines)
+    watched = Progress(lines, is_local=is_local(options)) if is_watched else None
     with (
         _scratch_directory() as scratch,
         _one_sentence(scratch),
@@ -209,96 +194,3 @@ def _keep_story(error: Exception, failed_threads: Sequence[threading.ExceptHookA
 def _last_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1].rstrip('.') if lines else 'no message'}"
-
-
-class Progress:
-    """Shows how far the steps are: pieces done, MB/s, time left.
-
-    On a terminal this is one line that changes, and fits; elsewhere each change is a line of its own.
-    """
-
-    def __init__(self, lines: Sequence[ProgressLine], stream: TextIO | None = None) -> None:
-        self._lines = lines
-        self._stream = stream or sys.stderr
-        self._terminal = self._stream.isatty()
-        self._every = 0.5 if self._terminal else 15.0
-        self._between = " · " if _can_write("·", self._stream) else " | "
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
-        self._began = time.time()
-        self._shown = ""
-
-    def __enter__(self) -> "Progress":
-        self._thread.start()
-        return self
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        if error is None:
-            self._show()
-        if self._terminal and self._shown:
-            self._stream.write("\n")
-
-    def _watch(self) -> None:
-        while not self._stop.wait(self._every):
-            self._show()
-
-    def _show(self) -> None:
-        text = self._fit([text for text in map(self._line_text, self._lines) if text])
-        if not text or text == self._shown:
-            return
-        if self._terminal:
-            self._stream.write("\r\x1b[K" + text)
-        else:
-            self._stream.write(text + "\n")
-        self._stream.flush()
-        self._shown = text
-
-    def _fit(self, steps: list[str]) -> str:
-        """One line of the steps; where it would be too long the first ones, which are done soonest, are left out."""
-        room = _COLUMNS
-        if self._terminal:
-            with contextlib.suppress(OSError, ValueError):  # a stream without a terminal of its own
-                room = os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
-        room -= 1  # in the last column the cursor would go to the next line
-        while len(steps) > 1 and len(self._between.join(steps)) > room:
-            steps = steps[1:]
-        return self._between.join(steps)[: max(room, 1)]
-
-    def _line_text(self, line: ProgressLine) -> str:
-        announced = progress.announced(line.output, line.kind)
-        if announced is None or not announced.pieces or announced.time < self._began - _CLOCK_SLACK_SECONDS:
-            return ""  # no work, or that of an earlier run
-        finished = progress.finished_since(line.output, line.kind, self._began)
-        return _step_text(line.label, announced, finished, time.time() - announced.time)
-
-
-def _step_text(label: str, announced: progress.Announced, finished: progress.Finished, seconds: float) -> str:
-    """How far a step is, `seconds` after it has announced its work.
-
-    Rate and time left follow from the pieces that this run has made: those that it has found took no time.
-    """
-    total = announced.pieces
-    done = min(finished.made + finished.found, total)
-    text = f"{label} {done:,}/{total:,}"
-    if done == total or not finished.made or seconds <= 0:
-        return text
-    rate = announced.bytes / total * finished.made / seconds
-    return f"{text}, {rate / 1e6:.1f} MB/s, {_duration(seconds / finished.made * (total - done))} left"
-
-
-def _can_write(text: str, stream: TextIO) -> bool:
-    try:
-        text.encode(getattr(stream, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

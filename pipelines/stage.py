@@ -10,7 +10,7 @@ import apache_beam as beam
 from pipelines import beam_flags, environments, runner
 from pipelines.checks import Checked, Workload
 from pipelines.options import option_defaults, parameters
-from pipelines.runner import ProgressLine
+from pipelines.progress import ProgressLine
 from transforms.grouping import GroupAll
 from transforms.kernels import compiler
 from transforms.storage import manifest, outcomes

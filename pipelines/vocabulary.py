@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import apache_beam as beam
 
 from pipelines.options import parameters
-from pipelines.runner import ProgressLine
+from pipelines.progress import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import VocabularyStageOptions
 from pipelines.text_source import announce_texts, find_text_shards

@@ -18,6 +18,7 @@ COMMANDS = [
     row("no-such-command", "frobnicate", r"no such command; see maskmill --help"),
     row("flag-without-command", "--input dump.xml", r"--?input|dump\.xml: "),
     row("only-quiet", "--quiet", "--quiet: a command is missing"),
+    row("only-log-format", "--log_format text", "--log_format: a command is missing"),
     row("only-log-level", "--log_level DEBUG", "--log_level: a command is missing"),
     row("train-misspelt", "trian --output_dir out", "did you mean train"),
 ]
@@ -144,6 +145,8 @@ VALUES = [
     row("pick-a-negative-number", f"{PICK} --num_examples_to_pick -5", "--num_examples_to_pick must be 1 or more"),
     row("pick-of-length-zero", f"{PICK} --max_seq_length 0", "--max_seq_length must be 1 or more"),
     row("log-level-unknown", f"{EXTRACT} --log_level LOUD", "--log_level must be one of DEBUG, INFO"),
+    row("log-format-unknown", f"{EXTRACT} --log_format xml", "--log_format must be one of text, json"),
+    row("log-format-missing", f"{EXTRACT} --log_format", "--log_format: its value is missing"),
     row("quiet-and-log-level", f"{EXTRACT} --quiet --log_level INFO", "--quiet and --log_level exclude each other"),
     row("eval-number-and-share", f"{EXTRACT} --num_eval_articles 1 --eval_fraction 0.1", "exclude each other"),
 ]

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import warnings
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,68 @@ def test_without_a_level_nothing_of_beam_is_logged() -> None:
     made = opened(io.StringIO())
     with made.listening(quiet=False, level=None):
         assert not logging.getLogger("apache_beam.runners").isEnabledFor(logging.ERROR)
+
+
+# ---- JSON
+
+
+def lines_of(errors: io.StringIO) -> list[tuple[str, str, str]]:
+    """The level, logger and message of each line."""
+    records = map(json.loads, errors.getvalue().splitlines())
+    return [(record["level"], record["logger"], record["message"]) for record in records]
+
+
+def test_each_line_is_an_object() -> None:
+    errors = io.StringIO()
+    made = console.Console(output=console.Stream(io.StringIO()), errors=console.Stream(errors, as_json=True))
+    made.errors.write("a line in ")
+    made.errors.write("two writes\n\nand \x1b[31m\u2028another\nunfinished")
+    made.say("what failed")
+    assert lines_of(errors) == [
+        ("INFO", "maskmill", "a line in two writes"),
+        ("INFO", "maskmill", "and \x1b[31m\u2028another"),
+        ("ERROR", "maskmill", "what failed"),
+    ]
+
+
+def test_what_is_logged_is_an_object_with_its_traceback() -> None:
+    errors = io.StringIO()
+    made = console.Console(output=console.Stream(io.StringIO()), errors=console.Stream(errors, as_json=True))
+    with made.listening(quiet=False, level=None):
+        logging.getLogger("transforms").info("too low a level")
+        warnings.warn("of Python", stacklevel=1)
+        try:
+            raise ValueError("the cause")
+        except ValueError:
+            logging.getLogger("transforms").exception("it %s", "failed")
+    first, second = map(json.loads, errors.getvalue().splitlines())
+    assert (first["level"], first["logger"]) == ("WARNING", "py.warnings")
+    assert (second["level"], second["logger"], second["message"]) == ("ERROR", "transforms", "it failed")
+    assert second["traceback"].endswith("ValueError: the cause")
+    assert second["time"].endswith("+00:00")
+
+
+@pytest.mark.parametrize("flags", [["--log_format=json"], ["--log_format", "json"], ["-log_format", "json", "--quiet"]])
+def test_a_failure_is_an_object(flags: list[str], text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text.unlink()
+    assert create(text, *flags) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    record = json.loads(err)
+    assert record["level"] == "ERROR"
+    assert record["message"].endswith("this input does not exist; check the path.")
+
+
+def test_a_command_line_that_cannot_be_read_is_refused_as_an_object(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["extract", "--log_format=json", "--no_such_flag"]) == 2
+    assert "there is no such flag" in json.loads(capfd.readouterr().err)["message"]
+
+
+def test_warnings_of_the_data_are_objects_and_the_summary_is_not(text: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text.write_text("".join(f"Line {n} of a long text without any end of a document" for n in range(200)) + "\n")
+    assert create(text, "--log_format=json") == 0
+    out, err = capfd.readouterr()
+    assert "examples" in out
+    (record,) = map(json.loads, err.splitlines())
+    assert record["level"] == "WARNING"
+    assert record["message"].startswith("maskmill create-pretraining-data: warning: ")

@@ -41,7 +41,7 @@ def test_required_flags_stand_first_and_those_of_every_command_last(name: str) -
     first, *_, last = groups.values()
     assert all(not option.is_required for group in list(groups.values())[1:] for option in group)
     assert first
-    assert [option.name for option in last][-2:] == ["quiet", "log_level"]
+    assert [option.name for option in last][-3:] == ["quiet", "log_level", "log_format"]
 
 
 def test_the_flags_of_extract_are_grouped_by_step() -> None:
@@ -59,6 +59,7 @@ def test_the_flags_of_extract_are_grouped_by_step() -> None:
         ["help", "extract"],
         ["extract", "--shard_size_mb", "abc", "--no_such_flag", "-h"],
         ["--quiet", "extract", "--help"],
+        ["--log_format", "json", "extract", "--help"],
     ],
 )
 def test_help_is_given_wherever_it_is_asked_for(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

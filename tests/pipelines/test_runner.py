@@ -1,14 +1,11 @@
-"""Running a graph: every failure becomes one sentence, and lines show the progress."""
+"""Running a graph: every failure becomes one sentence."""
 
-import io
 import os
-import pty
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +17,7 @@ from commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
 from pipelines import local_runner, local_worker, runner, startup
 from pipelines.checks import Workload
-from pipelines.runner import Progress, ProgressLine
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import completions, progress
 
 pytestmark = pytest.mark.long
 
@@ -113,143 +108,6 @@ def test_without_room_for_temporary_files_a_run_ends_with_one_sentence(monkeypat
         RunFailedError, match=r"^There is no directory for temporary files \(No such file or directory\)"
     ):
         run(abs, IN_MEMORY)
-
-
-# ---- progress
-
-
-class Terminal(io.StringIO):
-    """A terminal; one that Python knows the width of has a file descriptor as well."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def finish(output: Path, *keys: str) -> None:
-    """Marks pieces of work as finished."""
-    for key in keys:
-        completions.store(str(output), "text", key, {})
-
-
-def announce(output: Path, kind: str = "text", *, pieces: int = 4, seconds_ago: float = 10.0) -> None:
-    """Announces pieces of 2 MB each."""
-    progress.announce(str(output), kind, pieces=pieces, size=pieces * 2_000_000)
-    then = time.time() - seconds_ago
-    os.utime(completions.work_path(str(output), "plan", f"{kind}.json"), (then, then))
-
-
-def shown(output: Path, stream: io.StringIO, *labels: str) -> str:
-    """The progress that is shown of a run that began a minute ago, when it ends."""
-    lines = [
-        ProgressLine(label=label, output=str(output), kind=label.split()[0]) for label in labels or ["text shards"]
-    ]
-    display = Progress(lines, stream)
-    display._began -= 60
-    with display:
-        pass
-    return stream.getvalue()
-
-
-def test_a_step_that_has_announced_no_work_shows_nothing(tmp_path: Path) -> None:
-    assert shown(tmp_path, io.StringIO()) == ""
-    announce(tmp_path, pieces=0)
-    assert shown(tmp_path, io.StringIO()) == ""
-
-
-def test_a_step_is_shown_before_its_first_piece_is_finished(tmp_path: Path) -> None:
-    announce(tmp_path)
-    assert shown(tmp_path, io.StringIO()) == "text shards 0/4\n"
-
-
-def test_rate_and_time_left_count_from_the_announcement(tmp_path: Path) -> None:
-    announce(tmp_path)
-    finish(tmp_path, "a")
-    # 2 MB of 8 in a bit more than 10 s, although the display looks for the first time when the piece is finished.
-    found = re.fullmatch(r"text shards 1/4, 0\.(\d) MB/s, (\d+) s left\n", shown(tmp_path, io.StringIO()))
-    assert found is not None
-    assert int(found[1]) <= 2
-    assert int(found[2]) >= 29
-
-
-@pytest.mark.parametrize(
-    ("made", "found", "seconds", "text"),
-    [
-        (0, 0, 50, "text 0/100"),
-        (0, 60, 50, "text 60/100"),
-        (10, 0, 50, "text 10/100, 4.0 MB/s, 7 min 30 s left"),
-        (10, 60, 50, "text 70/100, 4.0 MB/s, 2 min 30 s left"),
-        (100, 0, 50, "text 100/100"),
-        (40, 60, 50, "text 100/100"),
-        (100, 60, 50, "text 100/100"),
-        (50, 0, 0, "text 50/100"),
-    ],
-)
-def test_pieces_that_were_found_take_no_time(made: int, found: int, seconds: float, text: str) -> None:
-    announced = progress.Announced(pieces=100, bytes=2_000_000_000)
-    assert runner._step_text("text", announced, progress.Finished(made=made, found=found), seconds) == text
-
-
-def test_large_numbers_are_grouped() -> None:
-    announced = progress.Announced(pieces=20_000, bytes=20_000_000)
-    finished = progress.Finished(made=10_000, found=0)
-    assert runner._step_text("text", announced, finished, 1) == "text 10,000/20,000, 10.0 MB/s, 1 s left"
-
-
-def test_a_terminal_gets_one_line_that_is_overwritten(tmp_path: Path) -> None:
-    announce(tmp_path)
-    assert shown(tmp_path, Terminal()) == "\r\x1b[Ktext shards 0/4\n"
-
-
-def test_the_line_fits_into_80_columns(tmp_path: Path) -> None:
-    labels = [f"{name} of a step with a long name" for name in ("first", "second", "third")]
-    for label in labels:
-        announce(tmp_path, label.split()[0])
-    for stream in (io.StringIO(), Terminal()):
-        text = shown(tmp_path, stream, *labels)
-        line = text.rpartition("\x1b[K")[2].rstrip("\n")
-        assert line == "second of a step with a long name 0/4 · third of a step with a long name 0/4"
-        assert len(line) < 80
-
-
-def test_the_line_fits_into_a_narrow_terminal(tmp_path: Path) -> None:
-    announce(tmp_path)
-    parent, child = pty.openpty()
-    termios.tcsetwinsize(child, (24, 10))
-    with open(child, "w", encoding="utf-8") as stream, Progress([], stream) as display:
-        assert display._fit(["extract 8/8", "text shards 0/4"]) == "text shar"
-    os.close(parent)
-
-
-def test_a_stream_without_the_dot_gets_bars(tmp_path: Path) -> None:
-    announce(tmp_path, "first")
-    announce(tmp_path, "second")
-    raw = io.BytesIO()
-    stream: Any = io.TextIOWrapper(raw, encoding="ascii")
-    with Progress(
-        [ProgressLine(label=n, output=str(tmp_path), kind=n) for n in ("first", "second")], stream
-    ) as display:
-        display._began -= 60
-    assert raw.getvalue() == b"first 0/4 | second 0/4\n"
-
-
-def test_pieces_and_work_of_an_earlier_run_do_not_count(tmp_path: Path) -> None:
-    announce(tmp_path, pieces=2)
-    finish(tmp_path, "old")
-    os.utime(completions.work_path(str(tmp_path), "text", "old.json"), (1, 1))
-    assert shown(tmp_path, io.StringIO()) == "text shards 0/2\n"
-    announce(tmp_path, pieces=2, seconds_ago=100)
-    assert shown(tmp_path, io.StringIO()) == ""
-
-
-def test_a_step_that_is_done_has_no_time_left(tmp_path: Path) -> None:
-    announce(tmp_path, pieces=1)
-    finish(tmp_path, "a")
-    assert shown(tmp_path, io.StringIO()) == "text shards 1/1\n"
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(4.9, "4 s"), (61, "1 min 1 s"), (7325, "2 h 2 min")])
-def test_durations(seconds: float, text: str) -> None:
-    assert runner._duration(seconds) == text
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,14 @@ class Announced:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Finished:
-    """How many pieces of a step are finished: those that this run has made, and those that it has found."""
+    """How many pieces of a step are finished: those that this run has made, and those that it has found.
+
+    last: when the last one was made (epoch seconds); 0 if none was.
+    """
 
     made: int
     found: int
+    last: float = dataclasses.field(default=0.0, compare=False)
 
 
 def announce(output: str, kind: str, *, pieces: int, size: int, part: str = "") -> None:
@@ -64,8 +68,9 @@ def finished_since(output: str, kind: str, began: float) -> Finished:
 
     Only local outputs are looked at.
     """
-    renewed = [completions.is_renewed(time) for time in _records_since(completions.work_path(output, kind, ""), began)]
-    return Finished(made=renewed.count(False), found=renewed.count(True))
+    times = list(_records_since(completions.work_path(output, kind, ""), began))
+    made = [time for time in times if not completions.is_renewed(time)]
+    return Finished(made=len(made), found=len(times) - len(made), last=max(made, default=0) / 1e9)
 
 
 def _records_since(directory: str, began: float) -> Iterator[int]:
