@@ -81,15 +81,15 @@ def find_document(
       most_examples: how many rows are decoded.
 
     Raises:
-      UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or have no such article.
+      UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or none has the article.
     """
     with contextlib.ExitStack() as stack:
         texts = stack.enter_context(_texts_of(path))
         made, directory = texts.made, texts.directory
         if made is None or directory is None:
             raise UnusableInputError(
-                f"{path}: there is no manifest of extract, which says what the text was made from; name the directory of "
-                "a build or of its text."
+                f"{path}: there is no manifest of extract, which says what the text was made from; name the directory "
+                "of a build or of its text."
             )
         build = files.parent(directory)
         inputs = present_inputs(made["inputs"], [build, files.parent(build)])

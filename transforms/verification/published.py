@@ -19,7 +19,6 @@ from transforms.verification.pieces import PieceResult
 from transforms.verification.targets import Target
 
 CHECK = "published"
-_UNITS = {"bytes": "bytes", "lines": "lines", "samples": "examples", "files": "files"}
 _READ_BYTES = 8 << 20
 
 
@@ -34,7 +33,7 @@ def published(name: str) -> Mapping[str, Any]:
 def check_published(targets: Sequence[Target], results: Sequence[PieceResult], options: VerifyOptions) -> Checked:
     """Holds what was verified against the published data set that `options.published` names.
 
-    Only what is there is compared: text, TFRecords, picked examples, the vocabulary and the options that a manifest has.
+    Only what is there is compared: text, TFRecords, picked examples, the vocabulary, and options in a manifest.
     """
     if options.published is None:
         return Checked()
@@ -86,7 +85,7 @@ class _Comparing:
         path, name = result.piece.path, entry["name"]
         self._compare(path, "bytes", entry["bytes"], result.size, name)
         if "samples" in entry:
-            self._compare(path, "samples", entry["samples"], result.counts.get("examples"), name)
+            self._compare(path, "examples", entry["samples"], result.counts.get("examples"), name)
         if "md5" in entry and result.size == entry["bytes"]:
             self._compare_md5(path, entry["md5"], ranges, name)
 
@@ -110,10 +109,10 @@ class _Comparing:
             if not target.is_whole:
                 self.skipped.append("what is published of all shards together needs all of them")
                 continue
-            self._compare(target.directory, "files", group["files"], len(train), "its training shards")
+            self._compare(target.directory, "training shards", group["files"], len(train), "those")
             if "bytes" in group:
                 sizes = [result.size for result in train if result.size is not None]
-                self._compare(target.directory, "bytes", group["bytes"], sum(sizes), "its training shards")
+                self._compare(target.directory, "bytes of training shards", group["bytes"], sum(sizes), "those")
 
     def _compare_options(self, target: Target, results: Sequence[PieceResult]) -> None:
         """Compares the options of a manifest, or else what files tell, and the vocabulary."""
@@ -125,7 +124,8 @@ class _Comparing:
         for name in wanted.keys() & found.keys():
             self.looked_at += 1
             if found[name] != wanted[name]:
-                self._add(target.directory, f"{name} {wanted[name]}", f"{name} {found[name]}", "")
+                values = f"{wanted[name]}", f"{found[name]}"
+                self._add(target.directory, *values, f"has {name} {found[name]}, but {wanted[name]} is published")
         if target.vocabulary is not None:
             with contextlib.closing(open_ranges(target.vocabulary, cache_bytes=0)) as ranges:
                 self._compare_vocabulary(target.vocabulary, ranges)
@@ -136,32 +136,42 @@ class _Comparing:
             size = ranges.size(path)
         except MissingFileError:
             return
-        self._compare(path, "bytes", wanted["bytes"], size, "its vocab.txt")
+        self._compare(path, "bytes", wanted["bytes"], size, "the vocab.txt")
         if size == wanted["bytes"]:
-            self._compare_md5(path, wanted["md5"], ranges, "its vocab.txt")
+            self._compare_md5(path, wanted["md5"], ranges, "the vocab.txt")
 
-    def _compare(self, path: str, measure: str, wanted: int, found: int | None, name: str) -> None:
-        """Compares a number."""
+    def _compare(self, path: str, unit: str, wanted: int, found: int | None, name: str) -> None:
+        """Compares a number. unit: of what; name: what it is published of."""
         if found is None:
             return
         self.looked_at += 1
         if found != wanted:
-            unit = _UNITS[measure]
-            share = f"{abs(found - wanted) / wanted:.2%}" if found else "all"
-            more = f", {abs(found - wanted):,} ({share}) {'more' if found > wanted else 'fewer'} than {name}"
-            self._add(path, f"{wanted:,} {unit}", f"{found:,} {unit}", more)
+            share = f"{abs(found - wanted) / wanted:.2%}"
+            more = f"{abs(found - wanted):,} ({share}) {'more' if found > wanted else 'fewer'}"
+            self._add(
+                path,
+                f"{wanted:,} {unit}",
+                f"{found:,} {unit}",
+                f"has {found:,} {unit}, {more} than the {wanted:,} published of {name}",
+            )
 
     def _compare_md5(self, path: str, wanted: str, ranges: ByteRanges, name: str) -> None:
         self.looked_at += 1
         found = _md5_of(path, ranges)
         if found != wanted:
-            self._add(path, f"md5 {wanted}", f"md5 {found}", f": its content is not that of {name}")
+            self._add(path, wanted, found, f"has the md5 {found}, but {wanted} is published of {name}")
 
-    def _add(self, path: str, wanted: str, found: str, more: str) -> None:
+    def _add(self, path: str, wanted: str, found: str, what: str) -> None:
         title = self.published["title"].split(":")[0]
-        message = f"{path} has {found}{more}, but {wanted} is published of {title}."
         self.findings.append(
-            Finding(check=CHECK, severity="warning", file=path, expected=wanted, found=found, message=message)
+            Finding(
+                check=CHECK,
+                severity="warning",
+                file=path,
+                expected=wanted,
+                found=found,
+                message=f"{path} {what} of {title}.",
+            )
         )
 
 
