@@ -81,7 +81,7 @@ def find_document(
       most_examples: how many rows are decoded.
 
     Raises:
-      UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or none has the article.
+      UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or lack the article.
     """
     with contextlib.ExitStack() as stack:
         texts = stack.enter_context(_texts_of(path))
@@ -151,10 +151,10 @@ def _extracted(
         )
     # These import Beam, which the templates of a dump are collected with.
     from transforms.shards.document_extractor import (
-        DocumentExtractor,
         Origin,
         PlainDocument,
         RejectedDocument,
+        document_extractor,
         extract_or_reject,
         read_or_reject,
     )
@@ -175,7 +175,7 @@ def _extracted(
         else:
             options = dataclasses.replace(options, wikitext=dataclasses.replace(options.wikitext, rules_text=rules))
     origin = Origin(date=date if is_page else "", header=header, sentences=_sentences(made, header, source))
-    extractor = DocumentExtractor(options, origin, output=directory)
+    extractor = document_extractor(options, origin, "", directory)
     read = read_or_reject(extractor, item)
     plain = read if isinstance(read, PlainDocument) else None
     done = extract_or_reject(extractor, item)

@@ -154,7 +154,7 @@ def present_inputs(entries: Sequence[dict[str, object]], near: Sequence[str]) ->
         places = [path, *(files.join(directory, files.base_name(path)) for directory in near)]
         for place in places:
             if files.exists(place) and files.size(place) == entry.get("bytes", files.size(place)):
-                found += files.match(place)
+                found.append(files.FileInfo(path=place, size=files.size(place)))
                 break
     if not found:
         names = ", ".join(str(entry["path"]) for entry in entries[:3]) or "no input"
