@@ -111,11 +111,19 @@ def find_document(
 
 
 def _texts_of(path: str) -> OpenedTexts:
-    """The text shards of a build; `path` may be its examples, too."""
+    """The text shards of a build; `path` may be its examples, too, whose manifest says where the text was."""
     try:
         return open_texts(path)
     except UnusableInputError:
-        return open_texts(files.join(files.parent(path.rstrip("/")), "text"))
+        made = manifest.find_manifest(path) if files.is_local(path) else None
+        sources = [] if made is None else [str(entry["path"]) for entry in made.get("inputs", ())]
+        for directory in (
+            files.join(files.parent(path.rstrip("/")), "text"),
+            *(files.parent(text) for text in sources),
+        ):
+            with contextlib.suppress(UnusableInputError):
+                return open_texts(directory)
+        raise
 
 
 def _parameters(made: Mapping[str, Any], source: str = "") -> dict[str, Any]:
@@ -262,11 +270,17 @@ def _with_rows(
 
 
 def _examples_of(path: str, build: str, split: str, vocab_file: str | None) -> OpenedExamples:
-    """The examples of the split that a build has made of its text."""
-    for directory in (path, files.join(build, _EXAMPLES)):
-        with contextlib.suppress(UnusableInputError):
-            return open_examples(directory, split=split, vocab_file=vocab_file)
-    return open_examples(files.join(build, _EXAMPLES), split=split, vocab_file=vocab_file)
+    """The examples of the split: those that the user named, or those of the build."""
+    beside = files.join(build, _EXAMPLES)
+    for directory in (path, beside):
+        if files.exists(files.join(directory, manifest.MANIFEST)):
+            with contextlib.suppress(UnusableInputError):  # of another stage
+                return open_examples(directory, split=split, vocab_file=vocab_file)
+    if not files.exists(files.join(beside, manifest.MANIFEST)):
+        raise UnusableInputError(
+            f"{beside}: there are no examples of this text here; name their directory to see rows."
+        )
+    return open_examples(beside, split=split, vocab_file=vocab_file)
 
 
 def _files_of(opened: OpenedExamples, text: str) -> list[str]:
