@@ -92,4 +92,3 @@ def parts_of(example: DecodedExample) -> list[Part]:
 def _piece(piece: DecodedPiece) -> str:
     """What a piece adds to the text, without the vocabulary's marks."""
     return piece.surface or piece.text
-

@@ -116,7 +116,15 @@ def _positions(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[
     reach = f"Half of the {split} rows end before position {half}." if half else f"Most {split} rows are full."
     others = None if other is None else other.pieces_at
     columns = ("position", "rows with a piece")
-    return _by_place("positions", "Pieces by position", f"{reach} What is missing is padding.", columns, rows.pieces_at, others, names)
+    return _by_place(
+        "positions",
+        "Pieces by position",
+        f"{reach} What is missing is padding.",
+        columns,
+        rows.pieces_at,
+        others,
+        names,
+    )
 
 
 def _masks_by_position(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
@@ -181,7 +189,9 @@ def _zipf(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, 
             axis.set_minor_formatter(NullFormatter())
 
     others = None if other is None else other.ranks
-    return _chart("zipf", "Frequency of pieces", summary, onto, ("rank", "occurrences"), rows.ranks, others, names, shown.number)
+    return _chart(
+        "zipf", "Frequency of pieces", summary, onto, ("rank", "occurrences"), rows.ranks, others, names, shown.number
+    )
 
 
 def _coverage(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
@@ -200,7 +210,9 @@ def _coverage(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[s
 
     others = None if other is None else other.coverage
     columns = ("most frequent pieces", "share of all")
-    return _chart("coverage", "Coverage of the vocabulary", summary, onto, columns, rows.coverage, others, names, shown.percent)
+    return _chart(
+        "coverage", "Coverage of the vocabulary", summary, onto, columns, rows.coverage, others, names, shown.percent
+    )
 
 
 def _chart(

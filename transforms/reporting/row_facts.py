@@ -101,7 +101,9 @@ def _facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
         coverage=_coverage(sorted_counts),
-        frequent=tuple((int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]),
+        frequent=tuple(
+            (int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]
+        ),
     )
 
 
