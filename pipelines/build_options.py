@@ -137,7 +137,12 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
         if reason := entry.clash(so_far):
             raise UnusableInputError(f"{section.title}: {reason}.")
     return BuildOptions(
-        output=keys.output, compat=keys.compat, stages=so_far.stages, texts=so_far.texts, preset=keys.preset, report=keys.report
+        output=keys.output,
+        compat=keys.compat,
+        stages=so_far.stages,
+        texts=so_far.texts,
+        preset=keys.preset,
+        report=keys.report,
     )
 
 

@@ -55,9 +55,7 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
         )
 
 
-def collect(
-    path: str, verified: Verified, beam_arguments: Sequence[str] = ()
-) -> tuple["Facts", "Verification | None"]:
+def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -> tuple["Facts", "Verification | None"]:
     """What there is to tell of a data set, and what was verified for it.
 
     Args:

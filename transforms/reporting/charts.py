@@ -143,7 +143,9 @@ def shard_chart(shards: Sequence[Shard], count: str) -> Chart:
     name = f"shards-{count}"
     table = Table(
         columns=("shard", count),
-        rows=tuple((f"{a}" if a == b else f"{a} to {b}", shown.number(m)) for (a, b), m in zip(groups, means, strict=True)),
+        rows=tuple(
+            (f"{a}" if a == b else f"{a} to {b}", shown.number(m)) for (a, b), m in zip(groups, means, strict=True)
+        ),
     )
     return Chart(name=name, title=title, summary=summary, svg=draw(name, title, summary, onto), table=table)
 

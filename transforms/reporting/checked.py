@@ -82,7 +82,7 @@ def _line(name: str, verification: Verification) -> CheckLine:
     mark: Mark = "passed" if outcome.looked_at else "skipped"
     for severity in ("note", "warning", "error"):
         if severity in found:
-            mark = severity  # type: ignore[assignment]
+            mark = severity
     return CheckLine(
         name=name,
         title=CHECKS[name].title,

@@ -53,7 +53,9 @@ def share(part: float, whole: float) -> float:
 def figures_of(stage: MadeStage) -> Iterator[Figure]:
     """The figures of a stage."""
     if stage.name == "extract":
-        yield Figure(group="Input", name="bytes", value=sum(i.get("bytes", 0) for i in stage.made["inputs"]), unit="bytes")
+        yield Figure(
+            group="Input", name="bytes", value=sum(i.get("bytes", 0) for i in stage.made["inputs"]), unit="bytes"
+        )
         yield Figure(group="Input", name="pages or documents read", value=stage.counted("extract", "read"))
     if stage.name == "vocabulary":
         yield Figure(group=stage.title, name="pieces", value=stage.counted("vocabulary", "pieces"))

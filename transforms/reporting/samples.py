@@ -85,10 +85,10 @@ def samples_of(stages: Sequence[MadeStage]) -> Samples:
 
 def _texts(stage: MadeStage) -> Iterator[SampleText]:
     """The first documents of the first shard, and of the first of the eval set."""
-    first = {}
+    first: dict[str, str] = {}
     for shard in stage.shards:
         if shard.get("documents", 1):
-            first.setdefault(shard.get("kind"), shard["name"])
+            first.setdefault(str(shard.get("kind")), str(shard["name"]))
     for name in list(first.values())[:_TEXTS]:
         path = files.join(stage.directory, name)
         if files.exists(path):
