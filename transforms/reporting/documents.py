@@ -125,6 +125,18 @@ def _titles(directory: str) -> dict[str, tuple[str, ...]]:
     }
 
 
+def first_title(stage: MadeStage) -> str | None:
+    """The title of the first document of the first input; None where documents have none, or it is not known."""
+    places = {str(entry["path"]): place for place, entry in enumerate(stage.made["inputs"])}
+    found = []
+    for key in completions.keys(stage.directory, _FRAGMENTS):
+        record = completions.load(stage.directory, _FRAGMENTS, key) or {}
+        for path, start in record.get("first_unit", ()):
+            titles = record.get("titles", {}).get("documents", ())
+            found += [(places.get(path, len(places)), start, title) for title in titles[:1]]
+    return min(found)[2] if found else None
+
+
 def _rejected(directory: str) -> Iterator[Rejected]:
     """The first documents of rejected.jsonl."""
     path = files.join(directory, manifest.REJECTED)

@@ -158,7 +158,7 @@ def collect(
         texts=text_facts_of(results),
         timings=tuple(_timings(stages)),
         checked=None if verification is None else checked_of(verification, shards),
-        samples=samples_of(stages) if with_samples else Samples(),
+        samples=samples_of(stages, directory) if with_samples else Samples(),
     )
 
 

@@ -221,6 +221,7 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
         "documents": len(writer.rows),
         "size": writer.size,
         "counts": dict(findings.counts),
+        "first_unit": [(unit.path, unit.start) for _, units in batch.parts for unit in units][:1],
         "titles": findings.titles,
         "rejected": findings.rejected,
         "unknown_templates": [dataclasses.asdict(template) for template in unknown_templates.merge(findings.unknown)],
