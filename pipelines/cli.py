@@ -22,6 +22,7 @@ from pipelines import (
 )
 from pipelines.estimate_options import EstimateOptions
 from pipelines.flags import CommandLine
+from pipelines.inspect_options import InspectOptions
 from pipelines.options import Option
 from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
@@ -193,6 +194,13 @@ def _estimate(line: CommandLine) -> None:
     estimate.run(build, chosen)
 
 
+def _inspect(line: CommandLine) -> None:
+    chosen = options.from_flags(InspectOptions, line.values)
+    from pipelines import inspect
+
+    inspect.run(line.names, chosen)
+
+
 def _verify(line: CommandLine) -> int:
     chosen = options.from_flags(VerifyOptions, line.values)
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
@@ -284,6 +292,14 @@ COMMANDS: Mapping[str, _Command] = {
         example="maskmill index examples/part-*.tfrecord",
         options=options.options_of(IndexOptions),
         run=_index,
+        takes_names=True,
+    ),
+    "inspect": _Command(
+        help="show what is in data, a vocabulary or a checkpoint",
+        usage="PATH [--example N|random|search WORD] [--flag VALUE …]",
+        example="maskmill inspect examples --example search fox",
+        options=options.options_of(InspectOptions),
+        run=_inspect,
         takes_names=True,
     ),
     "verify": _Command(

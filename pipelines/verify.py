@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pipelines import verify_text
 from transforms.errors import UnusableInputError
 from transforms.storage import files
-from transforms.verification import planning, verifying
+from transforms.verification import comparing, planning, verifying
 from transforms.verification.conclude import conclude
 from transforms.verification.findings import Verification
 from transforms.verification.options import VerifyOptions
@@ -51,19 +51,17 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
     is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
     if not is_local and options.scratch is None:
         raise UnusableInputError("--scratch is missing: name a directory that all workers of this runner reach.")
+    if options.against is not None:
+        comparing.check_comparable(options.against, options.vocab_file)
     with verifying.scratch_directory(options) as scratch:
         targets = planning.plan(find_targets(paths), options, scratch)
-        results = _in_this_process(targets) if is_local and _is_small(targets) else None
-        if results is not None:
-            return conclude(targets, results, options, scratch)
-        return _on_beam(targets, options, scratch, beam_arguments)
+        pieces = [piece for target in targets for piece in target.pieces]
+        size = sum(_size_of(piece.path, piece.expected.size) for piece in pieces)
+        if is_local and (len(pieces) <= 1 or (size < _WORTH_BEAM and not beam_arguments)):
+            return conclude(targets, _in_this_process(targets), options, scratch)
+        from pipelines import verify_graph
 
-
-def _is_small(targets: Sequence[Target]) -> bool:
-    pieces = [piece for target in targets for piece in target.pieces]
-    if len(pieces) < 2 or len(os.sched_getaffinity(0)) < 2:
-        return True
-    return sum(_size_of(piece.path, piece.expected.size) for piece in pieces) < _WORTH_BEAM
+        return verify_graph.run(targets, options, scratch, size, beam_arguments)
 
 
 def _size_of(path: str, expected: int | None) -> int:
@@ -87,11 +85,3 @@ def _in_this_process(targets: Sequence[Target]) -> list[PieceResult]:
     if shows and done:
         sys.stderr.write("\r\x1b[K")
     return results
-
-
-def _on_beam(
-    targets: Sequence[Target], options: VerifyOptions, scratch: str, beam_arguments: Sequence[str]
-) -> Verification | None:
-    from pipelines import verify_graph
-
-    return verify_graph.run(targets, options, scratch, beam_arguments)

@@ -17,7 +17,9 @@ from transforms.errors import UnusableInputError
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.reading.byte_ranges import LocalRanges
 from transforms.verification.comparing import Comparison, compare
+from transforms.verification.options import VerifyOptions
 from transforms.verification.record_streams import documents_of
+from transforms.verification.verifying import verify
 
 
 def _verdicts(comparison: Comparison) -> list[str]:
@@ -71,7 +73,9 @@ def test_rows_of_another_seed_differ_in_their_masks_and_are_shown_as_words(tmp_p
     part = comparison.parts[0]
     assert part.verdict == "different"
     assert part.other_masks == part.only_here == part.only_there > 0
-    assert part.first is not None and part.first.here is not None and part.first.there is not None
+    assert part.first is not None
+    assert part.first.here is not None
+    assert part.first.there is not None
     assert "masked_lm_positions" in part.first.columns
     assert "[MASK]→" in part.first.here.words + part.first.there.words
     assert part.first.here.file.endswith("one/part-00000-of-00001.tfrecord")
@@ -152,7 +156,9 @@ def test_text_shards_may_be_cut_elsewhere(tmp_path: Path) -> None:
     comparison = compare(str(tmp_path / "one"), str(tmp_path / "other"))
     part = comparison.parts[0]
     assert (part.verdict, part.only_here, part.only_there) == ("different", 1, 1)
-    assert part.first is not None and part.first.here is not None and part.first.there is not None
+    assert part.first is not None
+    assert part.first.here is not None
+    assert part.first.there is not None
     assert (part.first.number, part.first.here.record, part.first.there.record) == (3, 8, 8)
     assert part.first.here.words == "“It has two lines .”"
     assert part.first.there.words == "“It has 2\\x1b lines .”"
@@ -206,3 +212,17 @@ def test_sets_are_those_of_a_counter(tmp_path: Path, here: list[int], there: lis
         differs = np.argmax([a != b for a, b in zip(here, there, strict=False)] + [True])
         assert part.first is not None
         assert part.first.number == differs + 1
+
+
+def test_a_verification_holds_a_data_set_against_another(built: Path) -> None:
+    options = VerifyOptions(against=f"{built}/part-00001-of-00003.tfrecord")
+    found = verify([str(built / "part-00001-of-00003.tfrecord")], options)
+    assert [finding.severity for finding in found.findings if finding.check == "same_records"] == ["note"]
+    assert found.outcomes["same_records"].looked_at > 0
+
+
+def test_chosen_shards_are_held_against_those_of_the_same_names(built: Path) -> None:
+    found = verify([str(built)], VerifyOptions(against=str(built), shards="0-1"))
+    assert [finding.severity for finding in found.findings if finding.check == "same_records"] == ["note"]
+    whole = verify([str(built)], VerifyOptions(against=str(built)))
+    assert 0 < found.outcomes["same_records"].looked_at < whole.outcomes["same_records"].looked_at

@@ -4,7 +4,7 @@ import codecs
 import collections
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
@@ -84,11 +84,11 @@ class Words:
             surfaces[-1] += decoder.decode(b"", True)
         return surfaces
 
-    def joined(self, ids: Sequence[int]) -> str:
-        """The text of pieces in which no special one stands."""
+    def joined(self, ids: Sequence[int], blanks: Set[int]) -> str:
+        """The text of pieces, with a blank for those in `blanks`."""
         if self._bytes is None:
-            return "".join(self._joints.get(id) or self._joint(id) for id in ids).strip()
-        raw = b"".join(self._raw(self.piece(id), self._bytes) for id in ids)
+            return "".join(" " if id in blanks else self._joints.get(id) or self._joint(id) for id in ids).strip()
+        raw = b"".join(b" " if id in blanks else self._raw(self.piece(id), self._bytes) for id in ids)
         return raw.decode(errors="backslashreplace").strip()
 
     def _joint(self, id: int) -> str:
@@ -161,6 +161,19 @@ class RowDecoder:
             label=self._label(values),
         )
 
+    def lengths(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """int64[rows]: how many pieces each row has, without padding."""
+        arrays = rows.arrays
+        if "input_mask" not in arrays and "input_ids" in rows.counts:
+            return rows.counts["input_ids"].astype(np.int64)
+        is_piece = (
+            np.not_equal(arrays["input_mask"], 0)
+            if "input_mask" in arrays
+            else np.not_equal(arrays[_feature_of_ids(arrays)], self.special_ids.get("pad_id") or 0)
+        )
+        lengths: npt.NDArray[np.int64] = is_piece.sum(axis=1)
+        return lengths
+
     def texts(self, rows: Rows, places: npt.NDArray[np.int64]) -> list[str]:
         """The texts of rows, masks undone and without special pieces: faster than `decode`.
 
@@ -175,10 +188,9 @@ class RowDecoder:
                 is_mask &= np.not_equal(arrays["masked_lm_weights"][places], 0)
             row, mask = np.nonzero(is_mask)
             ids[row, positions[row, mask]] = arrays["masked_lm_ids"][places][row, mask]
-        pad_id = self.special_ids.get("pad_id") or 0
-        left_out = [id for id in (*(self.special_ids.get(name) for name in _SPECIAL), pad_id) if id is not None]
-        is_text = ~np.isin(ids, left_out)
-        return [self.words.joined(line[kept].tolist()) for line, kept in zip(ids, is_text, strict=True)]
+        special = (*(self.special_ids.get(name) for name in _SPECIAL), self.special_ids.get("pad_id") or 0)
+        blanks = {id for id in special if id is not None}
+        return [self.words.joined(line, blanks) for line in ids.tolist()]
 
     def _drawn(self, rules: RowMaskRules, values: "_RowValues", sample: int) -> tuple[list[int], dict[int, int]]:
         """The ids of a row and the pieces to predict by position, as a reader draws them."""
@@ -221,7 +233,8 @@ class RowDecoder:
                 label=self.words.piece(original) if position in masks else None,
                 segment=int(values.segments[position]),
                 sequence=int(values.sequences[position]),
-                goes_on=self.words.goes_on(original) and not special[position],
+                # A row may begin within a word.
+                goes_on=self.words.goes_on(original) and not (special[position] or special[max(0, position - 1)]),
                 surface=surfaces[position],
             )
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from transforms.verification.findings import CHECKS, Finding, Verification
 
@@ -53,10 +53,8 @@ class Checked:
     @property
     def marks(self) -> Mapping[str, int]:
         """How many checks have each mark."""
-        marks: dict[str, int] = {}
-        for line in self.lines:
-            marks[line.mark] = marks.get(line.mark, 0) + 1
-        return marks
+        marks = [line.mark for line in self.lines]
+        return {mark: marks.count(mark) for mark in get_args(Mark)}
 
     def line(self, name: str) -> CheckLine | None:
         """The line of a check; None where it was not heard of."""

@@ -1,18 +1,23 @@
 """How the data looks: the beginning of some texts and some examples."""
 
+import collections
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from transforms.inspection.decoded import DecodedExample
 from transforms.inspection.examples import open_examples
+from transforms.inspection.words import Words
 from transforms.reporting import shown
 from transforms.reporting.made_stages import MadeStage
+from transforms.reporting.row_facts import RowFacts
 from transforms.storage import files
 
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 8
 _MOST_CHARACTERS = 400
 _TEXTS = 2
+_COUNTED_EXAMPLES = 64
+_MOST_PIECES = 10  # of a word that are told apart
 _EXAMPLES = {"train": 2, "eval": 1}
 
 
@@ -33,10 +38,36 @@ class SampleText:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Samples:
-    """How the data looks at each stage."""
+    """How the data looks at each stage.
+
+    Attributes:
+      texts: the beginning of some documents.
+      examples: some rows.
+      word_pieces: how many words of some rows have so many pieces: (pieces, words); empty where it is not known.
+    """
 
     texts: tuple[SampleText, ...] = ()
     examples: tuple[DecodedExample, ...] = ()
+    word_pieces: tuple[tuple[int, int], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FrequentPiece:
+    """A piece of the vocabulary, and how often it occurs."""
+
+    id: int
+    text: str
+    count: int
+
+
+def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
+    """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
+    for split, facts in list(rows.items())[:1]:
+        opened = open_examples(directory, split=split)
+        words = Words(opened.vocabulary)
+        opened.close()
+        for id, count in facts.frequent:
+            yield FrequentPiece(id=id, text=words.piece(id), count=count)
 
 
 def samples_of(stages: Sequence[MadeStage]) -> Samples:
@@ -48,6 +79,7 @@ def samples_of(stages: Sequence[MadeStage]) -> Samples:
     return Samples(
         texts=tuple(text for stage in stages if stage.name == "extract" for text in _texts(stage)),
         examples=tuple(row for stage in stages if stage.name == "examples" for row in _examples(stage)),
+        word_pieces=tuple(pair for stage in stages if stage.name == "examples" for pair in _word_pieces(stage)),
     )
 
 
@@ -85,3 +117,29 @@ def _examples(stage: MadeStage) -> Iterator[DecodedExample]:
                 yield opened.decoded(sample)
         finally:
             opened.close()
+
+
+def _word_pieces(stage: MadeStage) -> list[tuple[int, int]]:
+    """How many words of the first training rows have so many pieces."""
+    if not stage.counted("train", "examples"):
+        return []
+    opened = open_examples(stage.directory, split="train")
+    try:
+        if opened.vocabulary is None:
+            return []
+        examples = list(opened.all_decoded(0, min(_COUNTED_EXAMPLES, opened.count)))
+    finally:
+        opened.close()
+    sizes: list[int] = []
+    for example in examples:
+        in_word = False
+        for piece in example.pieces:
+            if piece.role == "special":
+                in_word = False
+            elif piece.goes_on and in_word:
+                sizes[-1] += 1
+            else:
+                sizes.append(1)
+                in_word = True
+    counts = collections.Counter(min(size, _MOST_PIECES) for size in sizes)
+    return [(size, counts[size]) for size in range(1, max(counts, default=0) + 1)]

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -65,13 +65,18 @@ class Part:
     objective: str | None = None
     problem: str | None = None
 
-    def only(self, file: str) -> "Part":
-        """This part with one of its files alone."""
+    def only(self, chosen: Collection[str]) -> "Part":
+        """This part with some of its files alone, by their paths."""
+        paths = tuple(path for path in self.files if path in chosen)
         data_set = self.data_set
         if data_set is not None:
-            chosen = tuple(entry for entry in data_set.files if entry.path == file)
-            data_set = dataclasses.replace(data_set, files=chosen)
-        return dataclasses.replace(self, files=(file,), data_set=data_set)
+            kept = tuple(entry for entry in data_set.files if entry.path in chosen)
+            data_set = dataclasses.replace(data_set, files=kept)
+        return dataclasses.replace(self, files=paths, data_set=data_set)
+
+    def named(self, names: Collection[str]) -> "Part":
+        """This part with those files alone whose names, without suffixes, are among `names`."""
+        return self.only([path for path in self.files if bare_name(path) in names])
 
     def vocabulary(self) -> Vocabulary | None:
         """The vocabulary of examples; None: it is not known, or cannot be read."""
@@ -133,16 +138,17 @@ def _stage(part: Part) -> str:
 def _counterpart(part: Part, others: list[Part]) -> Part | None:
     of_kind = [other for other in others if other.kind == part.kind]
     if len(part.files) == 1:
-        wanted = _bare_name(part.files[0])
+        wanted = bare_name(part.files[0])
         for other in of_kind:
             for file in other.files:
-                if _bare_name(file) == wanted:
-                    return other.only(file)
+                if bare_name(file) == wanted:
+                    return other.only([file])
     of_split = [other for other in of_kind if other.name.startswith("eval") == part.name.startswith("eval")]
     return next((other for other in [*of_split, *of_kind] if len(other.files)), None)
 
 
-def _bare_name(path: str) -> str:
+def bare_name(path: str) -> str:
+    """The name of a file without the suffixes of formats."""
     name = files.base_name(path)
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)

@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -20,10 +20,13 @@ import numpy.typing as npt
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.reading.data_set import DataSet
 from transforms.reading.remote import open_ranges
-from transforms.verification.compared_parts import Part, find_parts, paired
+from transforms.storage import files
+from transforms.verification.compared_parts import Part, bare_name, find_parts, paired
 from transforms.verification.differences import Difference, Shown, row_difference, text_difference
-from transforms.verification.findings import Finding, Severity
+from transforms.verification.findings import Checked, Finding, Severity, joined
+from transforms.verification.options import VerifyOptions
 from transforms.verification.record_streams import Batch, documents_of, rows_of
+from transforms.verification.targets import Target
 
 # same_order: the same records in the same order. other_order: the same as sets, each as often. different: neither.
 # unreadable: one of them could not be read to its end.
@@ -99,6 +102,42 @@ class Comparison:
     skipped: str | None = None
 
 
+def check_against(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> Checked:
+    """Holds what was verified against the data set `options.against`; what is the same is told by a note.
+
+    Args:
+      targets: what was verified, each path on its own. Of a target that is not whole only its files are compared.
+      options: of the verification.
+      scratch: for hashes, if it is local.
+
+    Raises:
+      UnusableInputError: there is no such data set, or nothing in it that could be compared.
+    """
+    if options.against is None:
+        return Checked()
+    parts = []
+    for path in dict.fromkeys(target.path for target in targets):
+        of_path = [target for target in targets if target.path == path]
+        names = {bare_name(piece.path) for target in of_path for piece in target.pieces}
+        found = compare(
+            path,
+            options.against,
+            scratch=scratch if files.is_local(scratch) else None,
+            vocab_file=options.vocab_file,
+            any_order=options.any_order,
+            names=names if options.shards is not None else None,
+        )
+        skipped = {} if found.skipped is None else {CHECK: found.skipped}
+        parts.append(Checked(findings=found.findings, looked_at={CHECK: found.looked_at}, skipped=skipped))
+    return joined(parts)
+
+
+def check_comparable(against: str, vocab_file: str | None = None) -> None:
+    """Raises UnusableInputError if there is no data set under a path; so that this is said before all the work."""
+    with contextlib.closing(open_ranges(against, cache_bytes=0)) as ranges:
+        find_parts(against, ranges, vocab_file)
+
+
 def compare(
     path: str,
     against: str,
@@ -106,40 +145,52 @@ def compare(
     scratch: str | None = None,
     vocab_file: str | None = None,
     any_order: bool = False,
+    names: Collection[str] | None = None,
 ) -> Comparison:
     """Compares two data sets: builds, directories of stages, text shards or TFRecords without a manifest.
 
     Args:
       path, against: the two; of one that is a single file, the other's file of the same name or its split counts.
-      scratch: a local directory for hashes; None: a temporary one. About 16 bytes a record and side.
+      scratch: a local directory for hashes; None: a temporary one. Up to 32 bytes a record and side.
       vocab_file: the vocabulary of examples that have no copy of it; without one, differences show ids.
       any_order: whether the same records in another order are as good: then they are a note.
+      names: only files with these names, without their suffixes, are compared; None: all are.
 
     Raises:
       UnusableInputError: one of the two is no data set, or they have nothing that could be compared.
     """
-    compared: list[ComparedPart] = []
-    findings: list[Finding] = []
     with contextlib.ExitStack() as stack:
-        sides = [
-            find_parts(side, stack.enter_context(contextlib.closing(open_ranges(side, cache_bytes=0))), vocab_file)
-            for side in (path, against)
-        ]
-        pairs = list(paired(*sides))
+        ranges = [stack.enter_context(contextlib.closing(open_ranges(side, cache_bytes=0))) for side in (path, against)]
+        theirs = find_parts(against, ranges[1], vocab_file)
+        try:
+            ours = find_parts(path, ranges[0], vocab_file)
+        except UnusableInputError as error:
+            finding = Finding(
+                check=CHECK, file=path, expected="a data set", found="none that can be read", message=str(error)
+            )
+            return Comparison(path=path, against=against, parts=(), findings=(finding,), looked_at=0)
+        pairs = list(paired(ours, theirs))
         if not any(None not in pair for pair in pairs):
             raise UnusableInputError(
-                f"{path} ({_names(sides[0])}) has nothing that could be compared with {against} ({_names(sides[1])}); "
+                f"{path} ({_names(ours)}) has nothing that could be compared with {against} ({_names(theirs)}); "
                 "name two data sets of one kind."
             )
+        compared: list[ComparedPart] = []
+        findings: list[Finding] = []
+        left_out = [part.name for part in (*ours, *theirs) if not any(_is_of(part, pair) for pair in pairs)]
         for here, there in pairs:
             if here is None or there is None:
                 findings.append(_missing(here, there, path, against))
                 continue
+            if names is not None:
+                here, there = here.named(names), there.named(names)
+                if len(here.files) != len(there.files):
+                    left_out.append(f"these shards of the {here.name}")
+                    continue
             with tempfile.TemporaryDirectory(prefix="maskmill-compare-", dir=scratch) as directory:
                 part = _Comparing(here, there, directory).run()
             compared.append(part)
             findings += _findings_of(part, here, there, any_order)
-    left_out = [part.name for side in sides for part in side if not any(_is_of(part, pair) for pair in pairs)]
     return Comparison(
         path=path,
         against=against,

@@ -29,8 +29,8 @@ def check_counts(results: Sequence[PieceResult]) -> Checked:
                 file=path,
                 expected=f"{is_said} {name}",
                 found=f"{is_so} {name}",
-                message=f"{path}: this file has {is_so} {name.replace('_', ' ')}, but the manifest says {is_said}{more}; "
-                "fetch or make it again.",
+                message=f"{path}: this file has {is_so} {name.replace('_', ' ')}, but the manifest says {is_said}"
+                f"{more}; fetch or make it again.",
                 count=len(others),
             )
         )

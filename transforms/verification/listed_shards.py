@@ -8,6 +8,7 @@ from typing import Any
 
 from transforms.verification.findings import Checked, Finding
 
+_NUMBER = re.compile(r"-(\d{1,9})-of-\d+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _KINDS = ("train", "eval")
 _MOST = 2**64 - 1
@@ -43,7 +44,8 @@ class ListedShard:
     Attributes:
       name: of its entry.
       kind: "train" or "eval"; of a vocabulary's files "".
-      number: its place among those of its kind, from 0.
+      number: as its name says, else its place among those of its kind; from 0.
+      has_number: whether its name says it.
       files: one or more.
       counts: by name.
       seed: its own; None: not said.
@@ -53,6 +55,7 @@ class ListedShard:
     name: str
     kind: str
     number: int
+    has_number: bool
     files: tuple[ListedFile, ...]
     counts: Mapping[str, int]
     seed: int | None
@@ -164,10 +167,12 @@ def _read_shard(
         entries.note(f"files of {name}", "a list", listed)
         return None
     described = [_read_file(entries.mapping(file, f"an entry of files of {name}"), name, entries) for file in listed]
+    in_name = _NUMBER.search(name)
     return ListedShard(
         name=name,
         kind=kind,
-        number=numbers[kind],
+        number=numbers[kind] if in_name is None else int(in_name[1]),
+        has_number=in_name is not None,
         files=tuple(file for file in described if file is not None),
         counts=_counts(entry),
         seed=entries.number(entry, "random_seed", name, needed=False),

@@ -65,12 +65,13 @@ class _Planner:
         self._chosen = None if options.shards is None else shard_numbers(options.shards)
 
     def plan(self) -> Target:
-        target = self._target
-        if target.made is None:
+        target, made = self._target, self._target.made
+        if made is None:
             return self._plan_files()
         file = files.join(target.directory, manifest.MANIFEST)
-        shards, checked = read_listed(target.made, file)
+        shards, checked = read_listed(made, file)
         checks = [target.checked, checked]
+        target = dataclasses.replace(target, shards=shards)
         if not target.named:
             checks.append(check_directory(target, shards))
         if target.kind == "vocabulary":
@@ -81,7 +82,7 @@ class _Planner:
             pieces = [self._text_piece(shard, file) for shard in kept for file in shard.files]
             pieces = self._named_only(pieces)
             return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=joined(checks))
-        rules, vocabulary, found = self._rules(target.made, shards)
+        rules, vocabulary, found = self._rules(made)
         checks.append(found)
         pieces = self._named_only([self._examples_piece(shard, file, rules) for shard in kept for file in shard.files])
         return dataclasses.replace(
@@ -90,6 +91,8 @@ class _Planner:
             is_whole=is_whole,
             checked=joined(checks),
             vocabulary=vocabulary.path,
+            vocabulary_sha256=vocabulary.sha256,
+            is_tokenizer=vocabulary.is_tokenizer,
         )
 
     def _is_chosen(self, number: int) -> bool:
@@ -147,9 +150,7 @@ class _Planner:
             scratch=self._scratch,
         )
 
-    def _rules(
-        self, made: Mapping[str, Any], shards: Sequence[ListedShard]
-    ) -> tuple[RowRules | None, FoundVocabulary, Checked]:
+    def _rules(self, made: Mapping[str, Any]) -> tuple[RowRules | None, FoundVocabulary, Checked]:
         """How rows must look, by the manifest and the vocabulary; None where the manifest cannot be understood."""
         directory = self._target.directory
         file = files.join(directory, manifest.MANIFEST)
@@ -219,6 +220,8 @@ class _Planner:
             is_whole=target.is_whole and everything,
             checked=joined([target.checked, found, problem]),
             vocabulary=vocabulary.path,
+            vocabulary_sha256=vocabulary.sha256,
+            is_tokenizer=vocabulary.is_tokenizer,
         )
 
     def _is_chosen_file(self, path: str) -> bool:

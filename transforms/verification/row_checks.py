@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
 from transforms.masking.packing import bin_widths
+from transforms.reading.block_reader import OtherColumnsError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet, ReadColumn
 from transforms.reading.rows import Rows
@@ -83,7 +84,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         for count in source.blocks(checker.read):
             checker.check(count, faults)
     except UnusableInputError as error:
-        faults.add(_unreadable(piece.path, str(error)))
+        faults.add(_unreadable(piece.path, error))
         return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), "it cannot be read"))
     add_problems(checker.counter.problems, faults)
     statistics = checker.counter.statistics()
@@ -97,14 +98,14 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
     )
 
 
-def _unreadable(path: str, message: str) -> Fault:
-    """A file that ends or cannot be read, from a reader's message."""
-    what, _, advice = message.removeprefix(f"{path}: ").rstrip(".").partition("; ")
+def _unreadable(path: str, error: UnusableInputError) -> Fault:
+    """A file that cannot be read, or not on, from what a reader says of it."""
+    what, _, advice = str(error).removeprefix(f"{path}: ").rstrip(".").partition("; ")
     return Fault(
-        check="framing",
+        check="schema" if isinstance(error, OtherColumnsError) else "framing",
         kind="file",
         record=None,
-        expected="records that can be read",
+        expected="the columns of the data set" if isinstance(error, OtherColumnsError) else "records that can be read",
         found=what,
         what=what,
         advice=advice or "make or fetch the file again",
@@ -396,7 +397,7 @@ def _write_hashes(piece: Piece, hashes: npt.NDArray[np.uint64]) -> dict[str, str
     in_order = np.ascontiguousarray(hashes[np.argsort(hashes[:, 0], kind="stable")])
     with files.new_file(path, checksum=False) as file:
         file.write(_npy_header(in_order))
-        file.write(in_order.data.cast("B"))
+        file.write(in_order.tobytes())
     return {"rows": path}
 
 

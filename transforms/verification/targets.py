@@ -14,6 +14,7 @@ from transforms.reading.remote import open_ranges
 from transforms.storage import completions, files, manifest
 from transforms.storage.paths import is_glob
 from transforms.verification.findings import Checked, Finding
+from transforms.verification.listed_shards import ListedShard
 from transforms.verification.pieces import Piece
 
 TargetKind = Literal["text", "vocabulary", "examples", "eval"]
@@ -49,7 +50,9 @@ class Target:
       pieces: what is to be looked at, once `planning.plan` has seen it.
       is_whole: whether these are all of the data set.
       checked: what was found of its manifest and its directory.
-      vocabulary: the path of its vocabulary, as it was found; None: there is none.
+      shards: what its manifest lists; empty without one.
+      vocabulary, vocabulary_sha256: the path of its vocabulary, as it was found, and its checksum; None: it is not
+        there. is_tokenizer: whether that is a tokenizer.json.
     """
 
     path: str
@@ -61,7 +64,10 @@ class Target:
     pieces: tuple[Piece, ...] = ()
     is_whole: bool = True
     checked: Checked = Checked()
+    shards: tuple[ListedShard, ...] = ()
     vocabulary: str | None = None
+    vocabulary_sha256: str | None = None
+    is_tokenizer: bool = False
 
 
 def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
@@ -104,14 +110,13 @@ def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRang
     except (MissingFileError, UnusableInputError):
         return None
     try:
-        made: Mapping[str, Any] | None = manifest.parse_manifest(file, content)
-        kind = _STAGES.get(made["stage"]) if made is not None else None
-        problem = None if kind is not None else f"{file}: the stage {made['stage']!r} is none of maskmill's."
+        made = manifest.parse_manifest(file, content)
+        if made["stage"] in _STAGES:
+            return Target(path=path, directory=directory, kind=_STAGES[made["stage"]], build=build, made=made)
+        problem = f"{file}: the stage {made['stage']!r} is none of maskmill's; put back the manifest of this directory."
     except UnusableInputError as error:
-        made, kind, problem = None, None, str(error)
-    if problem is None and kind is not None:
-        return Target(path=path, directory=directory, kind=kind, build=build, made=made)
-    finding = Finding(check="manifest", file=file, expected="a manifest", found="something else", message=problem or "")
+        problem = str(error)
+    finding = Finding(check="manifest", file=file, expected="a manifest", found="something else", message=problem)
     checked = Checked(findings=(finding,), looked_at={"manifest": 1})
     kind = _FOLDERS.get(files.base_name(directory)) or _kind_of_files(_data_files(directory), ranges)
     return Target(path=path, directory=directory, kind=kind, build=build, checked=checked)

@@ -1,0 +1,217 @@
+"""inspect: what is in a data set, a text shard, a vocabulary or a checkpoint. Without Beam."""
+
+import contextlib
+import dataclasses
+import itertools
+import os
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pipelines import inspect_text
+from pipelines.inspect_options import RANDOM, SEARCH, InspectOptions
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.inspection import kinds, searching
+from transforms.inspection.decoded import DecodedExample
+from transforms.inspection.examples import OpenedExamples, open_examples
+from transforms.inspection.summaries import differences
+from transforms.inspection.summarizing import summarize
+from transforms.inspection.text import as_json, running_text
+from transforms.inspection.text_shards import OpenedTexts, TextDocument, open_texts
+from transforms.inspection.vocabularies import VocabularyFile, open_vocabulary
+from transforms.reading.remote import open_ranges
+from transforms.storage import files
+
+_TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a vocabulary or a checkpoint"
+
+
+def run(names: Sequence[str], options: InspectOptions) -> None:
+    """Prints what is in a path.
+
+    Args:
+      names: the path and, with --example search, the words behind it.
+      options: as on the command line.
+
+    Raises:
+      UnusableInputError: there is nothing that can be shown.
+      RunFailedError: it cannot be read.
+    """
+    path, words = _named(names, options)
+    if options.html is not None:
+        _write_page(path, options.html, options.diff)
+    elif options.document is not None:
+        _show_document(path, options)
+    elif options.diff is not None:
+        _show_differences(path, options.diff, options)
+    elif options.example is None and options.head is None:
+        summary = summarize(path, split=options.split, vocab_file=options.vocab_file)
+        if options.format == "json":
+            print(as_json(summary.as_dict(), indent=1))
+        else:
+            inspect_text.print_summary(summary)
+    else:
+        _show_some(path, words, options)
+
+
+def _named(names: Sequence[str], options: InspectOptions) -> tuple[str, str]:
+    """The path, and the words to search for: they may stand before or behind it."""
+    if options.example != SEARCH:
+        if len(names) != 1:
+            fault = "PATH is missing" if not names else f"{names[1]}: this is a second path"
+            raise UnusableInputError(f"{fault}; {_TAKES_ONE}.")
+        return names[0], ""
+    if len(names) < 2:
+        raise UnusableInputError("The word to search for is missing; give PATH --example search WORD.")
+    if not _is_there(names[0]) and _is_there(names[-1]):
+        return names[-1], " ".join(names[:-1])
+    return names[0], " ".join(names[1:])
+
+
+def _is_there(path: str) -> bool:
+    return not files.is_local(path) or os.path.exists(os.path.expanduser(path))
+
+
+def _write_page(path: str, page: str, other: str | None) -> None:
+    """Writes the report on a path, or on two side by side."""
+    from transforms.reporting import facts
+    from transforms.reporting import page as pages
+
+    files.check_outputs([], [page])
+    beside = None if other is None else facts.collect(other)
+    content = pages.render(facts.collect(path), beside).encode()
+    files.write_bytes(page, content)
+    print(f"{page}: {len(content):,} bytes")
+
+
+def _show_document(path: str, options: InspectOptions) -> None:
+    from pipelines import inspect_document
+
+    inspect_document.show(path, options)
+
+
+def _show_differences(path: str, other: str, options: InspectOptions) -> None:
+    """Prints what is known of two paths and differs."""
+    before, after = (summarize(named, split=options.split, vocab_file=options.vocab_file) for named in (path, other))
+    if before.kind.split()[-1] != after.kind.split()[-1]:
+        raise UnusableInputError(f"{other}: this is {after.kind}, but {path} is {before.kind}; compare two of a kind.")
+    found = list(differences(before, after))
+    if options.format == "json":
+        rows = [dataclasses.asdict(difference) for difference in found]
+        print(as_json({"before": before.path, "after": after.path, "differences": rows}, indent=1))
+    else:
+        inspect_text.print_differences(before, after, found)
+
+
+def _show_some(path: str, words: str, options: InspectOptions) -> None:
+    """Prints examples, documents or pieces."""
+    path = os.path.expanduser(path)
+    path = path.rstrip("/") or path
+    with contextlib.closing(open_ranges(path)) as ranges:
+        kind = kinds.kind_of(path, ranges)
+        if kind == "vocabulary":
+            _show_pieces(open_vocabulary(path, ranges), words, options)
+            return
+    if kind == "text":
+        with open_texts(path) as texts:
+            _print_all(_documents(texts, words, options), options, texts.path)
+        return
+    if kind in ("manifest", "checkpoint"):
+        what = "--example" if options.example is not None else "--head"
+        raise UnusableInputError(f"{path}: a {kind} has no examples; leave out {what}.")
+    opened = open_examples(
+        path, split=options.split, vocab_file=options.vocab_file, seed=options.seed, epoch=options.epoch
+    )
+    with contextlib.closing(opened):
+        _print_all(_examples(opened, words, options), options, opened.path)
+
+
+def _print_all(found: Iterable[DecodedExample | TextDocument], options: InspectOptions, path: str) -> None:
+    """Prints what was found, each as soon as it is."""
+    none = True
+    for one in found:
+        if options.format == "json":
+            print(as_json(_example_dict(one) if isinstance(one, DecodedExample) else dataclasses.asdict(one)))
+        elif isinstance(one, DecodedExample):
+            inspect_text.print_example(one, is_first=none)
+        else:
+            inspect_text.print_text(one, is_first=none)
+        none = False
+    if none:
+        raise RunFailedError(f"{path}: nothing in it has these words; search for others.")
+
+
+def _example_dict(example: DecodedExample) -> dict[str, Any]:
+    """An example for programs: what it says, and its pieces."""
+    return {
+        "file": example.file,
+        "record": example.record,
+        "sample": example.sample,
+        "label": example.label,
+        "width": example.width,
+        "text": running_text(example.pieces),
+        "pieces": [dataclasses.asdict(piece) for piece in example.pieces],
+    }
+
+
+def _examples(opened: OpenedExamples, words: str, options: InspectOptions) -> Iterator[DecodedExample]:
+    """The examples that were asked for."""
+    if not opened.count:
+        raise UnusableInputError(f"{opened.path}: there are no examples in it.")
+    if opened.why_no_words is not None:
+        inspect_text.warn(opened.why_no_words)
+    if options.example == SEARCH:
+        for sample in itertools.islice(searching.search_examples(opened, words), options.head or 1):
+            yield opened.decoded(sample)
+    elif options.example is None:
+        yield from opened.all_decoded(count=options.head)
+    else:
+        yield opened.decoded(opened.first + _chosen(options.example, opened.count, opened.path, "example") - 1)
+
+
+def _documents(opened: OpenedTexts, words: str, options: InspectOptions) -> Iterator[TextDocument]:
+    """The documents that were asked for."""
+    if options.example == SEARCH:
+        yield from itertools.islice(searching.search_texts(opened, words), options.head or 1)
+        return
+    if options.example is None:
+        yield from itertools.islice(opened.all(), options.head)
+        return
+    count = opened.documents
+    if count is None:
+        count = sum(1 for _ in opened.all())
+    document = opened.numbered(_chosen(options.example, count, opened.path, "document"))
+    if document is None:
+        raise RunFailedError(f"{opened.path}: the shards have fewer documents than their manifest says.")
+    yield document
+
+
+def _show_pieces(vocabulary: VocabularyFile, words: str, options: InspectOptions) -> None:
+    """Prints pieces of a vocabulary with their ids."""
+    pieces = list(vocabulary.pieces)
+    if options.example == SEARCH:
+        pieces = [(id, piece) for id, piece in pieces if words.casefold() in piece.casefold()]
+        if options.head is not None:
+            pieces = pieces[: options.head]
+        if not pieces:
+            raise RunFailedError(f"{vocabulary.path}: no piece has {words!r} in it.")
+    elif options.example is None:
+        pieces = pieces[: options.head]
+    else:
+        number = _chosen(options.example, len(pieces), vocabulary.path, "piece")
+        pieces = pieces[number - 1 : number]
+    if options.format == "json":
+        for id, piece in pieces:
+            print(as_json({"id": id, "piece": piece}))
+    else:
+        inspect_text.print_pieces(pieces)
+
+
+def _chosen(example: str, count: int, path: str, what: str) -> int:
+    """The number of an example, from 1."""
+    if not count:
+        raise UnusableInputError(f"{path}: there is no {what} in it.")
+    # Which one is printed, so that it can be looked at again.
+    number = random.randrange(count) + 1 if example == RANDOM else int(example)
+    if number > count:
+        raise UnusableInputError(f"{path}: there is no {what} {number:,}, only 1 to {count:,}; choose one of them.")
+    return number

@@ -1,0 +1,306 @@
+"""What `maskmill inspect` prints for people: by rich on a terminal, and as plain lines elsewhere."""
+
+import dataclasses
+import itertools
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pipelines.data_warnings import percent
+from transforms.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
+from transforms.inspection.summaries import Difference, Section, Summary, Table, Unit, Value
+from transforms.inspection.text import columns_of, shown
+from transforms.inspection.text_shards import TextDocument
+
+_COLUMNS = 80
+_MOST_CHARACTERS = 300  # of a value in a table
+_MOST_LINE = 2_000  # characters of a line of text
+_MOST_LINES = 200  # of a document
+_INDENT = "  "
+_LEGEND = "[MASK=word] predicted, shows [MASK]; [other=word] shows another piece; [=word] shows itself"
+# Of pieces by what they are, and of parts and sequences by their number: never the only sign.
+_STYLES: dict[PieceRole, str] = {
+    "text": "",
+    "special": "dim",
+    "masked": "bold red",
+    "kept": "bold green",
+    "random": "bold magenta",
+    "padding": "dim",
+}
+_OF_PARTS = ("", "cyan", "yellow", "bright_blue")
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_STEP = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class _Span:
+    """A run of text in one style; the text is safe to print."""
+
+    text: str
+    style: str = ""
+
+
+def is_terminal() -> bool:
+    """Whether a person looks at standard output."""
+    return sys.stdout.isatty()
+
+
+def warn(sentence: str) -> None:
+    """Says a sentence on standard error."""
+    print(f"maskmill inspect: {shown(sentence)}", file=sys.stderr)
+
+
+def value_text(value: Value, unit: Unit = "") -> str:
+    """A figure as it is printed."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return shown(value, _MOST_CHARACTERS)
+    if unit == "share":
+        return percent(value)
+    if unit == "bytes":
+        return _bytes_text(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def _bytes_text(size: float) -> str:
+    if size < _STEP:
+        return f"{size:,.0f} bytes"
+    for unit in _UNITS[1:]:
+        size /= _STEP
+        if size < _STEP or unit == _UNITS[-1]:
+            break
+    return f"{size:.3g} {unit}" if size < _STEP else f"{size:,.0f} {unit}"
+
+
+def print_summary(summary: Summary) -> None:
+    """Prints a summary: its figures, its tables and its notes."""
+    printer = _printer()
+    printer.title(f"{summary.kind}: {shown(summary.path)}")
+    for section in summary.sections:
+        if section.facts:
+            printer.section(section)
+    for table in summary.tables:
+        if table.rows:
+            printer.table(table)
+    for note in summary.notes:
+        printer.paragraph([_Span(shown(note))])
+
+
+def print_differences(before: Summary, after: Summary, found: Sequence[Difference]) -> None:
+    """Prints the figures that two summaries have otherwise."""
+    printer = _printer()
+    printer.title(f"{before.kind}: {shown(before.path)} → {shown(after.path)}")
+    if not found:
+        printer.paragraph([_Span("No figure of their summaries differs.")])
+    for section, of_section in itertools.groupby(found, key=lambda difference: difference.section):
+        rows = [
+            (
+                difference.name,
+                value_text(difference.before, difference.unit),
+                value_text(difference.after, difference.unit),
+                _change(difference),
+            )
+            for difference in of_section
+        ]
+        printer.table(Table(title=section, columns=("figure", "before", "after", "change"), rows=rows))
+
+
+def _change(difference: Difference) -> str:
+    """By how much a number has changed."""
+    before, after = difference.before, difference.after
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (before, after))
+    if not numbers or difference.unit == "share" or not before:
+        return ""
+    return f"{100 * (after - before) / before:+.3g} %"  # type: ignore[operator]
+
+
+def print_pieces(pieces: Sequence[tuple[int, str]]) -> None:
+    """Prints pieces with their ids."""
+    width = max((len(f"{id:,}") for id, _ in pieces), default=0)
+    for id, piece in pieces:
+        print(f"{id:>{width},}  {shown(piece, _MOST_LINE)}")
+
+
+def print_text(document: TextDocument, *, is_first: bool) -> None:
+    """Prints a document of a text shard."""
+    printer = _printer()
+    if not is_first:
+        print()
+    printer.title(
+        f"document {document.document:,} of {shown(document.file)}, from line {document.line:,} on, "
+        f"{len(document.lines):,} sentences"
+    )
+    for line in document.lines[:_MOST_LINES]:
+        printer.paragraph([_Span(shown(line, _MOST_LINE))])
+    if len(document.lines) > _MOST_LINES:
+        printer.paragraph([_Span(f"… and {len(document.lines) - _MOST_LINES:,} more sentences", "dim")])
+
+
+def print_example(example: DecodedExample, *, is_first: bool) -> None:
+    """Prints a row as words, each part of a pair and each sequence of a packed row on lines of its own."""
+    printer = _printer()
+    if not is_first:
+        print()
+    printer.title(f"example {example.record:,} of {shown(example.file)}")
+    for line in _figures(example):
+        printer.paragraph([_Span(line, "dim")])
+    if any(piece.label is not None for piece in example.pieces) and is_first:
+        printer.paragraph([_Span(_LEGEND, "dim")])
+    many = len({piece.sequence for piece in example.pieces}) > 1
+    for (sequence, segment), pieces in itertools.groupby(
+        example.pieces, key=lambda piece: (piece.sequence, piece.segment)
+    ):
+        part = list(pieces)
+        name = f"sequence {sequence + 1}" if many else ""
+        if any(piece.segment for piece in example.pieces):
+            name += f"{', ' if name else ''}part {'AB'[segment] if segment in (0, 1) else segment}"
+        style = _OF_PARTS[(segment + (sequence if many else 0)) % len(_OF_PARTS)]
+        printer.paragraph(_spans(part, style), name)
+
+
+def _figures(example: DecodedExample) -> Iterator[str]:
+    """How many pieces a row has, what is predicted, and its label."""
+    roles = [piece.role for piece in example.pieces]
+    predicted = [piece.role for piece in example.pieces if piece.label is not None]
+    yield (
+        f"sample {example.sample:,} of the split (counted from 0); {len(roles):,} of {example.width:,} places are no "
+        "padding"
+    )
+    if predicted:
+        yield (
+            f"{len(predicted):,} to predict: {predicted.count('masked'):,} show [MASK], "
+            f"{predicted.count('random'):,} another piece, {predicted.count('kept'):,} themselves"
+        )
+    if example.label is not None:
+        yield f"label: {example.label}"
+
+
+def _spans(pieces: Sequence[DecodedPiece], style: str) -> list[_Span]:
+    """Pieces as runs of text in one style each."""
+    runs = itertools.groupby(_single_spans(pieces, style), key=lambda span: span.style)
+    return [_Span("".join(span.text for span in run), run_style) for run_style, run in runs]
+
+
+def _single_spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]:
+    """Each piece; one that is predicted stands in its word as [MASK=word]."""
+    for place, piece in enumerate(pieces):
+        blank = "" if piece.goes_on or not place else " "
+        surface = shown(piece.surface) if piece.surface.strip() else ""
+        if piece.label is None:
+            surface = shown(piece.text) if piece.role in ("special", "padding") else surface
+            yield _Span(blank + surface, _STYLES[piece.role] or style)
+            continue
+        there = {"masked": "MASK", "kept": ""}.get(piece.role, shown(piece.text))
+        yield _Span(blank, style)
+        yield _Span(f"[{there}={surface}]", _STYLES[piece.role])
+
+
+class _Plain:
+    """Prints plain lines of 80 columns, tables aside: what is cut there cannot be searched for."""
+
+    def title(self, text: str) -> None:
+        print(text)
+
+    def section(self, section: Section) -> None:
+        print(f"\n{section.title}")
+        width = max(columns_of(fact.name) for fact in section.facts)
+        for fact in section.facts:
+            print(f"{_INDENT}{_padded(fact.name, width)}  {value_text(fact.value, fact.unit)}")
+
+    def table(self, table: Table) -> None:
+        print(f"\n{table.title}")
+        texts, right = _cells(table)
+        widths = [max(map(columns_of, column)) for column in zip(*texts, strict=True)]
+        for row in texts:
+            cells = [
+                _padded(text, width, right=is_right) for text, width, is_right in zip(row, widths, right, strict=True)
+            ]
+            print(f"{_INDENT}{'  '.join(cells)}".rstrip())
+        if table.left_out:
+            print(f"{_INDENT}… and {table.left_out:,} more")
+
+    def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
+        text = "".join(span.text for span in spans)
+        if name:
+            print(f"\n{name}")
+        print(textwrap.fill(text, _COLUMNS, break_long_words=False, break_on_hyphens=False))
+
+
+class _Rich:
+    """Prints tables and colours as wide as the terminal."""
+
+    def __init__(self) -> None:
+        import rich.console
+
+        # Texts are taken as they are: no markup, no emoji codes, no highlighting of numbers.
+        self._console = rich.console.Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+
+    def title(self, text: str) -> None:
+        self._console.print(text, style="bold", soft_wrap=True)
+
+    def section(self, section: Section) -> None:
+        import rich.table
+
+        grid = rich.table.Table(
+            box=None, show_header=False, padding=(0, 2), pad_edge=False, **self._titled(section.title)
+        )
+        grid.add_column(style="cyan", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for fact in section.facts:
+            grid.add_row(self._text(f"{_INDENT}{fact.name}"), self._text(value_text(fact.value, fact.unit)))
+        self._console.print(grid)
+
+    def table(self, table: Table) -> None:
+        import rich.box
+        import rich.table
+
+        texts, right = _cells(table)
+        grid = rich.table.Table(box=rich.box.SIMPLE_HEAD, header_style="cyan", **self._titled(table.title))
+        for name, is_right in zip(texts[0], right, strict=True):
+            grid.add_column(name, justify="right" if is_right else "left", overflow="fold")
+        for row in texts[1:]:
+            grid.add_row(*map(self._text, row))
+        if table.left_out:
+            grid.caption = f"… and {table.left_out:,} more"
+            grid.caption_justify = "left"
+        self._console.print(grid)
+
+    def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
+        if name:
+            self._console.print(f"\n{name}", style="bold")
+        self._console.print(self._text(*((span.text, span.style) for span in spans)))
+
+    def _titled(self, title: str) -> dict[str, Any]:
+        return {"title": self._text((f"\n{title}", "bold not italic")), "title_justify": "left"}
+
+    @staticmethod
+    def _text(*parts: str | tuple[str, str]) -> Any:
+        import rich.text
+
+        return rich.text.Text.assemble(*parts)
+
+
+def _printer() -> "_Plain | _Rich":
+    return _Rich() if is_terminal() else _Plain()
+
+
+def _cells(table: Table) -> tuple[list[list[str]], list[bool]]:
+    """The texts of a table with its head, and which columns are right-aligned."""
+    rows = [
+        [value_text(value, table.unit_of(row, column)) for column, value in enumerate(values)]
+        for row, values in enumerate(table.rows)
+    ]
+    right = [
+        all(value is None or isinstance(value, (int, float)) for value in column)
+        for column in zip(*table.rows, strict=True)
+    ]
+    return [list(table.columns), *rows], right
+
+
+def _padded(text: str, width: int, *, right: bool = False) -> str:
+    blanks = " " * (width - columns_of(text))
+    return blanks + text if right else text + blanks
