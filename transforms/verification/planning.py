@@ -174,7 +174,7 @@ class _Planner:
         schema = schema_of(plan, known.size or _SOME_SIZE, marks_words=marks_words)
         problems = [checked, *_check_widths(plan, shards, file)]
         if "schema" in made and known.vocabulary is not None:
-            wanted = [(column.name, column.length, column.is_float) for column in schema]
+            wanted = [tuple(entry.values()) for entry in schema]
             said = [_column_said(entry) for entry in _as_list(made["schema"])]
             if said != wanted:
                 problems.append(_manifest_problem(file, "the schema", f"{_shown(said)}, not {_shown(wanted)}"))
@@ -311,14 +311,12 @@ def _as_list(value: Any) -> list[Any]:
 
 def _column_said(entry: Any) -> Any:
     """A column that a manifest lists, or what stands there instead."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list) or len(entry["shape"]) != 1:
-        return _shown(entry)
-    return entry.get("name"), entry["shape"][0], entry.get("dtype") == "float32"
+    return (entry.get("name"), entry.get("dtype"), entry.get("shape")) if isinstance(entry, dict) else _shown(entry)
 
 
 def _check_widths(plan: ExamplesPlan, shards: Sequence[ListedShard], file: str) -> list[Checked]:
     """Holds the widths of files against those of the bins."""
-    widths = plan.widths if plan.objective.bins is not None else [None]
+    widths = [None] if plan.objective.bins is None else plan.widths
     others = [listed for shard in shards for listed in shard.files if listed.width not in widths]
     if not others:
         return []
