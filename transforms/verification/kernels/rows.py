@@ -95,7 +95,12 @@ _LANE_1 = np.uint64(0x9E3779B97F4A7C15)
 _LANE_2 = np.uint64(0xBF58476D1CE4E5B9)
 _LANE_3 = np.uint64(0x94D049BB133111EB)
 _32 = np.uint64(32)
-_WAYS = np.uint64(63)  # the lowest bits of the hash of a whole row: the logarithm of in how many ways it can be masked
+# The lowest bits of the hash of a whole row say how many pieces of text it has, and in how many ways it can be masked,
+# as scratch.pack_row packs them.
+_LOW_BITS = np.uint64(0xFFFF)
+_WAYS_BITS = np.uint64(6)
+_WAYS_STEP = 4
+_MOST_LENGTH = 1023
 _KIND_BITS = 0.62  # the logarithm of the ways in which what is written at a masked position can be drawn, at least
 
 
@@ -692,14 +697,14 @@ def _hash_masks(row, n, m, hashed):
 
 @lean_kernel
 def _mask_ways(n, m, special, rules):
-    """The logarithm, base 2, of in how many ways a row can be masked; 0 to 63."""
+    """The logarithm, base 16, of in how many ways a row can be masked, rounded down; 0 to 63."""
     open_places = max(n - special, m)
     ways = (
         np.uint64(get_u64(rules.log_factorials, open_places)).view(np.float64)
         - np.uint64(get_u64(rules.log_factorials, m)).view(np.float64)
         - np.uint64(get_u64(rules.log_factorials, open_places - m)).view(np.float64)
     )
-    return np.uint64(min(np.int64(63), np.int64(ways + _KIND_BITS * m)))
+    return np.uint64(min(np.int64(63), np.int64(ways + _KIND_BITS * m) // _WAYS_STEP))
 
 
 # ---- rows
@@ -732,12 +737,11 @@ def _check_row(row, rules, outcome, hashes, limit):
     _count_pieces(n, rules, outcome)
     hashed = _hash_original(row, n, outcome)
     put_u64(hashes, 0, hashed)
+    low = np.uint64(min(n - special, np.int64(_MOST_LENGTH))) << _WAYS_BITS
     if row.positions:
         hashed = _hash_masks(row, n, m, hashed)
-        hashed = (hashed & ~_WAYS) | _mask_ways(n, m, special, rules)
-    else:
-        hashed &= ~_WAYS
-    put_u64(hashes, 1, hashed)
+        low |= _mask_ways(n, m, special, rules)
+    put_u64(hashes, 1, (hashed & ~_LOW_BITS) | low)
 
 
 @lean_kernel
