@@ -407,15 +407,3 @@ def _write_hashes(
     packed = records << np.uint64(scratch.NUMBER_SHIFT) | hashes[:, 1] & low
     path = scratch.write_table(piece, "rows", np.stack([hashes[:, 0], hashes[:, 1] & ~low, packed], axis=1))
     return {} if path is None else {"rows": path}
-
-
-def find_rows(piece: Piece, ranges: ByteRanges, wanted: Sequence[int]) -> dict[int, list[int]]:
-    """Finds the records (from 1) of rows by their hashes with masks undone (RowsResult), for which it reads a file."""
-    data_set = dataclasses.replace(piece.rules.data_set, columns=checked_columns(piece.rules.data_set.columns))
-    source = open_rows(data_set, ranges, Faults(piece.path))
-    checker, numbers = RowChecker(piece.rules, data_set, source.room), [np.zeros(0, np.int64)]
-    for count in source.blocks(checker.read):
-        checker.check(count, Faults(piece.path))
-        numbers.append(checker.read.numbers[:count] + 1)
-    records, hashes = np.concatenate(numbers), checker.counter.hashes[:, 0]
-    return {value: records[hashes == np.uint64(value)].tolist() for value in wanted}
