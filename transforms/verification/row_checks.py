@@ -402,13 +402,17 @@ def _write_hashes(
     return {} if path is None else {"rows": path}
 
 
-def find_rows(piece: Piece, ranges: ByteRanges, wanted: Sequence[int]) -> dict[int, list[int]]:
-    """Finds the records (from 1) of rows by their hashes with masks undone (RowsResult), for which it reads a file."""
-    data_set = dataclasses.replace(piece.rules.data_set, columns=checked_columns(piece.rules.data_set.columns))
-    source = open_rows(data_set, ranges, Faults(piece.path))
-    checker, numbers = _Checker(piece.rules, data_set, source.room), [np.zeros(0, np.int64)]
+def hash_rows(rules: RowRules, path: str, ranges: ByteRanges) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """The numbers of the records of a file that can be read, from 1, and uint64[rows, 2], their hashes (RowsResult).
+
+    Raises:
+      UnusableInputError: the file is missing, or cannot be read at all.
+      RunFailedError: the machine cannot read it on.
+    """
+    data_set = dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
+    source = open_rows(data_set, ranges, Faults(path))
+    checker, numbers = _Checker(rules, data_set, source.room), [np.zeros(0, np.int64)]
     for count in source.blocks(checker.read):
-        checker.check(count, Faults(piece.path))
+        checker.check(count, Faults(path))
         numbers.append(checker.read.numbers[:count] + 1)
-    records, hashes = np.concatenate(numbers), checker.counter.hashes[:, 0]
-    return {value: records[hashes == np.uint64(value)].tolist() for value in wanted}
+    return np.concatenate(numbers), checker.counter.hashes
