@@ -80,7 +80,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         return RowsResult(findings=faults.findings(), skipped={"special_tokens": "the columns do not fit together"})
     try:
         source = open_rows(data_set, ranges, faults)
-        checker = _Checker(rules, data_set, source.room)
+        checker = RowChecker(rules, data_set, source.room)
         numbers = []
         for count in source.blocks(checker.read):
             checker.check(count, faults)
@@ -157,7 +157,7 @@ def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
 # ---- checking
 
 
-class _Checker:
+class RowChecker:
     """Holds blocks of rows against the rules.
 
     Attributes:
@@ -371,7 +371,7 @@ def _skipped(rules: RowRules, source: RowSource) -> dict[str, str]:
     return skipped
 
 
-def _counts(rules: RowRules, source: RowSource, checker: _Checker) -> dict[str, int]:
+def _counts(rules: RowRules, source: RowSource, checker: RowChecker) -> dict[str, int]:
     """What was counted, by the names of the manifest."""
     statistics = checker.counter.statistics()
     features, table = _features_of(rules), checker._made.table
@@ -411,7 +411,7 @@ def hash_rows(rules: RowRules, path: str, ranges: ByteRanges) -> tuple[npt.NDArr
     """
     data_set = dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
     source = open_rows(data_set, ranges, Faults(path))
-    checker, numbers = _Checker(rules, data_set, source.room), [np.zeros(0, np.int64)]
+    checker, numbers = RowChecker(rules, data_set, source.room), [np.zeros(0, np.int64)]
     for count in source.blocks(checker.read):
         checker.check(count, Faults(path))
         numbers.append(checker.read.numbers[:count] + 1)
