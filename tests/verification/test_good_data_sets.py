@@ -110,7 +110,7 @@ def _villages(place: int) -> str:
     return "".join(
         f"{names[n % 20]} {n // 20 + 40 * place} is a village in the district of {names[n * 7 % 20]} .\n"
         f"In 20{n % 23:02} it had {n * 37 % 3001} inhabitants .\n"
-        f"It lies {n * 13 % 97} km from {names[n * 3 % 20]} , and is part of the historical region of Lower Styria .\n\n"
+        f"It lies {n * 13 % 97} km from {names[n * 3 % 20]} , in the historical region of Lower Styria .\n\n"
         for n in range(400)
     )
 
