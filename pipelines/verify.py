@@ -1,5 +1,6 @@
 """verify: whether data sets are right. Small ones are looked at in this process, others on Beam."""
 
+import dataclasses
 import json
 import os
 import sys
@@ -39,6 +40,7 @@ def run(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[s
     if found is None:
         print(f"{', '.join(paths)}: nothing was verified, the job was only described.")
         return RIGHT
+    found = dataclasses.replace(found, paths=tuple(paths))
     if options.json:
         print(json.dumps(verify_text.as_json(found, options.most_findings), indent=2, ensure_ascii=False))
     else:
@@ -55,17 +57,13 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
         comparing.check_comparable(options.against, options.vocab_file)
     with verifying.scratch_directory(options) as scratch:
         targets = planning.plan(find_targets(paths), options, scratch)
-        results = _in_this_process(targets) if is_local and _is_small(targets) else None
-        if results is not None:
-            return conclude(targets, results, options, scratch)
-        return _on_beam(targets, options, scratch, beam_arguments)
+        pieces = [piece for target in targets for piece in target.pieces]
+        size = sum(_size_of(piece.path, piece.expected.size) for piece in pieces)
+        if is_local and (len(pieces) <= 1 or (size < _WORTH_BEAM and not beam_arguments)):
+            return conclude(targets, _in_this_process(targets), options, scratch)
+        from pipelines import verify_graph
 
-
-def _is_small(targets: Sequence[Target]) -> bool:
-    pieces = [piece for target in targets for piece in target.pieces]
-    if len(pieces) < 2 or len(os.sched_getaffinity(0)) < 2:
-        return True
-    return sum(_size_of(piece.path, piece.expected.size) for piece in pieces) < _WORTH_BEAM
+        return verify_graph.run(targets, options, scratch, size, beam_arguments)
 
 
 def _size_of(path: str, expected: int | None) -> int:
@@ -89,11 +87,3 @@ def _in_this_process(targets: Sequence[Target]) -> list[PieceResult]:
     if shows and done:
         sys.stderr.write("\r\x1b[K")
     return results
-
-
-def _on_beam(
-    targets: Sequence[Target], options: VerifyOptions, scratch: str, beam_arguments: Sequence[str]
-) -> Verification | None:
-    from pipelines import verify_graph
-
-    return verify_graph.run(targets, options, scratch, beam_arguments)

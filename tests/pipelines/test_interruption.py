@@ -1,10 +1,13 @@
 """Commands on a terminal that are told to stop: one sentence, nothing left behind, and the next run goes on."""
 
 import contextlib
+import json
 import os
 import pty
+import select
 import signal
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +16,7 @@ import psutil
 import pytest
 import yaml
 from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
+from terminal_screen import Screen
 
 from pipelines import cli, interruption
 
@@ -26,11 +30,14 @@ class Terminal:
     """A command in a process of its own, on a terminal of its own; `scratch` is its directory for temporary files.
 
     hangup: what its SIGHUP does from the start. The tests themselves may run under nohup, or in
-      the background of a script, where SIGINT is ignored.
+      the background of a script, where SIGINT is ignored. columns: of the terminal.
     """
 
-    def __init__(self, arguments: list[str], scratch: Path, hangup: signal.Handlers = signal.SIG_DFL) -> None:
+    def __init__(
+        self, arguments: list[str], scratch: Path, hangup: signal.Handlers = signal.SIG_DFL, columns: int = 80
+    ) -> None:
         scratch.mkdir()
+        self._columns = columns
         environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)}
         program = "import sys; from maskmill.command import main; sys.exit(main())"
         pid, self._terminal = pty.fork()
@@ -40,12 +47,19 @@ class Terminal:
             os.execve(sys.executable, [sys.executable, "-c", program, *arguments], environment)
         self.process = psutil.Process(pid)
         self._shown = b""
+        termios.tcsetwinsize(self._terminal, (24, columns))
 
     def wait_for(self, moment: Callable[[], object]) -> None:
         """Returns when `moment` is true; fails when the command ends before that."""
         while not moment():
             assert self.process.status() != psutil.STATUS_ZOMBIE, self.screen()
             time.sleep(0.005)
+
+    def shows(self, text: str) -> bool:
+        """Whether the command has written this text by now."""
+        while select.select([self._terminal], [], [], 0)[0]:
+            self._shown += os.read(self._terminal, 1 << 16)
+        return text.encode() in self._shown
 
     def type(self, keys: bytes) -> None:
         os.write(self._terminal, keys)
@@ -59,9 +73,12 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.process.pid, 0)[1])
 
     def screen(self) -> list[str]:
-        """What the terminal shows in the end: a line that was erased is not shown."""
-        lines = self._shown.decode().replace("\r\n", "\n").split("\n")
-        return [line.rpartition("\r\x1b[K")[2] for line in lines if line.rpartition("\r\x1b[K")[2]]
+        """The lines that the terminal shows in the end. The cursor stands in a line of its own."""
+        screen = Screen(columns=self._columns)
+        screen.feed(self._shown.decode().replace("\r\n", "\n\r"))
+        *lines, last = screen.text
+        assert last == ""
+        return [line for line in lines if line]
 
 
 def build_file(folder: Path) -> Path:
@@ -172,6 +189,43 @@ def test_a_second_ctrl_c_changes_nothing(tmp_path: Path) -> None:
     assert [line for line in terminal.screen() if "maskmill" in line or "Traceback" in line] == [
         f"maskmill build: interrupted; {SENTENCE}"
     ]
+
+
+def shows_bars(terminal: Terminal) -> bool:
+    return terminal.shows("/1") and terminal.shows("━")
+
+
+def test_ctrl_c_below_the_bars_leaves_them_and_a_sentence(tmp_path: Path) -> None:
+    terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY], tmp_path / "scratch", columns=30)
+    terminal.wait_for(lambda: shows_bars(terminal))
+    terminal.type(CTRL_C)
+    assert terminal.end() == 130
+    first, *bars, sentence = terminal.screen()
+    assert first.startswith("extract: 1 file, ")
+    assert bars[0].startswith("extract ")
+    assert len({bar.split()[0] for bar in bars}) == len(bars), bars
+    assert all(len(bar) < 30 for bar in bars)
+    assert sentence == f"maskmill build: interrupted; {SENTENCE}"
+
+
+def test_a_failure_below_the_bars_leaves_them_and_a_sentence(tmp_path: Path) -> None:
+    terminal = Terminal(["build", str(build_file(tmp_path)), *TWO_PROCESSES], tmp_path / "scratch", columns=60)
+    terminal.wait_for(lambda: shows_bars(terminal))
+    for worker in terminal.process.children():
+        worker.kill()
+    assert terminal.end() == 1
+    _, *bars, sentence = terminal.screen()
+    assert bars[0].startswith("extract ")
+    assert len({bar.split()[0] for bar in bars}) == len(bars), bars
+    assert sentence.startswith("maskmill build: A worker process was killed by signal 9")
+
+
+def test_an_interrupted_command_says_so_in_json(tmp_path: Path) -> None:
+    terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY, "--log_format=json"], tmp_path / "scratch")
+    terminal.wait_for(lambda: imports_beam(terminal, tmp_path))
+    terminal.type(CTRL_C)
+    assert terminal.end() == 130
+    assert json.loads(terminal.screen()[-1])["message"] == f"maskmill build: interrupted; {SENTENCE}"
 
 
 def create(folder: Path) -> list[str]:

@@ -32,6 +32,10 @@ class DamagedBlockError(UnusableInputError):
         self.feature = feature
 
 
+class OtherColumnsError(DamagedBlockError):
+    """A file does not have the columns of its data set."""
+
+
 class BlockReader(abc.ABC):
     """Reads the files of a data set. One for each format.
 

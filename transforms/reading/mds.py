@@ -1,6 +1,7 @@
 """MDS, the shards of mosaicml-streaming, as maskmill writes them (transforms/records/mds.py)."""
 
 import dataclasses
+import itertools
 import json
 import threading
 from typing import Any
@@ -8,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import UnusableInputError
-from transforms.reading.block_reader import Block, BlockReader, DamagedBlockError
+from transforms.reading.block_reader import Block, BlockReader, DamagedBlockError, OtherColumnsError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataFile, DataSet, ReadColumn
 from transforms.reading.kernels import mds_samples as kernels
@@ -68,14 +68,33 @@ class MdsReader(BlockReader):
             return
         path = self._files[block.file].path
         if end == kernels.OTHER_END:
-            raise DamagedBlockError(
-                f"{path}: records {block.first + 1:,} to {block.first + block.count:,} do not end where they must: "
-                "the file is damaged; make or fetch it again."
-            )
+            which = f"records {block.first + 1:,} to {block.first + block.count:,} do not end where they must"
+            if block.count == 1:
+                which = f"record {block.first + 1:,} does not end where it must"
+            raise DamagedBlockError(f"{path}: {which}: the file is damaged; make or fetch it again.")
         part = parts[:, kernels.COLUMN].tolist().index(place)
         reason = _explain(_part(data, sample, len(parts), part), parts[part].tolist(), self._columns[place], why)
         feature = self._columns[place].feature if why == targets.OUT_OF_RANGE else None
         raise DamagedBlockError(f"{path}, record {block.first + sample + 1:,}: {reason}", feature=feature)
+
+    def decode_each(self, fetched: Any, block: Block, into: Rows) -> dict[int, DamagedBlockError]:
+        """Writes the samples of a block that can be read to the rows of their numbers, counted from the block's first.
+
+        Returns:
+          What is wrong with the others.
+        """
+        parts, data = fetched
+        start = _WORD * (1 + block.first)
+        words = self._ranges.read(self._files[block.file].path, start, start + _WORD * (block.count + 1))
+        offsets = words.view("<u4").astype(np.int64)
+        wrong = {}
+        for sample, (first, end) in enumerate(itertools.pairwise((offsets - offsets[0]).tolist())):
+            alone = Block(block.file, block.first + sample, 1)
+            try:
+                self.decode((parts, data[first:end]), alone, np.zeros(1, np.int64), np.array([sample]), into)
+            except DamagedBlockError as error:
+                wrong[sample] = error
+        return wrong
 
     def forget(self, block: Block) -> bool:
         with self._locks[block.file]:
@@ -132,10 +151,10 @@ class MdsReader(BlockReader):
             if encoding is None and column.optional:
                 continue
             if encoding is None:
-                raise DamagedBlockError(f"{path}: the column {column.name} is missing; make or fetch the file again.")
+                raise OtherColumnsError(f"{path}: the column {column.name} is missing; make or fetch the file again.")
             stored = (_FLOATS if is_float(column) else _INTEGERS).get(encoding)
             if stored is None or any(sizes):
-                raise UnusableInputError(
+                raise OtherColumnsError(
                     f"{path}: the values of {column.name} are stored as {encoding}, which is not read; make the "
                     "examples with maskmill."
                 )

@@ -5,12 +5,13 @@ A file's footer is read once. What is kept of it are the places of the pages, so
 
 import dataclasses
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow
 
-from transforms.reading.block_reader import Block, BlockReader, DamagedBlockError
+from transforms.reading.block_reader import Block, BlockReader, DamagedBlockError, OtherColumnsError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet, ReadColumn
 from transforms.reading.kernels.gathering import scatter
@@ -113,10 +114,31 @@ class ParquetReader(BlockReader):
                 try:
                     target.put_chunk(group, group.data.data[start:stop], self._codec)
                 except DamagedPartError as error:
-                    raise DamagedBlockError(
-                        f"{path}: row group {group.number + 1:,} is damaged at the column {column.name} ({error}); "
-                        "make or fetch the file again."
-                    ) from error
+                    raise _damaged_group(path, group, column, error) from error
+
+    def decode_each(self, fetched: _Fetched, block: Block, into: Rows) -> dict[int, DamagedBlockError]:
+        """Writes the samples of a block that can be read to the rows of their numbers, counted from the block's first.
+
+        Returns:
+          What is wrong with the others. With a page all samples of its row group are lost.
+        """
+        path, wrong = self._data_files[block.file].path, dict[int, DamagedBlockError]()
+        for group in fetched.groups:
+            samples = np.arange(max(group.first, block.first), min(group.end, block.first + block.count))
+            for column, chunk in zip(self._columns, fetched.file.chunks[group.number], strict=True):
+                if not chunk[1]:
+                    into.put_zeros(column, samples - block.first)
+                    continue
+                target = _EachTarget(path, column, samples, samples - block.first, into, wrong)
+                start, stop = (chunk - group.start).tolist()
+                try:
+                    target.put_chunk(group, group.data.data[start:stop], self._codec)
+                except DamagedPartError as error:
+                    damaged = _damaged_group(path, group, column, error)
+                    damaged.__cause__ = error
+                    for row in (samples - block.first).tolist():
+                        wrong.setdefault(row, damaged)
+        return wrong
 
     def forget(self, block: Block) -> bool:
         self._files.pop(block.file, None)
@@ -156,7 +178,7 @@ class ParquetReader(BlockReader):
                 _check_kind(file.path, column, has_floats=layout.is_float[column.name])
                 chunks[:, n] = layout.chunks[:, places[column.name]]
             elif not column.optional:
-                raise DamagedBlockError(f"{file.path}: the column {column.name} is missing; make the file again.")
+                raise OtherColumnsError(f"{file.path}: the column {column.name} is missing; make the file again.")
         extents = np.stack([layout.chunks[..., 0].min(axis=1), layout.chunks[..., 1].max(axis=1)], axis=1)
         return _File(layout.rows, extents, chunks)
 
@@ -188,7 +210,14 @@ def _read_layout(path: str, size: int, ranges: ByteRanges) -> Layout:
 def _check_kind(path: str, column: ReadColumn, *, has_floats: bool) -> None:
     if has_floats != is_float(column):
         has, must = ("floats", "integers") if has_floats else ("integers", "floats")
-        raise DamagedBlockError(f"{path}: the column {column.name} has {has}, but it must have {must}.")
+        raise OtherColumnsError(f"{path}: the column {column.name} has {has}, but it must have {must}.")
+
+
+def _damaged_group(path: str, group: _Group, column: ReadColumn, error: DamagedPartError) -> DamagedBlockError:
+    return DamagedBlockError(
+        f"{path}: row group {group.number + 1:,} is damaged at the column {column.name} ({error}); make or fetch the "
+        "file again."
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,13 +238,23 @@ class _Target:
         """Writes the wanted rows; all rows are checked, because whole pages are unpacked in any case."""
         at = group.first
         for page in read_pages(chunk, codec, is_float=is_float(self.column)):
-            self._check_lengths(page, at)
-            self._check_values(page, at)
             first, end = np.searchsorted(self.samples, [at, at + len(page.lengths)])
-            self._put(page, self.samples[first:end] - at, self.rows[first:end])
+            places, rows = self._allowed(page, at, self.samples[first:end] - at, self.rows[first:end])
+            self._put(page, places, rows)
             at += len(page.lengths)
         if at != group.end:
             raise DamagedPartError(f"it has {at - group.first:,} rows instead of {group.end - group.first:,}")
+
+    def _allowed(
+        self, page: Page, at: int, places: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The wanted places of a page and their rows: all of them, because nothing of it may be wrong.
+
+        at: the first sample of the page.
+        """
+        for _, error in self._faults(page, at):
+            raise error
+        return places, rows
 
     def _put(self, page: Page, places: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> None:
         """Writes the rows of a page at some places."""
@@ -229,22 +268,42 @@ class _Target:
         size = column.dtype.itemsize
         scatter(values.view(np.uint8), starts * size, lengths * size, rows, array.view(np.uint8))
 
-    def _check_lengths(self, page: Page, at: int) -> None:
-        column = self.column
+    def _faults(self, page: Page, at: int) -> Iterator[tuple[int, DamagedBlockError]]:
+        """What is wrong with the rows of a page, by their places in it; of each row its length, or its first value."""
+        column, values = self.column, page.values
         is_bad = page.lengths > column.width if column.varies else page.lengths != column.width
         if is_bad.any():
-            row = int(np.flatnonzero(is_bad)[0])
-            raise self._wrong(at + row, wrong_count(column, int(page.lengths[row])))
-
-    def _check_values(self, page: Page, at: int) -> None:
-        column, values = self.column, page.values
+            for place in np.flatnonzero(is_bad).tolist():
+                yield place, self._wrong(at + place, wrong_count(column, int(page.lengths[place])), None)
         low, high = limits(column)
         # NaN is neither above nor below anything.
         if not len(values) or math.isnan(low) or (values.min() >= low and values.max() <= high):
             return
-        first = int(np.flatnonzero(~((values >= low) & (values <= high)))[0])
-        row = int(np.searchsorted(np.cumsum(page.lengths), first, "right"))
-        raise self._wrong(at + row, wrong_value(column, values[first : first + 1]))
+        wrong = np.flatnonzero(~((values >= low) & (values <= high)))
+        places, first = np.unique(np.searchsorted(np.cumsum(page.lengths), wrong, "right"), return_index=True)
+        for place, value in zip(places.tolist(), wrong[first].tolist(), strict=True):
+            reason = wrong_value(column, values[value : value + 1])
+            yield place, self._wrong(at + place, reason, column.feature)
 
-    def _wrong(self, sample: int, what: str) -> DamagedBlockError:
-        return DamagedBlockError(f"{self.path}, record {sample + 1:,}: {what}")
+    def _wrong(self, sample: int, what: str, feature: str | None) -> DamagedBlockError:
+        return DamagedBlockError(f"{self.path}, record {sample + 1:,}: {what}", feature=feature)
+
+
+@dataclasses.dataclass(frozen=True)
+class _EachTarget(_Target):
+    """Where the values of a column of a row group go, of those rows with which nothing is wrong.
+
+    wrong: takes what is wrong with the others, by their rows.
+    """
+
+    wrong: dict[int, DamagedBlockError]
+
+    def _allowed(
+        self, page: Page, at: int, places: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        row_of = dict(zip(places.tolist(), rows.tolist(), strict=True))
+        for place, error in self._faults(page, at):
+            if place in row_of:
+                self.wrong.setdefault(row_of[place], error)
+        is_right = ~np.isin(rows, list(self.wrong))
+        return places[is_right], rows[is_right]

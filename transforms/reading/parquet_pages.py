@@ -29,6 +29,10 @@ class DamagedPartError(ValueError):
     """A part of a file is damaged, or is not as maskmill writes it. The message does not name the file."""
 
 
+class WrongChecksumError(DamagedPartError):
+    """A page does not fit its checksum."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Layout:
     """Where the parts of a file are.
@@ -127,7 +131,7 @@ def read_pages(chunk: memoryview, codec: pyarrow.Codec, *, is_float: bool) -> It
             if packed_size < 0 or len(packed) != packed_size or not 0 <= size <= _MOST_PAGE_BYTES:
                 raise DamagedPartError("a page has an impossible size")
             if zlib.crc32(packed) != checksum & 0xFFFFFFFF:
-                raise DamagedPartError("a page does not fit its checksum")
+                raise WrongChecksumError("a page does not fit its checksum")
             if kind == format.DICTIONARY_PAGE:
                 if not _is_plain_dictionary(bytes(packed), size):
                     raise DamagedPartError("a dictionary is not as maskmill writes it")

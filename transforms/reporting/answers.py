@@ -57,9 +57,9 @@ def _lost(facts: Facts) -> Iterator[Answer]:
         )
         return
     reasons = sorted(documents.set_aside, key=lambda reason: -reason.count)
-    listed = [f"{shown.count(reason.count)} {reason.reason}" for reason in reasons[:_MOST_REASONS]]
+    listed = [f"{reason.reason} ({shown.count(reason.count)})" for reason in reasons[:_MOST_REASONS]]
     if len(reasons) > _MOST_REASONS:
-        listed.append(f"{shown.count(sum(r.count for r in reasons[_MOST_REASONS:]))} for other reasons")
+        listed.append(f"other reasons ({shown.count(sum(r.count for r in reasons[_MOST_REASONS:]))})")
     yield Answer(
         question="How many articles were lost, and why?",
         answer=f"{shown.count(documents.lost)} of {shown.count(documents.read)} pages or documents that were read are "

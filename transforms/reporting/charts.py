@@ -1,7 +1,6 @@
 """The charts of the page: of one data set, or of two, the second as a line."""
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch
@@ -9,27 +8,23 @@ from matplotlib.path import Path
 
 from transforms.reporting import shown
 from transforms.reporting.drawing import (
-    BACK,
     FIRST,
-    HEIGHT,
     INK,
     MUTED,
     SECOND,
     WIDTH,
     Chart,
     Table,
-    band,
     draw,
     percents,
     thousands,
 )
-from transforms.reporting.facts import Facts, Shard
-from transforms.reporting.flow import Branch, Flow, flow_of
-from transforms.reporting.row_facts import Bin
+from transforms.reporting.facts import Facts, Shard, StageTimings
+from transforms.reporting.flow import Flow, flow_of
+from transforms.reporting.row_charts import row_charts
 
 _MOST_BARS = 60
-_MOST_TABLE_ROWS = 64
-_THIS, _OTHER = "this data set", "the other"
+_MOST_LABELS = 9  # below the bars of a chart
 
 
 def charts_of(facts: Facts, other: Facts | None = None) -> dict[str, Chart]:
@@ -41,7 +36,11 @@ def _all_charts(facts: Facts, other: Facts | None) -> Iterator[Chart]:
     flow = None if facts.documents is None else flow_of(facts.documents)
     if flow is not None:
         yield flow_chart(flow)
+    yield from row_charts(facts, other)
+    yield from _text_charts(facts, other)
     yield from _shard_charts(facts)
+    if facts.timings:
+        yield timings_chart(facts.timings)
 
 
 def flow_chart(flow: Flow) -> Chart:
@@ -65,8 +64,8 @@ def flow_chart(flow: Flow) -> Chart:
 
 
 def _draw_flow(plane: Axes, flow: Flow, height: int) -> None:
-    left, top, thickness, label_at = 4, height - 30, 110, 168
-    plane.text(left, height - 12, f"{shown.count(flow.read)} read", color=INK, fontsize=12, va="center", weight="bold")
+    left, top, thickness, label_at = 2, height - 30, 96, 130
+    plane.text(left, height - 12, f"{shown.count(flow.read)} read", color=INK, va="center", weight="bold")
     lost = [branch for branch in flow.branches if not branch.is_kept]
     kept = [branch for branch in flow.branches if branch.is_kept]
     bottom = 44
@@ -77,8 +76,8 @@ def _draw_flow(plane: Axes, flow: Flow, height: int) -> None:
         start, end = left + branch.start * thickness, left + branch.end * thickness
         _ribbon(plane, (start, end), top, (label_at - 8, middle + size / 2, middle - size / 2))
         plane.text(label_at, middle, shown.count(branch.count), color=INK, va="center", weight="bold")
-        width = 8 * len(shown.count(branch.count)) + 4
-        plane.text(label_at + width, middle, branch.label, color=MUTED, va="center", fontsize=10)
+        width = 8 * len(shown.count(branch.count)) + 6
+        plane.text(label_at + width, middle, branch.label, color=MUTED, va="center")
     for place, branch in enumerate(kept):
         start, end = left + branch.start * thickness, left + branch.end * thickness
         colour = FIRST if place == 0 else SECOND
@@ -87,7 +86,7 @@ def _draw_flow(plane: Axes, flow: Flow, height: int) -> None:
     for branch in kept:
         text = f"{shown.count(branch.count)} {branch.label}"
         plane.text(at, bottom - 14, text, color=INK, va="center", weight="bold")
-        at += 8 * len(text)
+        at += 8 * len(text) + 8
 
 
 def _ribbon(plane: Axes, across: tuple[float, float], top: float, end: tuple[float, float, float]) -> None:
@@ -144,7 +143,9 @@ def shard_chart(shards: Sequence[Shard], count: str) -> Chart:
     name = f"shards-{count}"
     table = Table(
         columns=("shard", count),
-        rows=tuple((f"{a}" if a == b else f"{a} to {b}", shown.number(m)) for (a, b), m in zip(groups, means, strict=True)),
+        rows=tuple(
+            (f"{a}" if a == b else f"{a} to {b}", shown.number(m)) for (a, b), m in zip(groups, means, strict=True)
+        ),
     )
     return Chart(name=name, title=title, summary=summary, svg=draw(name, title, summary, onto), table=table)
 
@@ -153,3 +154,97 @@ def _grouped(count: int, most: int) -> list[tuple[int, int]]:
     """Neighbours [first, last] among `count` things: at most `most` groups, all of one size but the last."""
     step = -(-count // most)
     return [(start, min(count, start + step) - 1) for start in range(0, count, step)]
+
+
+def _text_charts(facts: Facts, other: Facts | None) -> Iterator[Chart]:
+    """The lengths of documents, and how many pieces words have."""
+    if facts.texts:
+        split, text = next(iter(facts.texts.items()))
+        theirs = None if other is None or split not in other.texts else other.texts[split].document_lines
+        mean = text.lines / max(1, text.documents)
+        summary = f"A document has {shown.number(mean)} sentences on average."
+        title = "Sentences a document"
+        ours = [(_range(low, high), number) for low, high, number in text.document_lines]
+        other_bars = None if theirs is None else {_range(low, high): number for low, high, number in theirs}
+        yield bars_chart("document-lengths", title, summary, ("sentences", "documents"), ours, other_bars)
+    if facts.samples.word_pieces:
+        counts = facts.samples.word_pieces
+        words = sum(number for _, number in counts)
+        mean = sum(pieces * number for pieces, number in counts) / words
+        summary = f"{shown.count(words)} words of some examples have {shown.number(mean)} pieces on average."
+        theirs_pieces = None if other is None else {str(p): n for p, n in other.samples.word_pieces}
+        ours = [(str(pieces), number) for pieces, number in counts]
+        yield bars_chart("word-pieces", "Pieces a word", summary, ("pieces", "words"), ours, theirs_pieces)
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def bars_chart(
+    name: str,
+    title: str,
+    summary: str,
+    columns: tuple[str, str],
+    bars: Sequence[tuple[str, int]],
+    others: Mapping[str, int] | None,
+) -> Chart:
+    """A chart of named bars, as shares; those of another data set beside them."""
+    total = max(1, sum(number for _, number in bars))
+    all_others = max(1, sum(others.values())) if others else 1
+    labels = [label for label, _ in bars]
+
+    def onto(plane: Axes) -> None:
+        width = 0.4 if others else 0.8
+        for place, (label, number) in enumerate(bars):
+            _bar(plane, place - 0.4, width, number / total, FIRST)
+            if others:
+                _bar(plane, place, width, others.get(label, 0) / all_others, SECOND)
+        plane.set(ylim=(0, None), xlabel=columns[0])
+        step = -(-len(labels) // _MOST_LABELS)
+        plane.set_xticks(range(0, len(labels), step), [label.partition("–")[0] for label in labels[::step]])
+        percents(plane.yaxis)
+
+    rows = [(label, shown.count(number), shown.percent(number / total)) for label, number in bars]
+    table = Table(columns=(*columns, "share"), rows=tuple(rows))
+    return Chart(name=name, title=title, summary=summary, svg=draw(name, title, summary, onto), table=table)
+
+
+def _bar(plane: Axes, left: float, width: float, height: float, colour: str) -> None:
+    plane.fill([left, left + width, left + width, left], [0, 0, height, height], facecolor=colour, linewidth=0)
+
+
+def timings_chart(timings: Sequence[StageTimings]) -> Chart:
+    """How long each step took."""
+    steps = [(f"{step.label}", step) for stage in timings for step in stage.steps]
+    total, longest = sum(step.seconds for _, step in steps), max(step.seconds for _, step in steps)
+    slowest = max(steps, key=lambda named: named[1].seconds)[0]
+    title = "Time by step"
+    summary = f"The steps took {shown.duration(total)} together, most of it {slowest}."
+    height = 12 + 34 * len(steps)
+
+    def onto(plane: Axes) -> None:
+        for place, (label, step) in enumerate(steps):
+            top = height - 6 - 34 * place
+            plane.text(0, top - 7, label, color=INK, va="center")
+            plane.text(WIDTH, top - 7, shown.duration(step.seconds), color=MUTED, va="center", ha="right")
+            end = max(2.0, WIDTH * step.seconds / (longest or 1))
+            plane.fill([0, end, end, 0], [top - 16, top - 16, top - 26, top - 26], facecolor=FIRST, linewidth=0)
+
+    rows = [
+        (
+            label,
+            shown.duration(step.seconds),
+            shown.count(step.pieces),
+            f"{shown.size(step.bytes / step.seconds)}/s" if step.seconds and step.bytes else "–",
+            "–" if step.memory is None else shown.size(step.memory),
+        )
+        for label, step in steps
+    ]
+    return Chart(
+        name="timings",
+        title=title,
+        summary=summary,
+        svg=draw("timings", title, summary, onto, height=height, axes=False),
+        table=Table(columns=("step", "time", "pieces of work", "rate", "memory"), rows=tuple(rows)),
+    )

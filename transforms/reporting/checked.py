@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from transforms.verification.findings import CHECKS, Finding, Verification
 
@@ -39,7 +39,8 @@ class Checked:
       findings: the worst first, 50 at most.
       all_findings: how many there are.
       read_bytes: how much was read.
-      files, all_files: how many were read, and how many there are.
+      shards: the numbers of the shards of each split that were verified, as "0-9"; empty: all.
+      files: how many were read.
       is_right: whether there is nothing but notes.
     """
 
@@ -47,29 +48,29 @@ class Checked:
     findings: tuple[Finding, ...]
     all_findings: int
     read_bytes: int
+    shards: str
     files: int
     is_right: bool
 
     @property
     def marks(self) -> Mapping[str, int]:
         """How many checks have each mark."""
-        marks: dict[str, int] = {}
-        for line in self.lines:
-            marks[line.mark] = marks.get(line.mark, 0) + 1
-        return marks
+        marks = [line.mark for line in self.lines]
+        return {mark: marks.count(mark) for mark in get_args(Mark)}
 
     def line(self, name: str) -> CheckLine | None:
         """The line of a check; None where it was not heard of."""
         return next((line for line in self.lines if line.name == name), None)
 
 
-def checked_of(verification: Verification) -> Checked:
-    """What a verification found."""
+def checked_of(verification: Verification, shards: str = "") -> Checked:
+    """What a verification found; `shards` are the numbers of those that were verified, empty: all."""
     return Checked(
         lines=tuple(_line(name, verification) for name in CHECKS if name in verification.outcomes),
         findings=tuple(verification.findings[:_MOST_FINDINGS]),
         all_findings=len(verification.findings),
         read_bytes=verification.read_bytes,
+        shards=shards,
         files=len(verification.results),
         is_right=verification.is_right,
     )
@@ -81,7 +82,7 @@ def _line(name: str, verification: Verification) -> CheckLine:
     mark: Mark = "passed" if outcome.looked_at else "skipped"
     for severity in ("note", "warning", "error"):
         if severity in found:
-            mark = severity  # type: ignore[assignment]
+            mark = severity
     return CheckLine(
         name=name,
         title=CHECKS[name].title,

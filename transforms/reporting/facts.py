@@ -1,7 +1,7 @@
 """Everything that the page of a data set tells, as plain values."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from transforms.reporting import documents, figures, lineage, made_stages
 from transforms.reporting.checked import Checked, checked_of
@@ -10,7 +10,7 @@ from transforms.reporting.figures import Figure
 from transforms.reporting.lineage import Input, Option, Step
 from transforms.reporting.made_stages import MadeStage
 from transforms.reporting.row_facts import RowFacts, row_facts_of
-from transforms.reporting.samples import Samples, samples_of
+from transforms.reporting.samples import FrequentPiece, Samples, frequent_pieces, samples_of
 from transforms.reporting.text_facts import TextFacts, text_facts_of
 from transforms.storage import files, timings
 from transforms.storage.timings import Timing
@@ -37,6 +37,32 @@ class Shard:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Places:
+    """What the places of all rows of a split hold.
+
+    Attributes:
+      split: "training" or "eval".
+      text: pieces of text that are not predicted; where the reader draws the masks, all of them.
+      predicted, special, padding: how many are predicted, are [CLS], [SEP] and the like, and hold nothing.
+    """
+
+    split: str
+    text: int
+    predicted: int
+    special: int
+    padding: int
+
+    @property
+    def all(self) -> int:
+        """How many places there are."""
+        return self.text + self.predicted + self.special + self.padding
+
+    def share(self, name: str) -> float:
+        """The share of one kind, 0 to 1."""
+        return figures.share(getattr(self, name), self.all)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class StageTimings:
     """How long the steps of a stage took at the last run that made something."""
 
@@ -58,7 +84,9 @@ class Facts:
       documents: what became of the input's documents; None: there is no text stage.
       shards: of all stages.
       row_length: most pieces of a row; None: there are no examples.
+      places: by split, what the places of rows hold, as the manifest says.
       rows: by split, what its rows look like; empty where they were not read.
+      frequent: the most frequent pieces of the first split.
       texts: by split, what its text looks like; empty where it was not read.
       timings: by stage.
       checked: what verify found; None: the data was not verified.
@@ -77,7 +105,9 @@ class Facts:
     documents: Documents | None
     shards: tuple[Shard, ...]
     row_length: int | None
+    places: tuple[Places, ...]
     rows: Mapping[str, RowFacts]
+    frequent: tuple[FrequentPiece, ...]
     texts: Mapping[str, TextFacts]
     timings: tuple[StageTimings, ...]
     checked: Checked | None
@@ -88,12 +118,15 @@ class Facts:
         return next((f for f in self.figures if (f.group, f.name) == (group, name)), None)
 
 
-def collect(path: str, *, verification: Verification | None = None, with_samples: bool = True) -> Facts:
+def collect(
+    path: str, *, verification: Verification | None = None, shards: str = "", with_samples: bool = True
+) -> Facts:
     """Collects what there is to tell of a data set.
 
     Args:
       path: the directory of a build, or of one of its stages.
       verification: what `verify` found of it; None: the page is made of the manifests alone.
+      shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
       with_samples: whether to show how the data looks, for which the beginning of some files is read.
 
     Raises:
@@ -105,6 +138,7 @@ def collect(path: str, *, verification: Verification | None = None, with_samples
     examples = by_name.get("examples") or by_name.get("eval")
     text = by_name.get("extract")
     results = () if verification is None else verification.results
+    rows = row_facts_of(results, directory=None if examples is None else examples.directory)
     return Facts(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
@@ -118,11 +152,13 @@ def collect(path: str, *, verification: Verification | None = None, with_samples
         documents=None if text is None else documents.documents_of(text),
         shards=tuple(_shards(stages)),
         row_length=None if examples is None else examples.parameter("max_seq_length"),
-        rows=row_facts_of(results, directory=None if examples is None else examples.directory),
+        places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
+        rows=rows,
+        frequent=() if examples is None else tuple(frequent_pieces(rows, examples.directory)),
         texts=text_facts_of(results),
         timings=tuple(_timings(stages)),
-        checked=None if verification is None else checked_of(verification),
-        samples=samples_of(stages) if with_samples else Samples(),
+        checked=None if verification is None else checked_of(verification, shards),
+        samples=samples_of(stages, directory) if with_samples else Samples(),
     )
 
 
@@ -143,3 +179,18 @@ def _shards(stages: Sequence[MadeStage]) -> list[Shard]:
 def _timings(stages: Sequence[MadeStage]) -> list[StageTimings]:
     found = [StageTimings(stage=stage.title, steps=timings.read(stage.directory)) for stage in stages]
     return [timed for timed in found if timed.steps]
+
+
+def _places(stage: MadeStage) -> Iterator[Places]:
+    """What the places of rows hold, for each split that says it."""
+    for split, name in figures.SPLITS.items():
+        counts = stage.counts.get(split, {})
+        if counts.get("examples") and counts.get("padding_tokens") is not None:
+            predicted = counts.get("masked_positions") or 0
+            yield Places(
+                split=name,
+                text=counts["example_tokens"] - predicted,
+                predicted=predicted,
+                special=counts["special_tokens"],
+                padding=counts["padding_tokens"],
+            )

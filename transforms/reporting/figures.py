@@ -20,7 +20,7 @@ _SHARD_COUNTS: Mapping[str, str] = {
     "sequences": "sequences",
     "picked": "examples picked",
 }
-_SPLITS = {"train": "training", "eval": "eval"}
+SPLITS = {"train": "training", "eval": "eval"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,11 +53,13 @@ def share(part: float, whole: float) -> float:
 def figures_of(stage: MadeStage) -> Iterator[Figure]:
     """The figures of a stage."""
     if stage.name == "extract":
-        yield Figure(group="Input", name="bytes", value=sum(i.get("bytes", 0) for i in stage.made["inputs"]), unit="bytes")
+        yield Figure(
+            group="Input", name="bytes", value=sum(i.get("bytes", 0) for i in stage.made["inputs"]), unit="bytes"
+        )
         yield Figure(group="Input", name="pages or documents read", value=stage.counted("extract", "read"))
     if stage.name == "vocabulary":
         yield Figure(group=stage.title, name="pieces", value=stage.counted("vocabulary", "pieces"))
-    for split, title in _SPLITS.items():
+    for split, title in SPLITS.items():
         group = f"{stage.title}, {title}" if stage.name != "eval" else stage.title
         for name, label in _SHARD_COUNTS.items():
             if name in stage.counts.get(split, {}):

@@ -128,7 +128,9 @@ def _text_steps(stage: MadeStage, stages: Sequence[MadeStage]) -> Iterator[Step]
     total = shown.size(sum(entry.get("bytes", 0) for entry in inputs))
     named = files.base_name(inputs[0]["path"]) if inputs else "nothing"
     more = f" and {shown.count(len(inputs) - 1)} more" if len(inputs) > 1 else ""
-    yield Step(what=f"{named}{more}", how=", ".join(part for part in (f"dump of {date}" if date else "", total) if part))
+    yield Step(
+        what=f"{named}{more}", how=", ".join(part for part in (f"dump of {date}" if date else "", total) if part)
+    )
     train, eval_documents = stage.counted("train", "documents"), stage.counted("eval", "documents")
     held = f", {shown.count(eval_documents)} held out" if eval_documents else ""
     yield Step(

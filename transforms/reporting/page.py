@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import jinja2
@@ -13,6 +12,7 @@ from transforms.inspection.decoded import DecodedExample, DecodedPiece
 from transforms.reporting import shown
 from transforms.reporting.answers import answers_of
 from transforms.reporting.charts import charts_of
+from transforms.reporting.comparison import compare
 from transforms.reporting.facts import Facts
 
 _FIRST_PIECES = 120  # of a part of an example; the others are behind a click
@@ -36,7 +36,14 @@ def render(facts: Facts, other: Facts | None = None) -> str:
     """
     charts = charts_of(facts, other)
     template = _environment().get_template("report.html.j2")
-    return template.render(facts=facts, other=other, charts=charts, answers=answers_of(facts), parts_of=parts_of)
+    return template.render(
+        facts=facts,
+        other=other,
+        comparison=None if other is None else compare(facts, other),
+        charts=charts,
+        answers=answers_of(facts),
+        parts_of=parts_of,
+    )
 
 
 @functools.cache
@@ -74,10 +81,10 @@ def parts_of(example: DecodedExample) -> list[Part]:
     with_segments = any(piece.segment for piece in example.pieces)
     parts = []
     for group in groups:
-        named = [f"sequence {group[0].sequence + 1}"] if several else []
-        named += [f"segment {'AB'[group[0].segment]}" if group[0].segment < 2 else "segment"] if with_segments else []  # noqa: PLR2004
+        named = [f"Sequence {group[0].sequence + 1}"] if several else []
+        named += [f"Segment {'AB'[group[0].segment]}" if group[0].segment < 2 else "Segment"] if with_segments else []
         cut = len(group) if len(group) <= _FIRST_PIECES * 3 // 2 else _FIRST_PIECES
-        title = ", ".join(named).capitalize()
+        title = ", ".join(named)
         parts.append(Part(title=title, first=tuple(group[:cut]), others=tuple(group[cut:])))
     return parts
 
@@ -85,8 +92,3 @@ def parts_of(example: DecodedExample) -> list[Part]:
 def _piece(piece: DecodedPiece) -> str:
     """What a piece adds to the text, without the vocabulary's marks."""
     return piece.surface or piece.text
-
-
-def all_of(values: Sequence[Any]) -> str:
-    """Values with commas between."""
-    return ", ".join(map(str, values))

@@ -9,6 +9,7 @@ import numpy as np
 from transforms.verification.pieces import PieceResult, RowStatistics
 
 _BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
+_MOST_FREQUENT = 12
 _RANKS = 48  # of pieces by frequency, evenly on a logarithmic scale
 
 
@@ -29,7 +30,7 @@ class RowFacts:
       rows: how many were read.
       width: most pieces of a row.
       pieces: all pieces of the rows, special ones too.
-      lengths: rows by their number of pieces; value: rows.
+      lengths: rows that are not full by their number of pieces; value: rows.
       full_rows: how many have no padding.
       mean_length: pieces of a row on average.
       pieces_at, masks_at: by position, the share of rows that have a piece there, and the share of pieces there that
@@ -41,6 +42,7 @@ class RowFacts:
       vocabulary: how many ids there are; used: how many of them occur.
       ranks: the most frequent pieces first: ranks from 1, and how often one of them occurs on average.
       coverage: by rank, the share of all pieces that are of this rank or one before.
+      frequent: the most frequent ids, and how often they occur.
     """
 
     rows: int
@@ -85,7 +87,7 @@ def _facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         rows=rows,
         width=width,
         pieces=pieces,
-        lengths=_sums(lengths, _edges(0, len(lengths) - 1)),
+        lengths=_sums(lengths, _edges(0, min(width, len(lengths)) - 1)),
         full_rows=int(lengths[width]) if len(lengths) > width else 0,
         mean_length=pieces / rows if rows else 0.0,
         pieces_at=_ratios(pieces_at, np.full(width, rows), _edges(0, width - 1)),
@@ -99,7 +101,9 @@ def _facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
         coverage=_coverage(sorted_counts),
-        frequent=tuple((int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:12] if counts[i]),
+        frequent=tuple(
+            (int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]
+        ),
     )
 
 
@@ -133,7 +137,7 @@ def _rank_ends(count: int) -> list[int]:
     """Ranks from 1 to `count`, evenly on a logarithmic scale."""
     if not count:
         return []
-    return sorted({int(round(count ** (step / (_RANKS - 1)))) for step in range(_RANKS)})
+    return sorted({round(count ** (step / (_RANKS - 1))) for step in range(_RANKS)})
 
 
 def _of_ranks(counts: Any) -> tuple[Bin, ...]:

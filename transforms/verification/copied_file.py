@@ -1,6 +1,7 @@
 """A remote file that is read more than once, but fetched only once."""
 
 import tempfile
+from typing import BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ class CopiedFile(ByteRanges):
           ranges: reads it and the others; it stays open when this is closed.
         """
         self._path, self._ranges = path, ranges
-        self._copy: tempfile._TemporaryFileWrapper[bytes] | None = None
+        self._copy: BinaryIO | None = None
 
     def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
         if path != self._path:
@@ -36,17 +37,15 @@ class CopiedFile(ByteRanges):
             self._copy = self._fetched(size)
         data = np.empty(end - start, np.uint8)
         self._copy.seek(start)
-        filled = 0
-        while filled < len(data):
-            filled += self._copy.readinto(data[filled:].data)  # type: ignore[attr-defined]
+        data[:] = np.frombuffer(self._copy.read(end - start), np.uint8)
         return data
 
-    def _fetched(self, size: int) -> "tempfile._TemporaryFileWrapper[bytes]":
-        copy = tempfile.TemporaryFile(prefix="maskmill-verify-")
+    def _fetched(self, size: int) -> BinaryIO:
+        copy = cast(BinaryIO, tempfile.TemporaryFile(prefix="maskmill-verify-"))  # noqa: SIM115 - close() closes it
         for start in range(0, size, _READ_BYTES):
             copy.write(self._ranges.read(self._path, start, min(size, start + _READ_BYTES)).data)
         copy.flush()
-        return copy  # type: ignore[return-value]
+        return copy
 
     def read_all(self, path: str) -> bytes:
         return self.read(path, 0, self.size(path)).tobytes()

@@ -46,8 +46,8 @@ def check_file(piece: Piece, ranges: ByteRanges) -> tuple[Checked, int | None, s
                 file=path,
                 expected=f"{expected.size:,}",
                 found=f"{size:,}",
-                message=f"{path}: this file has {size:,} bytes, but the manifest says {expected.size:,}: it {what}, or is "
-                f"another one; {_DO}.",
+                message=f"{path}: this file has {size:,} bytes, but the manifest says {expected.size:,}: it {what}, "
+                f"or is another one; {_DO}.",
             )
         )
     elif expected.sha256 is not None and digest != expected.sha256:
@@ -116,8 +116,8 @@ def check_index(piece: Piece, ranges: ByteRanges) -> Checked:
             f"{int(found.starts[place]):,}" if place < len(found.starts) else "the end" for found in (told, records)
         )
         message = (
-            f"{index}, line {max(1, place):,}: record {place + 1:,} of {path} starts at byte {is_so}, and the index says "
-            f"{is_said}; {do}."
+            f"{index}, line {max(1, place):,}: record {place + 1:,} of {path} starts at byte {is_so}, and the index "
+            f"says {is_said}; {do}."
         )
         findings.append(
             Finding(check="index", file=index, record=max(1, place), expected=is_so, found=is_said, message=message)

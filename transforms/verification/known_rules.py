@@ -109,11 +109,13 @@ class KnownPieces:
     Attributes:
       vocabulary: the vocabulary itself; None: it is not there.
       size, special_ids: as it says, or as a manifest does; None and empty: not known.
+      is_tokenizer: whether it is a tokenizer.json, which finds its special tokens in a text, too.
     """
 
     vocabulary: Vocabulary | None = None
     size: int | None = None
     special_ids: Mapping[str, int | None] = dataclasses.field(default_factory=dict)
+    is_tokenizer: bool = False
 
 
 def rules_of_plan(plan: ExamplesPlan, schema: Sequence[SchemaColumn], known: KnownPieces, path: str) -> RowRules:
@@ -144,6 +146,9 @@ def rules_of_plan(plan: ExamplesPlan, schema: Sequence[SchemaColumn], known: Kno
         dupe_factor=masking.dupe_factor,
         continues_word=_continuations(known),
         is_exact=unit == "piece" and not objective.dynamic_masking,
+        separators=_separators(objective),
+        bins=objective.bins,
+        never_in_text=_never_in_text(known),
     )
 
 
@@ -191,12 +196,35 @@ def rules_of_records(
         dupe_factor=options.dupe_factor,
         continues_word=_continuations(known),
         is_exact=is_bert,
+        never_in_text=_never_in_text(known),
     )
 
 
 def rules_of_file(rules: RowRules, file: DataFile) -> RowRules:
     """The rules of one file of a data set."""
     return dataclasses.replace(rules, data_set=dataclasses.replace(rules.data_set, files=(file,)))
+
+
+def _separators(objective: ObjectiveOptions) -> str | None:
+    """RowRules.separators."""
+    if objective.objective == "blocks":
+        return objective.block_separators
+    if objective.objective == "mlm":
+        return "sep" if objective.cross_documents else "none"
+    return None
+
+
+def _never_in_text(known: KnownPieces) -> tuple[str, ...]:
+    """RowRules.never_in_text. Where the vocabulary is not there, it is not known what padding stands for, too."""
+    if known.is_tokenizer or not known.special_ids:
+        return ()
+    pad_id, vocabulary = known.special_ids.get("pad_id"), known.vocabulary
+    brackets = vocabulary is not None and any(
+        piece.startswith("[") and piece.endswith("]")
+        for piece, number in zip(vocabulary.pieces, vocabulary.ids.tolist(), strict=True)
+        if number == pad_id
+    )
+    return ("cls_id", "sep_id", "mask_id", *(["pad_id"] if brackets else []))
 
 
 def _continuations(known: KnownPieces) -> Any:

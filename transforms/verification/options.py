@@ -31,9 +31,7 @@ class VerifyOptions:
         (), help="text files of test sets: the data must not have 13 words in a row of them"
     )
     against: str | None = option(None, help="another data set, or a file of it, that must have the same records")
-    any_order: bool = option(
-        False, help="with --against: the same records in another order are as good as in the same order"
-    )
+    any_order: bool = option(False, help="with --against: the same records in another order are as good")
     published: Literal["mlperf"] | None = option(
         None, help="compare sizes and counts with those of a published data set"
     )
@@ -65,6 +63,8 @@ class VerifyOptions:
 
     def __post_init__(self) -> None:
         check_choices(self)
+        if self.any_order and self.against is None:
+            raise UnusableInputError("--any_order goes with --against; name the other data set, or leave it out.")
         if self.shards is not None:
             shard_numbers(self.shards)
         for name in ("remake", "most_findings"):

@@ -6,13 +6,13 @@ noted, and reading goes on behind it. TFRecords are read from their start to the
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
-from transforms.reading.block_reader import Block, BlockReader, DamagedBlockError
+from transforms.reading.block_reader import Block, DamagedBlockError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet, ReadColumn
 from transforms.reading.kernels import targets
@@ -21,6 +21,10 @@ from transforms.reading.targets import TargetTable
 from transforms.records.kernels.frames import HEAD, TAIL
 from transforms.verification.kernels import records as kernels
 from transforms.verification.row_faults import Fault, Faults
+
+if TYPE_CHECKING:
+    from transforms.reading.mds import MdsReader
+    from transforms.reading.parquet import ParquetReader
 
 _BLOCK_BYTES = 1 << 19  # of input_ids in memory
 _READ_BYTES = 1 << 20
@@ -324,30 +328,40 @@ class _BlockRows:
             except DamagedBlockError:
                 yield self._decode_each(fetched, block, into)
 
-    def _decode_each(self, fetched: object, block: Block, into: ReadRows) -> int:
-        """Reads the records of a damaged block one by one; returns how many can be read."""
-        row = 0
-        for sample in range(block.count):
-            try:
-                self._reader.decode(fetched, block, np.array([sample]), np.array([row]), into.rows)
-                into.numbers[row] = block.first + sample
-                row += 1
-            except DamagedBlockError as error:
-                check = "framing" if error.feature is None else check_of(error.feature)
-                kind = f"{error.feature}"
-                if self._faults.has(check, kind):
-                    self._faults.count(check, kind)
-                    continue
-                reason = str(error).removeprefix(f"{self._path}, record {block.first + sample + 1:,}: ")
-                reason = reason.removeprefix(f"{self._path}: ").partition("; make")[0]
-                self._faults.add(_value_fault(check, kind, block.first + sample, reason))
-        return row
+    def _decode_each(self, fetched: Any, block: Block, into: ReadRows) -> int:
+        """Reads the records of a damaged block that can be read; returns how many they are."""
+        wrong = self._reader.decode_each(fetched, block, into.rows)
+        for sample, error in sorted(wrong.items()):
+            self._note(block.first + sample, error)
+        right = np.setdiff1d(np.arange(block.count), list(wrong))
+        for arrays in (into.rows.arrays, into.rows.counts):
+            for array in arrays.values():
+                array[: len(right)] = array[right]
+        into.numbers[: len(right)] = right + block.first
+        return len(right)
+
+    def _note(self, record: int, error: DamagedBlockError) -> None:
+        """Notes what a reader says of a record."""
+        is_checksum = type(error.__cause__).__name__ == "WrongChecksumError"  # its module imports Arrow
+        check = "crc" if is_checksum else check_of(error.feature or "")
+        # Of a damaged row group there is one finding; of values one for each column.
+        kind = error.feature or str(error).removeprefix(f"{self._path}, record {record + 1:,}: ")
+        if self._faults.has(check, kind):
+            self._faults.count(check, kind)
+            return
+        reason = str(error).removeprefix(f"{self._path}, record {record + 1:,}: ").removeprefix(f"{self._path}: ")
+        reason = reason.partition("; make or fetch")[0]
+        self._faults.add(_value_fault(check, kind, record, reason))
 
 
-def _reader_of(data_set: DataSet, ranges: ByteRanges) -> BlockReader:
-    from transforms.reading.opening import reader_of
+def _reader_of(data_set: DataSet, ranges: ByteRanges) -> "MdsReader | ParquetReader":
+    if data_set.format == "mds":
+        from transforms.reading.mds import MdsReader
 
-    return reader_of(data_set, ranges)
+        return MdsReader(data_set, ranges)
+    from transforms.reading.parquet import ParquetReader  # Arrow takes a moment
+
+    return ParquetReader(data_set, ranges)
 
 
 def _count_samples(data_set: DataSet, ranges: ByteRanges) -> int:

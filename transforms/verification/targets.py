@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.reading.beside import lies_beside
+from transforms.reading.beside import INDEX_SUFFIX, lies_beside
 from transforms.reading.byte_ranges import ByteRanges, MissingFileError
 from transforms.reading.remote import open_ranges
 from transforms.storage import completions, files, manifest
 from transforms.storage.paths import is_glob
 from transforms.verification.findings import Checked, Finding
+from transforms.verification.listed_shards import ListedShard
 from transforms.verification.pieces import Piece
 
 TargetKind = Literal["text", "vocabulary", "examples", "eval"]
@@ -49,7 +50,9 @@ class Target:
       pieces: what is to be looked at, once `planning.plan` has seen it.
       is_whole: whether these are all of the data set.
       checked: what was found of its manifest and its directory.
-      vocabulary: the path of its vocabulary, as it was found; None: there is none.
+      shards: what its manifest lists; empty without one.
+      vocabulary, vocabulary_sha256: the path of its vocabulary, as it was found, and its checksum; None: it is not
+        there. is_tokenizer: whether that is a tokenizer.json.
     """
 
     path: str
@@ -61,7 +64,10 @@ class Target:
     pieces: tuple[Piece, ...] = ()
     is_whole: bool = True
     checked: Checked = Checked()
+    shards: tuple[ListedShard, ...] = ()
     vocabulary: str | None = None
+    vocabulary_sha256: str | None = None
+    is_tokenizer: bool = False
 
 
 def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
@@ -70,10 +76,15 @@ def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
     Raises:
       UnusableInputError: there is nothing under a path, or nothing that can be verified.
     """
-    found: dict[tuple[str, tuple[str, ...]], Target] = {}
-    for path in paths:
+    # A shell that expands part-* names the indexes of the files, too.
+    data = [path for path in paths if not path.endswith(INDEX_SUFFIX)] or paths
+    found: dict[tuple[str, str, bool], Target] = {}
+    for path in data:
         for target in _targets_of(path):
-            found.setdefault((target.directory, target.named), target)
+            key = (target.directory, target.kind, bool(target.named))
+            before = found.setdefault(key, target)
+            if before is not target:
+                found[key] = dataclasses.replace(before, named=tuple(dict.fromkeys((*before.named, *target.named))))
     return tuple(found.values())
 
 
@@ -104,14 +115,13 @@ def _of_directory(path: str, directory: str, build: str | None, ranges: ByteRang
     except (MissingFileError, UnusableInputError):
         return None
     try:
-        made: Mapping[str, Any] | None = manifest.parse_manifest(file, content)
-        kind = _STAGES.get(made["stage"]) if made is not None else None
-        problem = None if kind is not None else f"{file}: the stage {made['stage']!r} is none of maskmill's."
+        made = manifest.parse_manifest(file, content)
+        if made["stage"] in _STAGES:
+            return Target(path=path, directory=directory, kind=_STAGES[made["stage"]], build=build, made=made)
+        problem = f"{file}: the stage {made['stage']!r} is none of maskmill's; put back the manifest of this directory."
     except UnusableInputError as error:
-        made, kind, problem = None, None, str(error)
-    if problem is None and kind is not None:
-        return Target(path=path, directory=directory, kind=kind, build=build, made=made)
-    finding = Finding(check="manifest", file=file, expected="a manifest", found="something else", message=problem or "")
+        problem = str(error)
+    finding = Finding(check="manifest", file=file, expected="a manifest", found="something else", message=problem)
     checked = Checked(findings=(finding,), looked_at={"manifest": 1})
     kind = _FOLDERS.get(files.base_name(directory)) or _kind_of_files(_data_files(directory), ranges)
     return Target(path=path, directory=directory, kind=kind, build=build, checked=checked)

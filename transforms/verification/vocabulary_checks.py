@@ -58,6 +58,7 @@ def find_vocabulary(
     known = KnownPieces(
         size=said_size if isinstance(said_size, int) and not isinstance(said_size, bool) and said_size > 0 else None,
         special_ids=_plain_ids(said_ids),
+        is_tokenizer=options.get("tokenizer_file") is not None,
     )
     if path is None or content is None:
         why = "the vocabulary is not there; name it with --vocab_file"
@@ -69,9 +70,18 @@ def find_vocabulary(
     if vocabulary is not None:
         manifest_path = files.join(directory, "manifest.json")
         more = joined([more, _compare(vocabulary, said_size, said_ids, manifest_path)])
-        known = KnownPieces(vocabulary=vocabulary, size=vocabulary.size, special_ids=vocabulary.special_ids)
+        known = _known(vocabulary, content)
     found = FoundVocabulary(known=known, path=path, sha256=digest, is_tokenizer=_is_tokenizer(content))
     return found, joined([Checked(findings=tuple(findings), looked_at={_CHECK: 1}), more])
+
+
+def _known(vocabulary: Vocabulary, content: bytes) -> KnownPieces:
+    return KnownPieces(
+        vocabulary=vocabulary,
+        size=vocabulary.size,
+        special_ids=vocabulary.special_ids,
+        is_tokenizer=_is_tokenizer(content),
+    )
 
 
 def load_named(path: str) -> tuple[FoundVocabulary, Checked]:
@@ -85,7 +95,7 @@ def load_named(path: str) -> tuple[FoundVocabulary, Checked]:
     vocabulary, checked = _parsed(path, content, "first", {})
     if vocabulary is None:
         raise UnusableInputError(checked.findings[0].message)
-    known = KnownPieces(vocabulary=vocabulary, size=vocabulary.size, special_ids=vocabulary.special_ids)
+    known = _known(vocabulary, content)
     digest = hashlib.sha256(content).hexdigest()
     found = FoundVocabulary(known=known, path=path, sha256=digest, is_tokenizer=_is_tokenizer(content))
     return found, Checked(findings=checked.findings, looked_at={_CHECK: 1})

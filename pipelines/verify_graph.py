@@ -1,0 +1,54 @@
+"""Verification of large data sets, and of those in object stores: on Beam."""
+
+import contextlib
+import secrets
+from collections.abc import Sequence
+
+from pipelines.startup import without_cloud_libraries
+from transforms.kernels import compiler
+from transforms.storage import files
+from transforms.verification.findings import Verification
+from transforms.verification.options import VerifyOptions
+from transforms.verification.targets import Target
+
+_KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
+_TOKEN_BYTES = 8
+
+
+def run(
+    targets: Sequence[Target], options: VerifyOptions, scratch: str, size: int, beam_arguments: Sequence[str]
+) -> Verification | None:
+    """Verifies planned targets on Beam; None where Beam's flags ask only for a description of the job.
+
+    Args:
+      targets: as `planning.plan` gives them.
+      options: of the verification.
+      scratch: a directory that all workers reach.
+      size: bytes to read, as far as that is known.
+      beam_arguments: flags for Beam.
+
+    Raises:
+      UnusableInputError, RunFailedError: as the runner says.
+    """
+    is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
+    with without_cloud_libraries() if is_local else contextlib.nullcontext():
+        import apache_beam as beam
+
+        from pipelines import beam_flags, runner
+        from pipelines.checks import Workload
+        from transforms.verification.steps import VerifyTargets, read_found
+    pieces = [piece for target in targets for piece in target.pieces]
+    paths = (*(target.directory for target in targets), scratch)
+    workload = Workload(input_bytes=size, pieces=max(1, len(pieces)), paths=paths)
+    with beam_flags.one_sentence():
+        beam_options = runner.pipeline_options(beam_arguments, workload)
+        beam_options.get_all_options()  # Beam reads most flags only when they are asked for
+    if runner.is_local(beam_options):
+        compiler.prepare(_KERNELS)
+    found = files.join(scratch, f"verification-{secrets.token_hex(_TOKEN_BYTES)}.pickle")
+    step = VerifyTargets(targets=tuple(targets), options=options, scratch=scratch, found=found)
+
+    def build_graph(pipeline: beam.Pipeline) -> None:
+        _ = pipeline | "Verify" >> step
+
+    return read_found(found) if runner.run(build_graph, beam_options) else None
