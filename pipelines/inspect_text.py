@@ -156,6 +156,7 @@ def example_dict(example: DecodedExample) -> dict[str, Any]:
         "sample": example.sample,
         "label": example.label,
         "width": example.width,
+        "epoch": example.epoch,
         "text": running_text(example.pieces),
         "pieces": [dataclasses.asdict(piece) for piece in example.pieces],
     }
@@ -195,6 +196,7 @@ def _figures(example: DecodedExample) -> Iterator[str]:
         yield (
             f"{len(predicted):,} to predict: {predicted.count('masked'):,} show [MASK], "
             f"{predicted.count('random'):,} another piece, {predicted.count('kept'):,} themselves"
+            + ("" if example.epoch is None else f" (drawn by the reader in epoch {example.epoch:,}, from 0)")
         )
     if example.label is not None:
         yield f"label: {example.label}"
@@ -210,12 +212,12 @@ def _single_spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]
     """Each piece; one that is predicted stands in its word as [MASK=word]."""
     for place, piece in enumerate(pieces):
         blank = "" if piece.goes_on or not place else " "
-        surface = shown(piece.surface) if piece.surface.strip() else ""
+        surface = shown(piece.surface, _MOST_CHARACTERS) if piece.surface.strip() else ""
         if piece.label is None:
-            surface = shown(piece.text) if piece.role in ("special", "padding") else surface
+            surface = shown(piece.text, _MOST_CHARACTERS) if piece.role in ("special", "padding") else surface
             yield _Span(blank + surface, _STYLES[piece.role] or style)
             continue
-        there = {"masked": "MASK", "kept": ""}.get(piece.role, shown(piece.text))
+        there = {"masked": "MASK", "kept": ""}.get(piece.role, shown(piece.text, _MOST_CHARACTERS))
         yield _Span(blank, style)
         yield _Span(f"[{there}={surface}]", _STYLES[piece.role])
 

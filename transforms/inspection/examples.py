@@ -144,7 +144,8 @@ def open_examples(
         else:
             made, directory = found
             chosen = _split_of(split) if split is not None else _chosen_split(path, made, directory)
-            data_set = open_data_set(directory, split=chosen, ranges=ranges, vocab_file=vocab_file)
+            # A damaged data set can be looked at, too.
+            data_set = open_data_set(directory, split=chosen, ranges=ranges, vocab_file=vocab_file, sizes=False)
             examples = parse_examples(made, chosen, directory)
             vocabulary, why = _vocabulary(examples.vocabulary, directory, vocab_file, ranges)
             span, objective = _span(path, data_set), examples.options.get("objective", "nsp")
