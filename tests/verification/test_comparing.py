@@ -77,7 +77,7 @@ def test_rows_of_another_seed_differ_in_their_masks_and_are_shown_as_words(tmp_p
     assert part.first.here is not None
     assert part.first.there is not None
     assert "masked_lm_positions" in part.first.columns
-    assert "[MASK]→" in part.first.here.words + part.first.there.words
+    assert "[MASK=" in part.first.here.words + part.first.there.words
     assert part.first.here.file.endswith("one/part-00000-of-00001.tfrecord")
     assert f"{part.other_masks:,} have the same text and other masks" in comparison.findings[0].message
 
