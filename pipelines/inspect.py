@@ -37,7 +37,7 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
     """
     path, words = _named(names, options)
     if options.html is not None:
-        _write_page(path, options.html, options.diff)
+        _write_page(path, options.html, options)
     elif options.document is not None:
         _show_document(path, options)
     elif options.diff is not None:
@@ -70,16 +70,17 @@ def _is_there(path: str) -> bool:
     return not files.is_local(path) or os.path.exists(os.path.expanduser(path))
 
 
-def _write_page(path: str, page: str, other: str | None) -> None:
+def _write_page(path: str, html: str, options: InspectOptions) -> None:
     """Writes the report on a path, or on two side by side."""
-    from transforms.reporting import facts
-    from transforms.reporting import page as pages
+    from pipelines import report
+    from transforms.reporting import page
 
-    files.check_outputs([], [page])
-    beside = None if other is None else facts.collect(other)
-    content = pages.render(facts.collect(path), beside).encode()
-    files.write_bytes(page, content)
-    print(f"{page}: {len(content):,} bytes")
+    files.check_outputs([], [html])
+    facts, _ = report.collect(path, options.verified)
+    other = None if options.diff is None else report.collect(options.diff, options.verified)[0]
+    content = page.render(facts, other).encode()
+    files.write_bytes(html, content)
+    print(f"{html}: {len(content):,} bytes")
 
 
 def _show_document(path: str, options: InspectOptions) -> None:

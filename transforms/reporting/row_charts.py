@@ -11,7 +11,6 @@ from transforms.reporting.drawing import (
     FIRST,
     GRID,
     INK,
-    MUTED,
     SECOND,
     THIRD,
     WIDTH,
@@ -112,7 +111,7 @@ def _lengths(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[st
 
 
 def _positions(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
-    half = next((part.first for part in rows.pieces_at if part.value < 0.5), None)  # noqa: PLR2004
+    half = next((part.first for part in rows.pieces_at if part.value < 0.5), None)
     reach = f"Half of the {split} rows end before position {half}." if half else f"Most {split} rows are full."
     others = None if other is None else other.pieces_at
     columns = ("position", "rows with a piece")
@@ -130,8 +129,8 @@ def _positions(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[
 def _masks_by_position(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
     share = rows.masked / max(1, rows.pieces)
     summary = (
-        f"{shown.percent(share)} of all pieces of {split} rows are to be predicted. It should be about as much at every "
-        "position, but for special pieces."
+        f"{shown.percent(share)} of all pieces of {split} rows are to be predicted. It should be about as "
+        "much at every position, but for special pieces."
     )
     others = None if other is None or not other.masked else other.masks_at
     columns = ("position", "predicted")
@@ -195,7 +194,7 @@ def _zipf(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, 
 
 
 def _coverage(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
-    enough = next((b.last for b in rows.coverage if b.value >= 0.9), rows.used)  # noqa: PLR2004
+    enough = next((b.last for b in rows.coverage if b.value >= 0.9), rows.used)
     summary = f"The {shown.count(enough)} most frequent pieces make up 90 % of the {split} rows."
 
     def onto(plane: Axes) -> None:

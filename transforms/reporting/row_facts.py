@@ -137,7 +137,7 @@ def _rank_ends(count: int) -> list[int]:
     """Ranks from 1 to `count`, evenly on a logarithmic scale."""
     if not count:
         return []
-    return sorted({int(round(count ** (step / (_RANKS - 1)))) for step in range(_RANKS)})
+    return sorted({round(count ** (step / (_RANKS - 1))) for step in range(_RANKS)})
 
 
 def _of_ranks(counts: Any) -> tuple[Bin, ...]:

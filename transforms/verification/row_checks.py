@@ -80,7 +80,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         return RowsResult(findings=faults.findings(), skipped={"special_tokens": "the columns do not fit together"})
     try:
         source = open_rows(data_set, ranges, faults)
-        checker = _Checker(rules, data_set, source.room)
+        checker = RowChecker(rules, data_set, source.room)
         numbers = []
         for count in source.blocks(checker.read):
             checker.check(count, faults)
@@ -157,7 +157,7 @@ def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
 # ---- checking
 
 
-class _Checker:
+class RowChecker:
     """Holds blocks of rows against the rules.
 
     Attributes:
@@ -371,7 +371,7 @@ def _skipped(rules: RowRules, source: RowSource) -> dict[str, str]:
     return skipped
 
 
-def _counts(rules: RowRules, source: RowSource, checker: _Checker) -> dict[str, int]:
+def _counts(rules: RowRules, source: RowSource, checker: RowChecker) -> dict[str, int]:
     """What was counted, by the names of the manifest."""
     statistics = checker.counter.statistics()
     features, table = _features_of(rules), checker._made.table
@@ -406,7 +406,7 @@ def find_rows(piece: Piece, ranges: ByteRanges, wanted: Sequence[int]) -> dict[i
     """Finds the records (from 1) of rows by their hashes with masks undone (RowsResult), for which it reads a file."""
     data_set = dataclasses.replace(piece.rules.data_set, columns=checked_columns(piece.rules.data_set.columns))
     source = open_rows(data_set, ranges, Faults(piece.path))
-    checker, numbers = _Checker(piece.rules, data_set, source.room), [np.zeros(0, np.int64)]
+    checker, numbers = RowChecker(piece.rules, data_set, source.room), [np.zeros(0, np.int64)]
     for count in source.blocks(checker.read):
         checker.check(count, Faults(piece.path))
         numbers.append(checker.read.numbers[:count] + 1)

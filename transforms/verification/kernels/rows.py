@@ -38,7 +38,7 @@ NO_MIDDLE = 8  # no [SEP] stands between the parts of a pair: where the pair sta
 EMPTY_PART = 9  # a part of a pair has no piece: place of the middle [SEP]
 SPECIAL_WITHIN = 10  # [CLS] or [SEP] stands where none belongs: place, -, id
 SPECIAL_MASK = 11  # special_tokens_mask is wrong: place, expected, found
-CONTINUATION = 12  # continuation_mask is 1 at a special piece or behind the last one: place, 0, 1
+CONTINUATION = 12  # continuation_mask is 1 at the first [CLS] or behind the last piece: place, 0, 1
 SEGMENT = 13  # a segment id is wrong: place, expected, found
 WEIGHTS = 14  # weights are not 1.0, then 0.0: place in the masks, -, 1000 * weight
 NOT_ASCENDING = 15  # a position is not above the one before: place in the masks, position before, position
@@ -399,12 +399,13 @@ def _check_words(row, n, m, rules, outcome):
     """Looks whether all pieces of a word are masked if one is. A special piece ends a word."""
     for k in range(m):
         place = get_i32(row.positions, k)
-        if place < 1 or place >= n:
+        if place >= n:
             continue
-        before, piece = get_i32(outcome.original, place - 1), get_i32(outcome.original, place)
-        goes_on = load_u8(rules.continues, piece) and before != rules.cls_id and before != rules.sep_id
-        if goes_on and (k == 0 or get_i32(row.positions, k - 1) != place - 1):
-            _note(outcome.problems, HALF_WORD, row.record, place - 1, np.int64(1), np.int64(0))
+        if place > 0 and load_u8(rules.continues, get_i32(outcome.original, place)):
+            before = get_i32(outcome.original, place - 1)
+            is_first = before == rules.cls_id or before == rules.sep_id
+            if not is_first and (k == 0 or get_i32(row.positions, k - 1) != place - 1):
+                _note(outcome.problems, HALF_WORD, row.record, place - 1, np.int64(1), np.int64(0))
         if place + 1 < n and load_u8(rules.continues, get_i32(outcome.original, place + 1)):
             if k + 1 == m or get_i32(row.positions, k + 1) != place + 1:
                 _note(outcome.problems, HALF_WORD, row.record, place + 1, np.int64(1), np.int64(0))
@@ -616,8 +617,9 @@ def _check_marks(row, n, rules, outcome):
                 _note(problems, SPECIAL_MASK, row.record, k, expected, load_u8(row.special_tokens_mask, k))
                 break
     if row.continuation_mask:
+        first = np.int64(rules.frame != UNKNOWN and rules.frame != CUT)  # there is a [CLS]
         for k in range(row.stored):
-            if load_u8(row.continuation_mask, k) and (k == 0 or k >= n):
+            if load_u8(row.continuation_mask, k) and (k < first or k >= n):
                 _note(problems, CONTINUATION, row.record, k, np.int64(0), np.int64(1))
                 break
 
