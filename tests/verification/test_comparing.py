@@ -226,3 +226,14 @@ def test_chosen_shards_are_held_against_those_of_the_same_names(built: Path) -> 
     assert [finding.severity for finding in found.findings if finding.check == "same_records"] == ["note"]
     whole = verify([str(built)], VerifyOptions(against=str(built)))
     assert 0 < found.outcomes["same_records"].looked_at < whole.outcomes["same_records"].looked_at
+
+
+@pytest.mark.parametrize("format", ["tfrecord", "parquet"])
+def test_several_files_are_held_against_a_data_set_together(tmp_path: Path, format: str) -> None:
+    built = build_data_set(tmp_path, format=format)  # type: ignore[arg-type]
+    paths = sorted(str(path) for path in built.glob(f"part-*.{format}"))
+    found = verify(paths, VerifyOptions(against=str(built)))
+    notes = [finding.message for finding in found.findings if finding.check == "same_records"]
+    assert len(notes) == 1
+    assert "in the same order" in notes[0]
+    assert found.outcomes["same_records"].looked_at > 100
