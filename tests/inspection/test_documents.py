@@ -119,6 +119,7 @@ def test_what_is_not_there_is_refused(build: Path, tmp_path: Path) -> None:
     assert len(found.skipped) == 1
 
 
+@pytest.mark.long
 def test_an_index_beside_a_dump_leads_to_the_page(tmp_path: Path) -> None:
     for name in (DUMP.name, DUMP.name.replace("multistream.xml", "multistream-index.txt")):
         shutil.copy(DUMP.parent / name, tmp_path / name)
