@@ -1,6 +1,6 @@
 """What a command that found an output directory in use prints of it: what it reused, made, and made again and why."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from transforms.storage import outcomes
 
@@ -21,8 +21,8 @@ _PIECES = {
 _MOST_LINES = 10
 
 
-def report(output: str) -> None:
-    """Prints what the run found finished, made, and made again, and why; nothing after a first run."""
+def lines(output: str) -> Iterator[str]:
+    """What the run found finished, made, and made again, and why; nothing after a first run."""
     outcome = outcomes.last_outcome(output)
     if outcome is None:
         return
@@ -30,13 +30,13 @@ def report(output: str) -> None:
     if not has_more and (outcome.is_first or not (outcome.reused or outcome.made)):
         return
     changed = [f"{path}: it has other content than in the build before" for path in outcome.changed_inputs]
-    print(f"  {'reused':<10} {_pieces_text(outcome.reused)}")
-    print(f"  {'made':<10} {_pieces_text(outcome.made)}")
-    for label, lines in (("changed", changed), ("made again", outcome.remade)):
-        for line in lines[:_MOST_LINES]:
-            print(f"  {label:<10} {line}")
-        if len(lines) > _MOST_LINES:
-            print(f"  {label:<10} {len(lines) - _MOST_LINES:,} more")
+    yield f"  {'reused':<10} {_pieces_text(outcome.reused)}"
+    yield f"  {'made':<10} {_pieces_text(outcome.made)}"
+    for label, pieces in (("changed", changed), ("made again", outcome.remade)):
+        for piece in pieces[:_MOST_LINES]:
+            yield f"  {label:<10} {piece}"
+        if len(pieces) > _MOST_LINES:
+            yield f"  {label:<10} {len(pieces) - _MOST_LINES:,} more"
 
 
 def _pieces_text(numbers: Mapping[str, int]) -> str:

@@ -1,8 +1,10 @@
 """What a command prints when it is done: what went in, what came out, and what the user should know about it."""
 
+import dataclasses
 import json
+import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines import data_warnings, outcome_summary
@@ -23,10 +25,42 @@ _OF_VOCABULARY_IF_ANY = ("long_words", "left_out_distinct_words", "left_out_word
 _MOST_MEASURED = 10  # vocabularies of a report; report.md has all
 
 # The order in which a summary shows the counts of a manifest.
-_STEPS = ("templates", "extract", "paragraphs", "clean", "train", "eval")
+TRAIN_AND_EVAL = ("train", "eval")
+_STEPS = ("templates", "extract", "paragraphs", "clean", *TRAIN_AND_EVAL)
 # The summary shows these counts of shards, in this order; the manifest has more. Of other steps it shows all counts,
 # with what went in and what came out first.
 _SHOWN = ("shards", "documents", "sentences", "tokens", "sequences", "examples", "available", "picked", "bytes")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A count or a share: 12 shards, padding 19 %."""
+
+    name: str
+    value: str
+    is_share: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}" if self.is_share else f"{self.value} {self.name}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What is said of a stage.
+
+    Attributes:
+      stage: its name. output: its directory.
+      figures: of each step, in order.
+      rows: further ones, of a label and phrases. width: of a label.
+      notes: lines as they are printed.
+    """
+
+    stage: str
+    output: str
+    figures: Mapping[str, Sequence[Figure]]
+    rows: Sequence[tuple[str, Sequence[str]]]
+    width: int
+    notes: Sequence[str]
 
 
 def report(output: str, manifest: Mapping[str, Any]) -> None:
@@ -39,37 +73,66 @@ def report(output: str, manifest: Mapping[str, Any]) -> None:
     if not manifest:
         print(f"{output}: nothing was run, the job was only described.")
         return
-    print(f"{manifest['stage']}: {output}")
-    choices = manifest.get("decided", {}).get("sentences", ())[:_MOST_CHOICES]
-    width = max(8, *map(len, manifest["counts"]), *(len(_SENTENCES) for _ in choices))
-    # A step that is not in the list comes last.
-    for step in sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS)):
-        described = _vocabulary_described if manifest["stage"] == "vocabulary" else _described
-        print(_in_columns(f"  {step:<{width}} ", described(step, manifest["counts"][step])))
-    for source, mixed in manifest.get("decided", {}).get("sources", {}).items():
-        print(_in_columns(f"  {_SOURCE:<{width}} ", _source_described(source, mixed)))
-    for choice in choices:
-        print(_in_columns(f"  {_SENTENCES:<{width}} ", _sentences_described(choice, manifest["parameters"])))
-    for line in _template_lines(output, manifest):
-        print(line)
-    for line in _report_lines(output, manifest, width):
-        print(line)
-    if manifest["stage"] == "eval":
-        print(_picked_text(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"]), end="")
-    outcome_summary.report(output)
-    rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
-    if rejected:
-        print(f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason.")
-    print(_cut_off_text(manifest["counts"].get("extract", {})), end="")
+    summary = summary_of(output, manifest)
+    if sys.stdout.isatty():
+        from pipelines import summary_table
+
+        summary_table.show(summary)
+    else:
+        for line in _plain_lines(summary):
+            print(line)
     data_warnings.warn(manifest["stage"], data_warnings.warnings_of(manifest))
 
 
-def _cut_off_text(counts: Mapping[str, int]) -> str:
+def _plain_lines(summary: Summary) -> Iterator[str]:
+    yield f"{summary.stage}: {summary.output}"
+    for step, figures in summary.figures.items():
+        yield _in_columns(f"  {step:<{summary.width}} ", [str(figure) for figure in figures])
+    for label, phrases in summary.rows:
+        yield _in_columns(f"  {label:<{summary.width}} ", phrases)
+    yield from summary.notes
+
+
+def summary_of(output: str, manifest: Mapping[str, Any]) -> Summary:
+    """What is said of a stage; the arguments are as those of `report`, and the manifest is not empty."""
+    choices = manifest.get("decided", {}).get("sentences", ())[:_MOST_CHOICES]
+    described = _vocabulary_figures if manifest["stage"] == "vocabulary" else _figures
+    # A step that is not in the list comes last.
+    steps = sorted(manifest["counts"], key=lambda name: _STEPS.index(name) if name in _STEPS else len(_STEPS))
+    sources = manifest.get("decided", {}).get("sources", {})
+    return Summary(
+        stage=manifest["stage"],
+        output=output,
+        figures={step: described(step, manifest["counts"][step]) for step in steps},
+        rows=[
+            *((_SOURCE, _source_described(source, mixed)) for source, mixed in sources.items()),
+            *((_SENTENCES, _sentences_described(choice, manifest["parameters"])) for choice in choices),
+            *_measured_rows(output, manifest),
+        ],
+        width=max(8, *map(len, manifest["counts"]), *(len(_SENTENCES) for _ in choices)),
+        notes=list(_notes(output, manifest)),
+    )
+
+
+def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The lines at the end of a summary."""
+    yield from _template_lines(output, manifest)
+    if manifest["stage"] == "vocabulary":
+        yield f"  {files.join(output, REPORT_TABLE)} has more, and how it was measured."
+    if manifest["stage"] == "eval":
+        yield from _picked_line(manifest["counts"]["eval"], manifest["parameters"]["num_examples_to_pick"])
+    yield from outcome_summary.lines(output)
+    rejected = sum(counts.get("rejected", 0) for counts in manifest["counts"].values())
+    if rejected:
+        yield f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason."
+    yield from _cut_off_line(manifest["counts"].get("extract", {}))
+
+
+def _cut_off_line(counts: Mapping[str, int]) -> Iterator[str]:
     """A line where inputs are cut off; `counts` is that of extract."""
-    if not counts.get("cut_off_files"):
-        return ""
-    inputs = f"{counts['cut_off_files']:,} input{' is' if counts['cut_off_files'] == 1 else 's are'} cut off"
-    return f"  {inputs}: what stands before the cut was taken; pages given up: {counts.get('cut_off_pages', 0):,}.\n"
+    if counts.get("cut_off_files"):
+        inputs = f"{counts['cut_off_files']:,} input{' is' if counts['cut_off_files'] == 1 else 's are'} cut off"
+        yield f"  {inputs}: what stands before the cut was taken; pages given up: {counts.get('cut_off_pages', 0):,}."
 
 
 def _template_lines(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -91,20 +154,21 @@ def _template_lines(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"    {int(row['calls']):>7,} {row['template']} ({int(row['kept']):,} kept their argument)"
 
 
-def _report_lines(output: str, manifest: Mapping[str, Any], width: int) -> Iterator[str]:
+def _measured_rows(output: str, manifest: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[str]]]:
     """What the report of a vocabulary found for it and for each one beside it."""
     if manifest["stage"] != "vocabulary":
         return
     report = json.loads(files.read_bytes(files.join(output, REPORT)))
     label = "held out" if report["text"]["kind"] == "eval" else "measured"
     for measured in report["vocabularies"][:_MOST_MEASURED]:
-        phrases = [
-            f"{measured['name']}: {measured['pieces_per_word']:.4g} pieces a word",
-            f"{measured['bytes_per_token']:.3g} bytes a token",
-            f"unknown words {data_warnings.percent(measured['unknown_words'])}",
-        ]
-        yield _in_columns(f"  {label:<{width}} ", phrases)
-    yield f"  {files.join(output, REPORT_TABLE)} has more, and how it was measured."
+        yield (
+            label,
+            [
+                f"{measured['name']}: {measured['pieces_per_word']:.4g} pieces a word",
+                f"{measured['bytes_per_token']:.3g} bytes a token",
+                f"unknown words {data_warnings.percent(measured['unknown_words'])}",
+            ],
+        )
 
 
 def _values(parameters: Mapping[str, Any], name: str) -> list[Any]:
@@ -151,32 +215,35 @@ def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]
     return phrases
 
 
-def _picked_text(counts: Mapping[str, int], wanted: int) -> str:
+def _picked_line(counts: Mapping[str, int], wanted: int) -> Iterator[str]:
     """A line where fewer eval examples were picked than wanted."""
     if not counts["available"]:
-        return "  The eval set is empty, so there was no example to pick.\n"
-    if counts["picked"] < wanted:
-        return f"  There are fewer eval examples than num_examples_to_pick ({wanted:,}): all were taken.\n"
-    return ""
+        yield "  The eval set is empty, so there was no example to pick."
+    elif counts["picked"] < wanted:
+        yield f"  There are fewer eval examples than num_examples_to_pick ({wanted:,}): all were taken."
 
 
-def _described(step: str, counts: Mapping[str, int]) -> list[str]:
-    """The counts of a step as phrases: `12 shards`."""
-    if step in ("train", "eval"):
+def _figures(step: str, counts: Mapping[str, int]) -> list[Figure]:
+    """The counts of a step."""
+    if step in TRAIN_AND_EVAL:
         names = [name for name in _SHOWN if name in counts]
     else:
         names = sorted(counts, key=lambda name: (name not in ("read", "documents"), name == "documents", name))
-    phrases = [f"{counts[name]:,} {name.replace('_', ' ')}" for name in names]
+    figures = [_count(name, counts) for name in names]
     if "unused_tokens" in counts:
-        phrases += shares(counts)
-    return phrases
+        figures += _shares(counts)
+    return figures
 
 
-def _vocabulary_described(step: str, counts: Mapping[str, int]) -> list[str]:
-    """The counts of a step of a vocabulary as phrases."""
+def _vocabulary_figures(step: str, counts: Mapping[str, int]) -> list[Figure]:
+    """The counts of a step of a vocabulary."""
     names = [name for name in _OF_VOCABULARY if name in counts]
     names += [name for name in _OF_VOCABULARY_IF_ANY if counts.get(name)]
-    return [f"{counts[name]:,} {name.replace('_', ' ')}" for name in names]
+    return [_count(name, counts) for name in names]
+
+
+def _count(name: str, counts: Mapping[str, int]) -> Figure:
+    return Figure(name=name.replace("_", " "), value=f"{counts[name]:,}")
 
 
 def shares(counts: Mapping[str, int]) -> list[str]:
@@ -184,20 +251,22 @@ def shares(counts: Mapping[str, int]) -> list[str]:
 
     counts: as in ExampleCounts.
     """
+    return [str(figure) for figure in _shares(counts)]
+
+
+def _shares(counts: Mapping[str, int]) -> list[Figure]:
     percent = data_warnings.percent
-    phrases = [
-        f"text used {percent(data_warnings.text_used(counts))}",
-        f"unknown words {percent(data_warnings.words_unknown(counts))}",
-    ]
+    found = {
+        "text used": percent(data_warnings.text_used(counts)),
+        "unknown words": percent(data_warnings.words_unknown(counts)),
+    }
     if "padding_tokens" in counts:
-        padding = f"padding {percent(_padding(counts, 'padding_tokens'))}"
+        found["padding"] = percent(_padding(counts, "padding_tokens"))
         if "unpacked_padding_tokens" in counts:
-            padding += f" (unpacked {percent(_padding(counts, 'unpacked_padding_tokens'))})"
-        phrases.append(padding)
-    return phrases + [
-        f"{counts[name]:,} {name.replace('_', ' ')}"
-        for name in ("dropped_tokens", "split_sentences")
-        if counts.get(name)
+            found["padding"] += f" (unpacked {percent(_padding(counts, 'unpacked_padding_tokens'))})"
+    return [
+        *(Figure(name=name, value=value, is_share=True) for name, value in found.items()),
+        *(_count(name, counts) for name in ("dropped_tokens", "split_sentences") if counts.get(name)),
     ]
 
 
@@ -207,7 +276,7 @@ def _padding(counts: Mapping[str, int], name: str) -> float:
     return counts[name] / max(1, places)
 
 
-def _in_columns(head: str, phrases: list[str]) -> str:
+def _in_columns(head: str, phrases: Sequence[str]) -> str:
     """Phrases behind a head, broken between them into lines of 80 columns at most."""
     joined = ", ".join(phrase.replace(" ", "\0") for phrase in phrases)
     lines = textwrap.fill(
