@@ -49,6 +49,7 @@ def _text(stage: MadeStage) -> StageCounts:
     documents = _both(stage, "documents")
     size = sum(int(entry.get("bytes") or 0) for entry in stage.made["inputs"])
     lost = read - documents if not stage.made.get("decided", {}).get("sources") else 0
+    duplicates = sum(stage.counted("paragraphs", f"{kind}_duplicates") for kind in ("exact", "near"))
     return StageCounts(
         title=stage.title,
         went_in=(*_amounts((read, "pages or documents")), Amount(number=shown.size(size), of="of input")),
@@ -60,7 +61,7 @@ def _text(stage: MadeStage) -> StageCounts:
         on_the_way=tuple(
             _amounts(
                 (max(0, lost), "left out"),
-                (stage.counted("paragraphs", "dropped"), "duplicate paragraphs dropped"),
+                (duplicates, "duplicate paragraphs dropped"),
                 (stage.counted("eval", "documents"), "held out for eval"),
             )
         ),
