@@ -12,11 +12,12 @@ from pipelines import options as option_tools
 from pipelines import presets, yaml_text
 from pipelines.build_sections import SOURCES, Section, make_mix, place_of, texts_of
 from pipelines.options import Option
+from pipelines.report import BuildReport
 from pipelines.source_options import NOT_OF_A_SOURCE, MixOptions, SourceOptions, TextsOptions
 from pipelines.stage_options import Compat, ExtractOptions
 from pipelines.stages import EXTRACT, STAGES, BuildSoFar, StageEntry
 from transforms.errors import UnusableInputError
-from transforms.options import COMPLETED, option
+from transforms.options import COMPLETED, check_choices, option
 from transforms.shards.options import SplitOptions
 
 
@@ -29,6 +30,14 @@ class BuildKeys:
         None, help=f"values of a recipe for all sections, where none are given: {', '.join(presets.names())}"
     )
     compat: Compat = option("none", help="whose data to reproduce, text and records")
+    report: BuildReport = option(
+        "auto",
+        help="how much is verified for report.html: auto (all of it if it is less than 1 GB, else some shards; nothing "
+        "that is not on this machine), all or none; off: no report",
+    )
+
+    def __post_init__(self) -> None:
+        check_choices(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,7 +46,7 @@ class BuildOptions:
 
     stages: the options of each stage by its name; an optional one is there where its section is, and extract where the
     text is not there already. texts: the text shards with which the build begins in that case. preset: the name of the
-    recipe that it follows.
+    recipe that it follows. report: how much of the build is verified for its report.
     """
 
     output: str
@@ -45,6 +54,7 @@ class BuildOptions:
     stages: Mapping[str, Any]
     texts: tuple[str, ...] | None = None
     preset: str | None = None
+    report: BuildReport = "auto"
 
 
 def flags() -> dict[str, Option]:
@@ -127,7 +137,12 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
         if reason := entry.clash(so_far):
             raise UnusableInputError(f"{section.title}: {reason}.")
     return BuildOptions(
-        output=keys.output, compat=keys.compat, stages=so_far.stages, texts=so_far.texts, preset=keys.preset
+        output=keys.output,
+        compat=keys.compat,
+        stages=so_far.stages,
+        texts=so_far.texts,
+        preset=keys.preset,
+        report=keys.report,
     )
 
 

@@ -17,6 +17,7 @@ from pipelines import (
     interruption,
     next_step,
     options,
+    report,
     stage_options,
     summary,
 )
@@ -170,6 +171,7 @@ def _build(line: CommandLine) -> int:
         return DONE
     for name, made in manifests.items():
         summary.report(chosen.stages[name].output, made)
+    report.of_build(chosen.output, chosen.report, beam_arguments)
     next_step.report([chosen.stages[name].output for name in manifests], next_step.of(chosen.stages))
     if "train" not in chosen.stages:
         return DONE

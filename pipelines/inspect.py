@@ -6,17 +6,16 @@ import itertools
 import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from pipelines import inspect_text
 from pipelines.inspect_options import RANDOM, SEARCH, InspectOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inspection import kinds, searching
+from transforms.inspection.comparisons import compare
 from transforms.inspection.decoded import DecodedExample
 from transforms.inspection.examples import OpenedExamples, open_examples
-from transforms.inspection.summaries import differences
 from transforms.inspection.summarizing import summarize
-from transforms.inspection.text import as_json, running_text
+from transforms.inspection.text import as_json
 from transforms.inspection.text_shards import OpenedTexts, TextDocument, open_texts
 from transforms.inspection.vocabularies import VocabularyFile, open_vocabulary
 from transforms.reading.remote import open_ranges
@@ -38,7 +37,7 @@ def run(names: Sequence[str], options: InspectOptions) -> None:
     """
     path, words = _named(names, options)
     if options.html is not None:
-        _write_page(path, options.html, options.diff)
+        _write_page(path, options.html, options)
     elif options.document is not None:
         _show_document(path, options)
     elif options.diff is not None:
@@ -71,16 +70,17 @@ def _is_there(path: str) -> bool:
     return not files.is_local(path) or os.path.exists(os.path.expanduser(path))
 
 
-def _write_page(path: str, page: str, other: str | None) -> None:
+def _write_page(path: str, html: str, options: InspectOptions) -> None:
     """Writes the report on a path, or on two side by side."""
-    from transforms.reporting import facts
-    from transforms.reporting import page as pages
+    from pipelines import report
+    from transforms.reporting import page
 
-    files.check_outputs([], [page])
-    beside = None if other is None else facts.collect(other)
-    content = pages.render(facts.collect(path), beside).encode()
-    files.write_bytes(page, content)
-    print(f"{page}: {len(content):,} bytes")
+    files.check_outputs([], [html])
+    facts, _ = report.collect(path, options.verified)
+    other = None if options.diff is None else report.collect(options.diff, options.verified)[0]
+    content = page.render(facts, other).encode()
+    files.write_bytes(html, content)
+    print(f"{html}: {len(content):,} bytes")
 
 
 def _show_document(path: str, options: InspectOptions) -> None:
@@ -91,15 +91,11 @@ def _show_document(path: str, options: InspectOptions) -> None:
 
 def _show_differences(path: str, other: str, options: InspectOptions) -> None:
     """Prints what is known of two paths and differs."""
-    before, after = (summarize(named, split=options.split, vocab_file=options.vocab_file) for named in (path, other))
-    if before.kind.split()[-1] != after.kind.split()[-1]:
-        raise UnusableInputError(f"{other}: this is {after.kind}, but {path} is {before.kind}; compare two of a kind.")
-    found = list(differences(before, after))
+    comparison = compare(path, other, split=options.split, vocab_file=options.vocab_file)
     if options.format == "json":
-        rows = [dataclasses.asdict(difference) for difference in found]
-        print(as_json({"before": before.path, "after": after.path, "differences": rows}, indent=1))
+        print(as_json(comparison.as_dict(), indent=1))
     else:
-        inspect_text.print_differences(before, after, found)
+        inspect_text.print_comparison(comparison)
 
 
 def _show_some(path: str, words: str, options: InspectOptions) -> None:
@@ -130,7 +126,9 @@ def _print_all(found: Iterable[DecodedExample | TextDocument], options: InspectO
     none = True
     for one in found:
         if options.format == "json":
-            print(as_json(_example_dict(one) if isinstance(one, DecodedExample) else dataclasses.asdict(one)))
+            print(
+                as_json(inspect_text.example_dict(one) if isinstance(one, DecodedExample) else dataclasses.asdict(one))
+            )
         elif isinstance(one, DecodedExample):
             inspect_text.print_example(one, is_first=none)
         else:
@@ -138,19 +136,6 @@ def _print_all(found: Iterable[DecodedExample | TextDocument], options: InspectO
         none = False
     if none:
         raise RunFailedError(f"{path}: nothing in it has these words; search for others.")
-
-
-def _example_dict(example: DecodedExample) -> dict[str, Any]:
-    """An example for programs: what it says, and its pieces."""
-    return {
-        "file": example.file,
-        "record": example.record,
-        "sample": example.sample,
-        "label": example.label,
-        "width": example.width,
-        "text": running_text(example.pieces),
-        "pieces": [dataclasses.asdict(piece) for piece in example.pieces],
-    }
 
 
 def _examples(opened: OpenedExamples, words: str, options: InspectOptions) -> Iterator[DecodedExample]:

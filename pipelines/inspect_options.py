@@ -29,6 +29,10 @@ class InspectOptions:
     )
     diff: str | None = option(None, help="say what is different in this other path")
     html: str | None = option(None, help="write the report on PATH to this file, one page without scripts or requests")
+    verified: Literal["auto", "all", "none"] = option(
+        "auto",
+        help="how much is verified for the report: auto (all if it is less than 1 GB, else some shards), all, none",
+    )
     format: Literal["text", "json"] = option("text", help="text for people, or JSON: of --head one object a line")
     split: Literal["train", "eval"] | None = option(
         None, help="which examples of a data set are shown (default: the one that PATH is in, else train)"

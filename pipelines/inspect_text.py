@@ -9,8 +9,8 @@ from typing import Any
 
 from pipelines.data_warnings import percent
 from transforms.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
-from transforms.inspection.summaries import Difference, Section, Summary, Table, Unit, Value
-from transforms.inspection.text import columns_of, shown
+from transforms.inspection.summaries import Comparison, Difference, Section, Summary, Table, Unit, Value
+from transforms.inspection.text import columns_of, running_text, shown
 from transforms.inspection.text_shards import TextDocument
 
 _COLUMNS = 80
@@ -78,25 +78,26 @@ def _bytes_text(size: float) -> str:
 
 def print_summary(summary: Summary) -> None:
     """Prints a summary: its figures, its tables and its notes."""
-    printer = _printer()
-    printer.title(f"{summary.kind}: {shown(summary.path)}")
+    out = printer()
+    out.title(f"{summary.kind}: {summary.path}")
     for section in summary.sections:
         if section.facts:
-            printer.section(section)
+            out.section(section)
     for table in summary.tables:
         if table.rows:
-            printer.table(table)
+            out.table(table)
     for note in summary.notes:
-        printer.paragraph([_Span(shown(note))])
+        out.paragraph([_Span(shown(note))])
 
 
-def print_differences(before: Summary, after: Summary, found: Sequence[Difference]) -> None:
-    """Prints the figures that two summaries have otherwise."""
-    printer = _printer()
-    printer.title(f"{before.kind}: {shown(before.path)} → {shown(after.path)}")
-    if not found:
-        printer.paragraph([_Span("No figure of their summaries differs.")])
-    for section, of_section in itertools.groupby(found, key=lambda difference: difference.section):
+def print_comparison(comparison: Comparison) -> None:
+    """Prints what two paths have otherwise."""
+    out = printer()
+    out.title(f"{comparison.kind}: {comparison.before} → {comparison.after}")
+    if not comparison.differences and not comparison.tables:
+        out.paragraph([_Span("No figure differs.")])
+    by_section = itertools.groupby(comparison.differences, key=lambda difference: difference.section)
+    for section, differences in by_section:
         rows = [
             (
                 difference.name,
@@ -104,18 +105,27 @@ def print_differences(before: Summary, after: Summary, found: Sequence[Differenc
                 value_text(difference.after, difference.unit),
                 _change(difference),
             )
-            for difference in of_section
+            for difference in differences
         ]
-        printer.table(Table(title=section, columns=("figure", "before", "after", "change"), rows=rows))
+        out.table(Table(title=section, columns=("figure", "before", "after", "change"), rows=rows))
+    for table in comparison.tables:
+        out.table(table)
+    for note in comparison.notes:
+        out.paragraph([_Span(shown(note))])
 
 
 def _change(difference: Difference) -> str:
     """By how much a number has changed."""
     before, after = difference.before, difference.after
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (before, after))
-    if not numbers or difference.unit == "share" or not before:
+    if not (_is_number(before) and _is_number(after)):
         return ""
-    return f"{100 * (after - before) / before:+.3g} %"  # type: ignore[operator]
+    if difference.unit == "share":
+        return f"{100 * (float(after or 0) - float(before or 0)):+.2g} points"
+    return f"{100 * (float(after or 0) / float(before) - 1):+.3g} %" if before else ""
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def print_pieces(pieces: Sequence[tuple[int, str]]) -> None:
@@ -127,29 +137,40 @@ def print_pieces(pieces: Sequence[tuple[int, str]]) -> None:
 
 def print_text(document: TextDocument, *, is_first: bool) -> None:
     """Prints a document of a text shard."""
-    printer = _printer()
+    out = printer()
     if not is_first:
         print()
-    printer.title(
-        f"document {document.document:,} of {shown(document.file)}, from line {document.line:,} on, "
+    out.title(
+        f"document {document.document:,} of {document.file}, from line {document.line:,} on, "
         f"{len(document.lines):,} sentences"
     )
-    for line in document.lines[:_MOST_LINES]:
-        printer.paragraph([_Span(shown(line, _MOST_LINE))])
-    if len(document.lines) > _MOST_LINES:
-        printer.paragraph([_Span(f"… and {len(document.lines) - _MOST_LINES:,} more sentences", "dim")])
+    for line in _safe_lines(document.lines, _MOST_LINES):
+        out.paragraph([_Span(line)])
+
+
+def example_dict(example: DecodedExample) -> dict[str, Any]:
+    """An example for programs: what it says, and its pieces."""
+    return {
+        "file": example.file,
+        "record": example.record,
+        "sample": example.sample,
+        "label": example.label,
+        "width": example.width,
+        "text": running_text(example.pieces),
+        "pieces": [dataclasses.asdict(piece) for piece in example.pieces],
+    }
 
 
 def print_example(example: DecodedExample, *, is_first: bool) -> None:
     """Prints a row as words, each part of a pair and each sequence of a packed row on lines of its own."""
-    printer = _printer()
+    out = printer()
     if not is_first:
         print()
-    printer.title(f"example {example.record:,} of {shown(example.file)}")
+    out.title(f"example {example.record:,} of {example.file}")
     for line in _figures(example):
-        printer.paragraph([_Span(line, "dim")])
+        out.paragraph([_Span(line, "dim")])
     if any(piece.label is not None for piece in example.pieces) and is_first:
-        printer.paragraph([_Span(_LEGEND, "dim")])
+        out.paragraph([_Span(_LEGEND, "dim")])
     many = len({piece.sequence for piece in example.pieces}) > 1
     for (sequence, segment), pieces in itertools.groupby(
         example.pieces, key=lambda piece: (piece.sequence, piece.segment)
@@ -159,7 +180,7 @@ def print_example(example: DecodedExample, *, is_first: bool) -> None:
         if any(piece.segment for piece in example.pieces):
             name += f"{', ' if name else ''}part {'AB'[segment] if segment in (0, 1) else segment}"
         style = _OF_PARTS[(segment + (sequence if many else 0)) % len(_OF_PARTS)]
-        printer.paragraph(_spans(part, style), name)
+        out.paragraph(_spans(part, style), name)
 
 
 def _figures(example: DecodedExample) -> Iterator[str]:
@@ -203,7 +224,7 @@ class _Plain:
     """Prints plain lines of 80 columns, tables aside: what is cut there cannot be searched for."""
 
     def title(self, text: str) -> None:
-        print(text)
+        print(shown(text))
 
     def section(self, section: Section) -> None:
         print(f"\n{section.title}")
@@ -223,6 +244,11 @@ class _Plain:
         if table.left_out:
             print(f"{_INDENT}… and {table.left_out:,} more")
 
+    def lines(self, title: str, lines: Sequence[str], most: int = _MOST_LINES) -> None:
+        print(f"\n{shown(title)}")
+        for line in _safe_lines(lines, most):
+            print(f"{_INDENT}{line}")
+
     def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
         text = "".join(span.text for span in spans)
         if name:
@@ -240,7 +266,7 @@ class _Rich:
         self._console = rich.console.Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
 
     def title(self, text: str) -> None:
-        self._console.print(text, style="bold", soft_wrap=True)
+        self._console.print(self._text((shown(text), "bold")), soft_wrap=True)
 
     def section(self, section: Section) -> None:
         import rich.table
@@ -269,6 +295,11 @@ class _Rich:
             grid.caption_justify = "left"
         self._console.print(grid)
 
+    def lines(self, title: str, lines: Sequence[str], most: int = _MOST_LINES) -> None:
+        self._console.print(self._text((f"\n{shown(title)}", "bold")), soft_wrap=True)
+        for line in _safe_lines(lines, most):
+            self._console.print(self._text(line))
+
     def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
         if name:
             self._console.print(f"\n{name}", style="bold")
@@ -284,7 +315,16 @@ class _Rich:
         return rich.text.Text.assemble(*parts)
 
 
-def _printer() -> "_Plain | _Rich":
+def _safe_lines(lines: Sequence[str], most: int) -> Iterator[str]:
+    """Lines that are safe to print, and how many are left out."""
+    for line in lines[:most]:
+        yield shown(line, _MOST_LINE)
+    if len(lines) > most:
+        yield f"… and {len(lines) - most:,} more lines"
+
+
+def printer() -> "_Plain | _Rich":
+    """Prints for whoever reads: a person at a terminal, or a file."""
     return _Rich() if is_terminal() else _Plain()
 
 

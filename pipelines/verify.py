@@ -1,5 +1,6 @@
 """verify: whether data sets are right. Small ones are looked at in this process, others on Beam."""
 
+import dataclasses
 import json
 import os
 import sys
@@ -39,6 +40,7 @@ def run(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[s
     if found is None:
         print(f"{', '.join(paths)}: nothing was verified, the job was only described.")
         return RIGHT
+    found = dataclasses.replace(found, paths=tuple(paths))
     if options.json:
         print(json.dumps(verify_text.as_json(found, options.most_findings), indent=2, ensure_ascii=False))
     else:

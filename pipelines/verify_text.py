@@ -14,7 +14,8 @@ _PLURALS = {"error": "errors", "warning": "warnings", "note": "notes"}
 def described(found: Verification, most_findings: int) -> str:
     """A verification in words: the findings, the worst first, then what was looked at."""
     lines = list(_findings(found.findings, most_findings))
-    lines += [f"{', '.join(found.paths)}: {_verdict(found)}"]
+    more = f" and {len(found.paths) - 1:,} more" if found.paths[1:] else ""
+    lines += [f"{_plain(found.paths[0])}{more}: {_verdict(found)}"]
     lines += [f"  {title}" for title in _looked_at(found)]
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines import beam_flags, build_options, flags, options
+from pipelines import beam_flags, build_options, flags, options, report
 from pipelines.stages import TEMPLATE_STAGES
 from transforms.errors import RunFailedError, UnusableInputError
 
@@ -111,7 +111,9 @@ def run(argv: Sequence[str]) -> None:
         beam_arguments = [*beam_arguments, f"--sdk_container_image={image}"]
     from pipelines import build
 
-    build.run(build_options.make_build(content, where="parameters"), beam_arguments)
+    made = build_options.make_build(content, where="parameters")
+    if build.run(made, beam_arguments):
+        report.of_build(made.output, made.report, beam_arguments)
 
 
 def main(argv: Sequence[str]) -> int:

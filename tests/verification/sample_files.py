@@ -1,11 +1,11 @@
 """Reads and writes files of samples as somebody's script would: protobuf, pyarrow, and MDS in plain Python.
 
-None of it is the code under test. A row is a dict of one-dimensional arrays by column.
+A row is a dict of one-dimensional arrays by column.
 """
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from mds_reader import read_shard
 
+from transforms.records.columns import Column
 from transforms.records.example_proto import Feature, encode_example, parse_example
+from transforms.records.parquet_format import MAGIC, encode_chunk, encode_footer
 from transforms.records.tfrecord import frame
 
 Row = dict[str, npt.NDArray[Any]]
 
 FRAME_HEAD = 12  # bytes of a record's length and of its checksum
 FRAME = 16
+_LARGEST_ID = 30521
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -46,9 +49,7 @@ def columns_type(path: Path, name: str) -> np.dtype[Any]:
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """Writes rows over a file, in its format."""
     if path.suffix == ".parquet":
-        schema = pq.read_schema(path)
-        columns = {name: pa.array([row[name] for row in rows], schema.field(name).type) for name in schema.names}
-        pq.write_table(pa.table(columns, schema=schema), path, compression="zstd", write_page_checksum=True)
+        path.write_bytes(_parquet(rows, {name: columns_type(path, name) for name in pq.read_schema(path).names}))
     elif path.suffix == ".mds":
         path.write_bytes(_mds(rows, read_shard(path.read_bytes())[1]))
     else:
@@ -90,6 +91,20 @@ def _encoded(row: Row) -> bytes:
         kept.value.extend(values.tolist())
         features[name] = feature
     return encode_example(dict(sorted(features.items())))
+
+
+def _parquet(rows: Sequence[Row], types: Mapping[str, np.dtype[Any]]) -> bytes:
+    """A Parquet file of one row group: readers take no other than maskmill's, so it has to encode the pages."""
+    columns, pages, chunks = [], [MAGIC], []
+    for name, kind in types.items():
+        values = np.concatenate([row[name] for row in rows]).astype(kind)
+        offsets = np.cumsum([0, *(len(row[name]) for row in rows)], dtype=np.int32)
+        largest = None if kind.kind == "f" else max(int(values.max()), 255 if kind.itemsize == 1 else _LARGEST_ID)
+        columns.append(Column(name=name, feature=name, length=None, largest=largest))
+        chunk, encoded = encode_chunk(columns[-1], values, offsets, pa.Codec("zstd", compression_level=1))
+        pages += [bytes(page) for page in encoded]
+        chunks.append(chunk)
+    return b"".join(pages) + encode_footer(columns, [(len(rows), len(MAGIC), chunks)])
 
 
 def _mds(rows: Sequence[Row], config: dict[str, Any]) -> bytes:

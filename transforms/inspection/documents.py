@@ -81,15 +81,15 @@ def find_document(
       most_examples: how many rows are decoded.
 
     Raises:
-      UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or have no such article.
+      UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or lack the article.
     """
     with contextlib.ExitStack() as stack:
         texts = stack.enter_context(_texts_of(path))
         made, directory = texts.made, texts.directory
         if made is None or directory is None:
             raise UnusableInputError(
-                f"{path}: there is no manifest of extract, which says what the text was made from; name the directory of "
-                "a build or of its text."
+                f"{path}: there is no manifest of extract, which says what the text was made from; name the directory "
+                "of a build or of its text."
             )
         build = files.parent(directory)
         inputs = present_inputs(made["inputs"], [build, files.parent(build)])
@@ -111,11 +111,19 @@ def find_document(
 
 
 def _texts_of(path: str) -> OpenedTexts:
-    """The text shards of a build; `path` may be its examples, too."""
+    """The text shards of a build; `path` may be its examples, too, whose manifest says where the text was."""
     try:
         return open_texts(path)
     except UnusableInputError:
-        return open_texts(files.join(files.parent(path.rstrip("/")), "text"))
+        made = manifest.find_manifest(path) if files.is_local(path) else None
+        sources = [] if made is None else [str(entry["path"]) for entry in made.get("inputs", ())]
+        for directory in (
+            files.join(files.parent(path.rstrip("/")), "text"),
+            *(files.parent(text) for text in sources),
+        ):
+            with contextlib.suppress(UnusableInputError):
+                return open_texts(directory)
+        raise
 
 
 def _parameters(made: Mapping[str, Any], source: str = "") -> dict[str, Any]:
@@ -151,10 +159,10 @@ def _extracted(
         )
     # These import Beam, which the templates of a dump are collected with.
     from transforms.shards.document_extractor import (
-        DocumentExtractor,
         Origin,
         PlainDocument,
         RejectedDocument,
+        document_extractor,
         extract_or_reject,
         read_or_reject,
     )
@@ -175,7 +183,7 @@ def _extracted(
         else:
             options = dataclasses.replace(options, wikitext=dataclasses.replace(options.wikitext, rules_text=rules))
     origin = Origin(date=date if is_page else "", header=header, sentences=_sentences(made, header, source))
-    extractor = DocumentExtractor(options, origin, output=directory)
+    extractor = document_extractor(options, origin, "", directory)
     read = read_or_reject(extractor, item)
     plain = read if isinstance(read, PlainDocument) else None
     done = extract_or_reject(extractor, item)
@@ -262,11 +270,17 @@ def _with_rows(
 
 
 def _examples_of(path: str, build: str, split: str, vocab_file: str | None) -> OpenedExamples:
-    """The examples of the split that a build has made of its text."""
-    for directory in (path, files.join(build, _EXAMPLES)):
-        with contextlib.suppress(UnusableInputError):
-            return open_examples(directory, split=split, vocab_file=vocab_file)
-    return open_examples(files.join(build, _EXAMPLES), split=split, vocab_file=vocab_file)
+    """The examples of the split: those that the user named, or those of the build."""
+    beside = files.join(build, _EXAMPLES)
+    for directory in (path, beside):
+        if files.exists(files.join(directory, manifest.MANIFEST)):
+            with contextlib.suppress(UnusableInputError):  # of another stage
+                return open_examples(directory, split=split, vocab_file=vocab_file)
+    if not files.exists(files.join(beside, manifest.MANIFEST)):
+        raise UnusableInputError(
+            f"{beside}: there are no examples of this text here; name their directory to see rows."
+        )
+    return open_examples(beside, split=split, vocab_file=vocab_file)
 
 
 def _files_of(opened: OpenedExamples, text: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import glob
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
@@ -136,7 +137,7 @@ def open_examples(
         stack.callback(ranges.close)
         found = _find_manifest(path, ranges)
         if found is None:
-            data_set = open_data_set(path, ranges=ranges, vocab_file=vocab_file)
+            data_set = open_data_set(_records_of(path), ranges=ranges, vocab_file=vocab_file)
             vocabulary, why = _vocabulary(UNKNOWN, path, vocab_file, ranges)
             span, chosen, objective = range(data_set.samples), _split_of(split or "train"), None
         else:
@@ -174,6 +175,13 @@ def _find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] 
         if found is not None and any(_files_in(path, *found, split) for split in ("train", "eval")):
             return found
     return None
+
+
+def _records_of(path: str) -> str:
+    """The TFRecords of a directory without a manifest; any other path is what it is."""
+    if not files.is_local(path) or not os.path.isdir(path):
+        return path
+    return f"{files.join(glob.escape(path), '*.tfrecord')},{files.join(glob.escape(path), '*.tfrecord.gz')}"
 
 
 def _files_in(path: str, made: Mapping[str, Any], directory: str, split: str) -> list[str]:

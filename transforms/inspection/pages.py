@@ -92,9 +92,9 @@ def _units_by_index(file: files.FileInfo, index: str, wanted: Wanted, input_form
     starts: list[int] = []
     ends: list[int] = []
     last = -1
-    with contextlib.suppress(OSError, ValueError, EOFError), files.open_input(index) as packed:
-        lines = bz2.open(packed) if index.endswith(".bz2") else packed
-        for line in lines:
+    with contextlib.suppress(OSError, ValueError, EOFError), contextlib.ExitStack() as stack:
+        packed = stack.enter_context(files.open_input(index))
+        for line in stack.enter_context(bz2.open(packed)) if index.endswith(".bz2") else packed:
             start_text, id_text, title = line.decode(errors="replace").rstrip("\r\n").split(":", 2)
             start = int(start_text)
             if start != last and len(ends) < len(starts):
@@ -141,7 +141,9 @@ def _matches(units: Sequence[Unit], wanted: Wanted, reading: ReadOptions) -> Ite
 
 
 def present_inputs(entries: Sequence[dict[str, object]], near: Sequence[str]) -> list[files.FileInfo]:
-    """The inputs of a manifest that are there: where they were, or of the same name and size in one of some directories.
+    """The inputs of a manifest that are there: where they were, or, with their name and size, in another directory.
+
+    near: these directories.
 
     Raises:
       UnusableInputError: none is there.
@@ -152,7 +154,7 @@ def present_inputs(entries: Sequence[dict[str, object]], near: Sequence[str]) ->
         places = [path, *(files.join(directory, files.base_name(path)) for directory in near)]
         for place in places:
             if files.exists(place) and files.size(place) == entry.get("bytes", files.size(place)):
-                found += files.match(place)
+                found.append(files.FileInfo(path=place, size=files.size(place)))
                 break
     if not found:
         names = ", ".join(str(entry["path"]) for entry in entries[:3]) or "no input"

@@ -45,6 +45,10 @@ class Table:
     row_units: Sequence[Unit] = ()
     left_out: int = 0
 
+    def as_dicts(self) -> list[dict[str, Value]]:
+        """The rows as JSON has them."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
     def unit_of(self, row: int, column: int) -> Unit:
         """The unit of a value."""
         if self.row_units:
@@ -75,9 +79,7 @@ class Summary:
             "path": self.path,
             "kind": self.kind,
             **{section.title: {fact.name: fact.value for fact in section.facts} for section in self.sections},
-            **{
-                table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in self.tables
-            },
+            **{table.title: table.as_dicts() for table in self.tables},
             "notes": list(self.notes),
         }
 
@@ -98,6 +100,37 @@ class Difference:
     before: Value
     after: Value
     unit: Unit = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What two paths of a kind have otherwise.
+
+    Attributes:
+      kind: what both are.
+      before, after: the paths.
+      differences: figures.
+      tables: what else differs: files, pieces.
+      notes: sentences.
+    """
+
+    kind: str
+    before: str
+    after: str
+    differences: Sequence[Difference]
+    tables: Sequence[Table] = ()
+    notes: Sequence[str] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison as JSON has it."""
+        return {
+            "kind": self.kind,
+            "before": self.before,
+            "after": self.after,
+            "differences": [dataclasses.asdict(difference) for difference in self.differences],
+            **{table.title: table.as_dicts() for table in self.tables},
+            "notes": list(self.notes),
+        }
 
 
 def differences(before: Summary, after: Summary) -> Iterator[Difference]:

@@ -17,6 +17,7 @@ from transforms.reading.remote import open_ranges
 from transforms.storage import files, manifest, timings
 
 MOST_ROWS = 10  # of a table
+TIMINGS = "last run"  # the title of the table of how long that took
 _MEASURED = 1024  # rows
 _COUNTED_BYTES = 1 << 30  # of text shards without a manifest
 _DIGEST = 16  # hexadecimal digits of a sha256 that are shown
@@ -138,7 +139,7 @@ def _timings(path: str, stages: Mapping[str, Any]) -> list[Table]:
     ]
     columns = ("step", "pieces", "input", "seconds", "input a second", "memory")
     units: tuple[Unit, ...] = ("", "", "bytes", "", "bytes", "bytes")
-    return [Table(title="last run", columns=columns, rows=rows, units=units)] if rows else []
+    return [Table(title=TIMINGS, columns=columns, rows=rows, units=units)] if rows else []
 
 
 def _lineage(stages: Mapping[str, Mapping[str, Any]]) -> list[Fact]:
@@ -195,7 +196,7 @@ def _of_manifest(path: str, made: Mapping[str, Any]) -> Summary:
         if made["stage"] == "extract":
             sections.append(Section(title="extract", facts=_of_extract(made)))
         tables += _counts_table(made)
-    parameters = [Fact(name, _plain(value)) for name, value in made["parameters"].items()]
+    parameters = [Fact(name, plain(value)) for name, value in made["parameters"].items()]
     inputs = [Fact(f"input {number}", text) for number, text in enumerate(_inputs_of(made), 1)]
     return Summary(
         path=path,
@@ -209,7 +210,7 @@ def _of_manifest(path: str, made: Mapping[str, Any]) -> Summary:
     )
 
 
-def _plain(value: Any) -> Value:
+def plain(value: Any) -> Value:
     """A value of a manifest's parameters as a figure."""
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
@@ -305,7 +306,7 @@ def _how_made(made: Mapping[str, Any]) -> Section:
     is_dynamic = bool(options.get("dynamic_masking"))
     facts = [Fact("format", made.get("format", "tfrecord"))]
     for name, label in _HOW_MADE.items():
-        value = _plain(options.get(name))
+        value = plain(options.get(name))
         is_moot = name in _OF_NSP and options.get("objective", "nsp") != "nsp"
         if value in (None, "none") or is_moot or (name == "dupe_factor" and is_dynamic):
             continue
@@ -521,11 +522,11 @@ def _of_checkpoint(path: str, ranges: ByteRanges) -> Summary:
     ]
     sections = [Section(title="checkpoint", facts=[fact for fact in facts if fact.value is not None])]
     if header.config:
-        shown = [Fact(name, _plain(value)) for name, value in header.config.items()]
+        shown = [Fact(name, plain(value)) for name, value in header.config.items()]
         sections.append(Section(title="model", facts=shown))
     run = checkpoints.settings_of(header)
     if run:
-        sections.append(Section(title="run", facts=[Fact(name, _plain(value)) for name, value in run.items()]))
+        sections.append(Section(title="run", facts=[Fact(name, plain(value)) for name, value in run.items()]))
     largest = sorted(weights, key=lambda array: (-array.size, array.name))
     rows = [(array.name, array.dtype, " × ".join(map(str, array.shape)) or "1", array.size) for array in largest]
     table = listed("largest weights", ("weight", "type", "shape", "parameters"), rows, (), MOST_ROWS)

@@ -39,7 +39,8 @@ class Checked:
       findings: the worst first, 50 at most.
       all_findings: how many there are.
       read_bytes: how much was read.
-      files, all_files: how many were read, and how many there are.
+      shards: the numbers of the shards of each split that were verified, as "0-9"; empty: all.
+      files: how many were read.
       is_right: whether there is nothing but notes.
     """
 
@@ -47,6 +48,7 @@ class Checked:
     findings: tuple[Finding, ...]
     all_findings: int
     read_bytes: int
+    shards: str
     files: int
     is_right: bool
 
@@ -61,13 +63,14 @@ class Checked:
         return next((line for line in self.lines if line.name == name), None)
 
 
-def checked_of(verification: Verification) -> Checked:
-    """What a verification found."""
+def checked_of(verification: Verification, shards: str = "") -> Checked:
+    """What a verification found; `shards` are the numbers of those that were verified, empty: all."""
     return Checked(
         lines=tuple(_line(name, verification) for name in CHECKS if name in verification.outcomes),
         findings=tuple(verification.findings[:_MOST_FINDINGS]),
         all_findings=len(verification.findings),
         read_bytes=verification.read_bytes,
+        shards=shards,
         files=len(verification.results),
         is_right=verification.is_right,
     )
@@ -79,7 +82,7 @@ def _line(name: str, verification: Verification) -> CheckLine:
     mark: Mark = "passed" if outcome.looked_at else "skipped"
     for severity in ("note", "warning", "error"):
         if severity in found:
-            mark = severity  # type: ignore[assignment]
+            mark = severity
     return CheckLine(
         name=name,
         title=CHECKS[name].title,

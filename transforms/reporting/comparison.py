@@ -129,9 +129,7 @@ def _left_out(facts: Facts, other: Facts) -> Sequence[Change]:
 
 def _differing(ours: Mapping[tuple[str, str], str], theirs: Mapping[tuple[str, str], str]) -> tuple[Change, ...]:
     return tuple(
-        Change(
-            group=key[0], name=key[1], this=ours.get(key, _NONE), other=theirs.get(key, _NONE), differs=True
-        )
+        Change(group=key[0], name=key[1], this=ours.get(key, _NONE), other=theirs.get(key, _NONE), differs=True)
         for key in _keys(ours, theirs)
         if ours.get(key) != theirs.get(key)
     )

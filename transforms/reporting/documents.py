@@ -93,7 +93,7 @@ def documents_of(stage: MadeStage) -> Documents:
     if emptied := stage.counted("paragraphs", "emptied_documents"):
         counts["emptied_documents"] = emptied
     order = [*_REASONS, *sorted(counts)]
-    titles = _titles_left_out(stage.directory)
+    titles = _titles(stage.directory)
     return Documents(
         read=int(extract.get("read") or clean.get("documents") or 0),
         set_aside=tuple(
@@ -112,17 +112,29 @@ def documents_of(stage: MadeStage) -> Documents:
     )
 
 
-def _titles_left_out(directory: str) -> dict[str, tuple[str, ...]]:
-    """Titles of documents that were left out, by the name of the count: the fragments' records have the first ones."""
+def _titles(directory: str) -> dict[str, tuple[str, ...]]:
+    """Titles of the first documents of each fragment, by the name under which they are counted."""
     titles: dict[str, list[str]] = {}
     for key in sorted(completions.keys(directory, _FRAGMENTS)):
         record = completions.load(directory, _FRAGMENTS, key) or {}
-        for name, some in record.get("left_out", {}).items():
+        for name, some in record.get("titles", {}).items():
             titles.setdefault(name, []).extend(some)
     return {
         name: tuple(shown.beginning(title, _MOST_TITLE) for title in dict.fromkeys(some))[:MOST_EXAMPLES]
         for name, some in titles.items()
     }
+
+
+def first_title(stage: MadeStage) -> str | None:
+    """The title of the first document of the first input; None where documents have none, or it is not known."""
+    places = {str(entry["path"]): place for place, entry in enumerate(stage.made["inputs"])}
+    found = []
+    for key in completions.keys(stage.directory, _FRAGMENTS):
+        record = completions.load(stage.directory, _FRAGMENTS, key) or {}
+        for path, start in record.get("first_unit", ()):
+            titles = record.get("titles", {}).get("documents", ())
+            found += [(places.get(path, len(places)), start, title) for title in titles[:1]]
+    return min(found)[2] if found else None
 
 
 def _rejected(directory: str) -> Iterator[Rejected]:

@@ -118,12 +118,15 @@ class Facts:
         return next((f for f in self.figures if (f.group, f.name) == (group, name)), None)
 
 
-def collect(path: str, *, verification: Verification | None = None, with_samples: bool = True) -> Facts:
+def collect(
+    path: str, *, verification: Verification | None = None, shards: str = "", with_samples: bool = True
+) -> Facts:
     """Collects what there is to tell of a data set.
 
     Args:
       path: the directory of a build, or of one of its stages.
       verification: what `verify` found of it; None: the page is made of the manifests alone.
+      shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
       with_samples: whether to show how the data looks, for which the beginning of some files is read.
 
     Raises:
@@ -154,8 +157,8 @@ def collect(path: str, *, verification: Verification | None = None, with_samples
         frequent=() if examples is None else tuple(frequent_pieces(rows, examples.directory)),
         texts=text_facts_of(results),
         timings=tuple(_timings(stages)),
-        checked=None if verification is None else checked_of(verification),
-        samples=samples_of(stages) if with_samples else Samples(),
+        checked=None if verification is None else checked_of(verification, shards),
+        samples=samples_of(stages, directory) if with_samples else Samples(),
     )
 
 

@@ -82,7 +82,7 @@ def parts_of(example: DecodedExample) -> list[Part]:
     parts = []
     for group in groups:
         named = [f"Sequence {group[0].sequence + 1}"] if several else []
-        named += [f"Segment {'AB'[group[0].segment]}" if group[0].segment < 2 else "Segment"] if with_segments else []  # noqa: PLR2004
+        named += [f"Segment {'AB'[group[0].segment]}" if group[0].segment < 2 else "Segment"] if with_segments else []
         cut = len(group) if len(group) <= _FIRST_PIECES * 3 // 2 else _FIRST_PIECES
         title = ", ".join(named)
         parts.append(Part(title=title, first=tuple(group[:cut]), others=tuple(group[cut:])))
@@ -92,4 +92,3 @@ def parts_of(example: DecodedExample) -> list[Part]:
 def _piece(piece: DecodedPiece) -> str:
     """What a piece adds to the text, without the vocabulary's marks."""
     return piece.surface or piece.text
-

@@ -11,7 +11,6 @@ from transforms.reporting.drawing import (
     FIRST,
     GRID,
     INK,
-    MUTED,
     SECOND,
     THIRD,
     WIDTH,
@@ -112,18 +111,26 @@ def _lengths(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[st
 
 
 def _positions(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
-    half = next((part.first for part in rows.pieces_at if part.value < 0.5), None)  # noqa: PLR2004
+    half = next((part.first for part in rows.pieces_at if part.value < 0.5), None)
     reach = f"Half of the {split} rows end before position {half}." if half else f"Most {split} rows are full."
     others = None if other is None else other.pieces_at
     columns = ("position", "rows with a piece")
-    return _by_place("positions", "Pieces by position", f"{reach} What is missing is padding.", columns, rows.pieces_at, others, names)
+    return _by_place(
+        "positions",
+        "Pieces by position",
+        f"{reach} What is missing is padding.",
+        columns,
+        rows.pieces_at,
+        others,
+        names,
+    )
 
 
 def _masks_by_position(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
     share = rows.masked / max(1, rows.pieces)
     summary = (
-        f"{shown.percent(share)} of all pieces of {split} rows are to be predicted. It should be about as much at every "
-        "position, but for special pieces."
+        f"{shown.percent(share)} of all pieces of {split} rows are to be predicted. It should be about as "
+        "much at every position, but for special pieces."
     )
     others = None if other is None or not other.masked else other.masks_at
     columns = ("position", "predicted")
@@ -181,11 +188,13 @@ def _zipf(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, 
             axis.set_minor_formatter(NullFormatter())
 
     others = None if other is None else other.ranks
-    return _chart("zipf", "Frequency of pieces", summary, onto, ("rank", "occurrences"), rows.ranks, others, names, shown.number)
+    return _chart(
+        "zipf", "Frequency of pieces", summary, onto, ("rank", "occurrences"), rows.ranks, others, names, shown.number
+    )
 
 
 def _coverage(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[str, str]) -> Chart:
-    enough = next((b.last for b in rows.coverage if b.value >= 0.9), rows.used)  # noqa: PLR2004
+    enough = next((b.last for b in rows.coverage if b.value >= 0.9), rows.used)
     summary = f"The {shown.count(enough)} most frequent pieces make up 90 % of the {split} rows."
 
     def onto(plane: Axes) -> None:
@@ -200,7 +209,9 @@ def _coverage(rows: RowFacts, other: RowFacts | None, split: str, names: tuple[s
 
     others = None if other is None else other.coverage
     columns = ("most frequent pieces", "share of all")
-    return _chart("coverage", "Coverage of the vocabulary", summary, onto, columns, rows.coverage, others, names, shown.percent)
+    return _chart(
+        "coverage", "Coverage of the vocabulary", summary, onto, columns, rows.coverage, others, names, shown.percent
+    )
 
 
 def _chart(

@@ -101,7 +101,9 @@ def _facts(statistics: Sequence[RowStatistics]) -> RowFacts:
         used=len(sorted_counts),
         ranks=_of_ranks(sorted_counts),
         coverage=_coverage(sorted_counts),
-        frequent=tuple((int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]),
+        frequent=tuple(
+            (int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]
+        ),
     )
 
 
@@ -135,7 +137,7 @@ def _rank_ends(count: int) -> list[int]:
     """Ranks from 1 to `count`, evenly on a logarithmic scale."""
     if not count:
         return []
-    return sorted({int(round(count ** (step / (_RANKS - 1)))) for step in range(_RANKS)})
+    return sorted({round(count ** (step / (_RANKS - 1))) for step in range(_RANKS)})
 
 
 def _of_ranks(counts: Any) -> tuple[Bin, ...]:

@@ -4,10 +4,13 @@ import collections
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
+from transforms.errors import UnusableInputError
 from transforms.inspection.decoded import DecodedExample
+from transforms.inspection.documents import find_document
 from transforms.inspection.examples import open_examples
 from transforms.inspection.words import Words
 from transforms.reporting import shown
+from transforms.reporting.documents import first_title
 from transforms.reporting.made_stages import MadeStage
 from transforms.reporting.row_facts import RowFacts
 from transforms.storage import files
@@ -15,6 +18,9 @@ from transforms.storage import files
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 8
 _MOST_CHARACTERS = 400
+_MOST_WIKITEXT = 1200
+_SENTENCES, _MOST_SENTENCE = 3, 80  # whose pieces are shown, and how many of each
+_SEARCHED_BYTES = 256 << 20
 _TEXTS = 2
 _COUNTED_EXAMPLES = 64
 _MOST_PIECES = 10  # of a word that are told apart
@@ -37,15 +43,44 @@ class SampleText:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Article:
+    """The beginning of one article at every stage.
+
+    Attributes:
+      title, input: its title, and the path of the file that has it.
+      wikitext, text: as the input has it, and what the extraction made of it.
+      shard: the path of its text shard; empty: it is in none.
+      lines: its first sentences.
+      more: how many there are behind them.
+      pieces: of each of the first sentences, as the vocabulary has them; empty where there are no examples.
+      examples: rows that hold it.
+      rows: how many there are.
+    """
+
+    title: str
+    input: str
+    wikitext: str
+    text: str
+    shard: str
+    lines: tuple[str, ...]
+    more: int
+    pieces: tuple[tuple[str, ...], ...]
+    examples: tuple[DecodedExample, ...]
+    rows: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Samples:
     """How the data looks at each stage.
 
     Attributes:
+      article: the first article at every stage; None: it cannot be followed.
       texts: the beginning of some documents.
       examples: some rows.
       word_pieces: how many words of some rows have so many pieces: (pieces, words); empty where it is not known.
     """
 
+    article: Article | None = None
     texts: tuple[SampleText, ...] = ()
     examples: tuple[DecodedExample, ...] = ()
     word_pieces: tuple[tuple[int, int], ...] = ()
@@ -70,25 +105,54 @@ def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[Fr
             yield FrequentPiece(id=id, text=words.piece(id), count=count)
 
 
-def samples_of(stages: Sequence[MadeStage]) -> Samples:
-    """How the data of stages looks.
+def samples_of(stages: Sequence[MadeStage], path: str) -> Samples:
+    """How the data of stages looks; `path` is their build's directory, or that of the one stage.
 
     Raises:
       UnusableInputError: a file is missing or damaged.
     """
+    article = next((_article(stage, path) for stage in stages if stage.name == "extract"), None)
     return Samples(
+        article=article,
         texts=tuple(text for stage in stages if stage.name == "extract" for text in _texts(stage)),
         examples=tuple(row for stage in stages if stage.name == "examples" for row in _examples(stage)),
         word_pieces=tuple(pair for stage in stages if stage.name == "examples" for pair in _word_pieces(stage)),
     )
 
 
+def _article(stage: MadeStage, path: str) -> Article | None:
+    """The first article at every stage; None where the inputs are gone or have no titles, or where it may be anywhere
+    in a lot of text, because sources are mixed or MLPerf's chain shuffled it.
+    """
+    title = first_title(stage)
+    is_in_order = not stage.made.get("decided", {}).get("sources") and stage.parameters.get("compat") != "mlperf"
+    if title is None or not (is_in_order or stage.bytes_of() < _SEARCHED_BYTES):
+        return None
+    try:
+        found = find_document(path, title, most_examples=1)
+    except UnusableInputError:  # the inputs are not there any more
+        return None
+    lines = () if found.document is None else found.document.lines
+    return Article(
+        title=shown.beginning(found.title, _MOST_CHARACTERS),
+        input=found.input,
+        wikitext=shown.beginning(found.wikitext, _MOST_WIKITEXT),
+        text=shown.beginning(found.text, _MOST_WIKITEXT),
+        shard="" if found.document is None else found.document.file,
+        lines=tuple(shown.beginning(line, _MOST_CHARACTERS) for line in lines[:_MOST_LINES]),
+        more=max(0, len(lines) - _MOST_LINES),
+        pieces=tuple(pieces[:_MOST_SENTENCE] for pieces in found.pieces[:_SENTENCES]),
+        examples=found.examples,
+        rows=0 if found.rows is None else found.rows.count,
+    )
+
+
 def _texts(stage: MadeStage) -> Iterator[SampleText]:
     """The first documents of the first shard, and of the first of the eval set."""
-    first = {}
+    first: dict[str, str] = {}
     for shard in stage.shards:
         if shard.get("documents", 1):
-            first.setdefault(shard.get("kind"), shard["name"])
+            first.setdefault(str(shard.get("kind")), str(shard["name"]))
     for name in list(first.values())[:_TEXTS]:
         path = files.join(stage.directory, name)
         if files.exists(path):

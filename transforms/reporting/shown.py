@@ -35,7 +35,7 @@ def percent(share: float) -> str:
 
 def number(value: float) -> str:
     """A number that need not be whole, with three digits."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def duration(seconds: float) -> str:

@@ -24,6 +24,8 @@ import numpy.typing as npt
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
 from transforms.inputs.cuts import CutOff
+from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
 from transforms.shards.byte_ranges import merge_ranges, ranges_of
 from transforms.shards.document_extractor import (
@@ -42,6 +44,7 @@ from transforms.storage import completions, files
 KIND = "extract"
 
 _WRITE_BYTES = 1 << 20
+_TITLES, _TITLE_BYTES = 5, 480  # that are kept of the documents counted under a name
 _PARAGRAPHS_AT_ONCE = 1 << 14  # rows that are read together
 
 # hash: the document's place in the order of eval membership (0..2^64-1); offset and size: its bytes in the text;
@@ -176,14 +179,22 @@ class _FragmentWriter:
 class _Findings:
     """What the documents of a fragment bring beside their text.
 
-    counts: of documents and templates. rejected: as `read_rejected` gives them. unknown: the templates without a rule,
+    counts: of documents and templates. titles: of the first documents that stay ("documents") or are left out, by the
+    name under which they are counted. rejected: as `read_rejected` gives them. unknown: the templates without a rule,
     a list for each of the batch's files. cut_off: the paths of files that end in the middle.
     """
 
     counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    titles: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     rejected: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     unknown: list[list[UnknownTemplate]] = dataclasses.field(default_factory=list)
     cut_off: set[str] = dataclasses.field(default_factory=set)
+
+    def note(self, name: str, item: Page | Document | RejectedPage) -> None:
+        """Keeps the title of one of the first documents that are counted under a name, for the report."""
+        if isinstance(item, RejectedPage) or not item.title or len(self.titles.get(name, ())) == _TITLES:
+            return
+        self.titles.setdefault(name, []).append(item.title[:_TITLE_BYTES].decode(errors="ignore"))
 
 
 def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
@@ -210,6 +221,8 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
         "documents": len(writer.rows),
         "size": writer.size,
         "counts": dict(findings.counts),
+        "first_unit": [(unit.path, unit.start) for _, units in batch.parts for unit in units][:1],
+        "titles": findings.titles,
         "rejected": findings.rejected,
         "unknown_templates": [dataclasses.asdict(template) for template in unknown_templates.merge(findings.unknown)],
         "cut_off": sorted(findings.cut_off),
@@ -249,8 +262,10 @@ def _extract_file(
             rejected.append({"input": file.path, "title": document.title, "reason": document.reason})
         elif isinstance(document, str):
             counts[document] += 1
+            findings.note(document, item)
         else:
             writer.add(document)
+            findings.note("documents", item)
             if len(writer.rows) == most_rows:
                 break
     counts.update(extractor.take_template_counts())

@@ -27,6 +27,8 @@ def check_builds(targets: Sequence[Target]) -> Checked:
             if made_of is not None and maker is not None:
                 looked_at += 1
                 findings += _compare_inputs(maker, made_of)
+        if examples is not None and picked is not None:
+            findings += _compare_options(picked, examples)
         if text is not None and examples is not None:
             findings += _unused(text, examples)
         if vocabulary is not None and examples is not None:
@@ -65,6 +67,18 @@ def _compare_inputs(target: Target, made_of: Target) -> Iterator[Finding]:
                 f"{_AGAIN}, or put the one back that was used."
             )
             yield Finding(check=_CHECK, file=path, expected=digest, found=str(known[name]), message=message)
+
+
+def _compare_options(picked: Target, examples: Target) -> Iterator[Finding]:
+    """What picked examples say of the options that they were made with, against the examples' own."""
+    said, is_so = (picked.made or {}).get("examples"), (examples.made or {}).get("parameters")
+    if not isinstance(said, dict) or not isinstance(is_so, dict):
+        return
+    path = files.join(picked.directory, manifest.MANIFEST)
+    for name, value in said.items():
+        if name in is_so and is_so[name] != value:
+            message = f"{path}: {name} of the examples is {is_so[name]!r}, but {str(value)[:60]!r} here; {_AGAIN}."
+            yield Finding(check=_CHECK, file=path, expected=repr(is_so[name]), found=repr(value)[:60], message=message)
 
 
 def _unused(text: Target, examples: Target) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ def conclude(
     ordered = sorted(results, key=lambda result: places[result.piece.kind, result.piece.path])
     parts = [target.checked for target in targets]
     parts += [Checked(findings=r.findings, looked_at=r.looked_at, skipped=r.skipped) for r in ordered]
-    parts += [check_counts(ordered), check_builds(targets), *_across(targets, ordered, options, scratch)]
+    parts += [check_counts(targets, ordered), check_builds(targets), *_across(targets, ordered, options, scratch)]
     everything = joined(parts)
     findings = sorted(_merged(everything.findings), key=_weight)
     return Verification(

@@ -24,6 +24,9 @@ _KNOWN = (
     "report.json",
 )
 # Names that programs which read a data set by a glob take for one of its files.
+_NUMBERED = re.compile(r"part-(\d{1,9})-of-(\d{1,9})")
+_REFERENCE_SHARDS = 500
+_MOST_SHARDS, _MOST_NAMED = 1_000_000, 10
 _DATA = re.compile(r"part-.*|eval(-.*)?\.txt|.*\.(tfrecord|parquet|mds|idx|gz)")
 
 
@@ -71,3 +74,32 @@ def _finding(path: str, name: str) -> Finding:
         )
     message = f"{path}: this file is not in the manifest; it does no harm, unless a program reads all files."
     return Finding(check="foreign", severity="note", file=path, expected="no file", found="a file", message=message)
+
+
+def check_numbers(paths: Sequence[str], target: Target) -> Checked:
+    """Looks for gaps in the numbers of files without a manifest, whose names say how many there are.
+
+    The reference names its text shards "-of-00500" whatever their number is.
+    """
+    found = [match for path in paths if (match := _NUMBERED.search(files.base_name(path)))]
+    counts = {int(match[2]) for match in found}
+    if not target.is_whole or len(counts) != 1:
+        return Checked()
+    (count,) = counts
+    there = {int(match[1]) for match in found}
+    last = max(there) if count == _REFERENCE_SHARDS else count - 1
+    missing = [number for number in range(min(last, _MOST_SHARDS) + 1) if number not in there]
+    if not missing:
+        return Checked(looked_at={"missing": 1})
+    shown = ", ".join(map(str, missing[:_MOST_NAMED])) + (" …" if len(missing) > _MOST_NAMED else "")
+    message = (
+        f"{target.directory}: of the files numbered 0 to {last:,}, these are missing: {shown}; fetch or make them."
+    )
+    finding = Finding(
+        check="missing",
+        file=target.directory,
+        expected=f"{last + 1:,} files",
+        found=f"{len(there):,}",
+        message=message,
+    )
+    return Checked(findings=(finding,), looked_at={"missing": 1})

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from transforms.reading.byte_ranges import ByteRanges, MissingFileError
 from transforms.shards.text_shards import EVAL_MD5
@@ -87,7 +88,7 @@ def _find(tables: Sequence[PieceResult], what: str, least: int, dupes: int) -> _
     return _Found(leaks, held_out, trained, twins)
 
 
-def _leak(merged: Merged, is_eval: np.ndarray, start: int, count: int) -> _Leak:  # type: ignore[type-arg]
+def _leak(merged: Merged, is_eval: npt.NDArray[np.bool_], start: int, count: int) -> _Leak:
     """The first places of a text in the training data and in the eval set."""
     numbers, sizes, _ = unpack_row(merged.table[start : start + count, -1])
     owners = merged.owner[start : start + count]
@@ -171,7 +172,7 @@ def _md5s(result: PieceResult) -> list[str]:
 def _compare_lists(
     path: str, listed: Sequence[str], articles: Sequence[tuple[str, Sequence[str]]], is_whole: bool
 ) -> list[Finding]:
-    """What is wrong with eval.md5: the first article that differs or, of a part of the eval text, that is not listed."""
+    """What is wrong with eval.md5: the first article that differs or, of a part of the eval text, is not listed."""
     if not is_whole:
         known = set(listed)
         expected = [(file, md5) for file, md5s in articles for md5 in md5s]
@@ -213,7 +214,7 @@ def _empty_article(path: str, listed: Sequence[str]) -> Finding:
         record=number,
         expected="articles with text",
         found="an empty one",
-        message=f"{path}, line {number:,}: this is the hash of an empty article, as the reference's chain draws some; it "
-        "gives no example.",
+        message=f"{path}, line {number:,}: this is the hash of an empty article, as the reference's chain draws some; "
+        "it gives no example.",
         count=listed.count(_EMPTY_MD5),
     )

@@ -11,6 +11,7 @@ from transforms.verification.findings import Checked, Finding
 _NUMBER = re.compile(r"-(\d{1,9})-of-\d+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _KINDS = ("train", "eval")
+_OF_EXAMPLES = ("examples", "eval")
 _MOST = 2**64 - 1
 _SHOWN = 60
 _DO = "make the directory again, or put back the manifest that was written with it"
@@ -138,26 +139,45 @@ def read_listed(made: Mapping[str, Any], path: str) -> tuple[tuple[ListedShard, 
     numbers: collections.Counter[str] = collections.Counter()
     shards: list[ListedShard] = []
     for place, entry in enumerate(made["shards"]):
-        shard = _read_shard(entry, f"shard {place + 1:,}", entries, numbers, is_split=is_split)
+        shard = _read_shard(entry, f"shard {place + 1:,}", entries, numbers, made["stage"])
         if shard is not None:
             shards.append(shard)
             numbers[shard.kind] += 1
     for name, count in collections.Counter(file.name for shard in shards for file in shard.files).items():
         if count > 1:
             entries.note(name, "listed once", f"listed {count} times")
+    _read_inputs(made, shards, entries)
     sums = list(_compare_sums(made, shards, path)) if is_split else []
     looked_at = {"manifest": 1} | ({"counts": 1} if is_split else {})
     return tuple(shards), Checked(findings=(*entries.findings, *sums), looked_at=looked_at)
 
 
+def _read_inputs(made: Mapping[str, Any], shards: Sequence[ListedShard], entries: _Entries) -> None:
+    """Holds the inputs of a stage against those of its shards."""
+    said: dict[str, str | None] = {}
+    for place, entry in enumerate(made["inputs"]):
+        path = entry.get("path")
+        if not isinstance(path, str):
+            entries.note(f"path of input {place + 1:,}", "the path of a file", path)
+            continue
+        said[path] = entries.digest(entry, "sha256", f"input {place + 1:,}")
+        if made["stage"] != "eval":
+            entries.number(entry, "bytes", f"input {place + 1:,}")
+    used = {path: digest for shard in shards for path, digest in shard.inputs.items()}
+    for path, digest in used.items():
+        if said.get(path, "") not in (digest, None):
+            found = said.get(path, "nothing")
+            entries.note(f"the sha256 of {path} among the inputs", f"that of the shards made of it ({digest})", found)
+
+
 def _read_shard(
-    entry: Mapping[str, Any], where: str, entries: _Entries, numbers: Mapping[str, int], *, is_split: bool
+    entry: Mapping[str, Any], where: str, entries: _Entries, numbers: Mapping[str, int], stage: str
 ) -> ListedShard | None:
     name = entries.name(entry, "name", where)
     if name is None:
         return None
     kind = ""
-    if is_split:
+    if stage != "vocabulary":
         kind = entry.get("kind", "")
         if kind not in _KINDS:
             entries.note(f"kind of {name}", "train or eval", kind)
@@ -166,7 +186,12 @@ def _read_shard(
     if not isinstance(listed, list):
         entries.note(f"files of {name}", "a list", listed)
         return None
-    described = [_read_file(entries.mapping(file, f"an entry of files of {name}"), name, entries) for file in listed]
+    described = [
+        _read_file(
+            entries.mapping(file, f"an entry of files of {name}"), name, entries, needs_examples=stage in _OF_EXAMPLES
+        )
+        for file in listed
+    ]
     in_name = _NUMBER.search(name)
     return ListedShard(
         name=name,
@@ -175,12 +200,12 @@ def _read_shard(
         has_number=in_name is not None,
         files=tuple(file for file in described if file is not None),
         counts=_counts(entry),
-        seed=entries.number(entry, "random_seed", name, needed=False),
+        seed=entries.number(entry, "random_seed", name, needed=stage == "examples"),
         inputs=_inputs(entry, name, entries),
     )
 
 
-def _read_file(entry: Mapping[str, Any], shard: str, entries: _Entries) -> ListedFile | None:
+def _read_file(entry: Mapping[str, Any], shard: str, entries: _Entries, *, needs_examples: bool) -> ListedFile | None:
     name = entries.name(entry, "name", f"a file of {shard}") if entry else None
     if name is None:
         return None
@@ -191,7 +216,7 @@ def _read_file(entry: Mapping[str, Any], shard: str, entries: _Entries) -> Liste
         sha256=entries.digest(entry, "sha256", name),
         index=index,
         index_sha256=None if index is None else entries.digest(entry, "index_sha256", name),
-        examples=entries.number(entry, "examples", name, needed=False),
+        examples=entries.number(entry, "examples", name, needed=needs_examples),
         width=entries.number(entry, "width", name, needed=False),
     )
 
@@ -214,7 +239,8 @@ def _counts(entry: Mapping[str, Any]) -> dict[str, int]:
 
 def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
     """Holds the counts of each split against the sums over its shards."""
-    if made["stage"] not in ("extract", "examples"):
+    if made["stage"] == "eval":
+        yield from _compare_picked(made, shards, path)
         return
     for kind in _KINDS:
         said = made["counts"].get(kind)
@@ -230,6 +256,16 @@ def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: 
             if said.get(name, 0) != sums.get(name, 0):
                 shown = f"{said[name]:,}" if isinstance(said.get(name), int) else repr(said.get(name))[:_SHOWN]
                 yield _other_count(path, f"{name} of {kind}", f"{sums[name]:,}, the sum over the shards", shown)
+
+
+def _compare_picked(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
+    said = made["counts"].get("eval")
+    examples = sum(file.examples or 0 for shard in shards for file in shard.files)
+    size = sum(file.size or 0 for shard in shards for file in shard.files)
+    for name, count in (("picked", examples), ("bytes", size)):
+        found = said.get(name) if isinstance(said, dict) else None
+        if found != count:
+            yield _other_count(path, f"{name} of eval", f"{count:,}, the sum over the files", repr(found)[:_SHOWN])
 
 
 def _other_count(path: str, what: str, expected: str, found: str) -> Finding:

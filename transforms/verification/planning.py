@@ -1,5 +1,6 @@
 """Which pieces of work a verification has: one for each file, and one for each shard that is made again."""
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import re
@@ -11,10 +12,12 @@ from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataFile
 from transforms.reading.record_indexes import first_example
 from transforms.reading.remote import open_ranges
+from transforms.records.plan import ExamplesPlan
 from transforms.shards.text_files import kind_of_text
 from transforms.storage import files, manifest
-from transforms.verification.directory_checks import check_directory
+from transforms.verification.directory_checks import check_directory, check_numbers
 from transforms.verification.findings import Checked, Finding, joined
+from transforms.verification.index_checks import check_listings
 from transforms.verification.known_rules import (
     KnownPieces,
     plan_of,
@@ -33,6 +36,9 @@ from transforms.verification.vocabulary_checks import FoundVocabulary, check_lin
 
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
 _INDEX_SUFFIX = ".idx"
+_SOME_SIZE = 1 << 20  # of a vocabulary, where it is not known; it decides types alone
+_OF_VOCABULARY = ("vocabulary", "vocabulary_size", "special_ids")  # what a manifest says of it, or an older one not
+_THREADS = 16  # that look into different files
 
 
 def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> tuple[Target, ...]:
@@ -46,10 +52,10 @@ def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> tup
     Raises:
       UnusableInputError: the user named a vocabulary that cannot be used, or shards that there are not.
     """
-    planned = []
+    planned: list[Target] = []
     for target in targets:
         with contextlib.closing(open_ranges(target.directory, cache_bytes=0)) as ranges:
-            planned.append(_Planner(target, options, scratch, ranges).plan())
+            planned += _Planner(target, options, scratch, ranges).plan()
     if options.shards is not None and not any(target.pieces for target in planned):
         raise UnusableInputError(
             f"--shards {options.shards}: there are no such shards; see the numbers in their names."
@@ -64,10 +70,12 @@ class _Planner:
         self._target, self._options, self._scratch, self._ranges = target, options, scratch, ranges
         self._chosen = None if options.shards is None else shard_numbers(options.shards)
 
-    def plan(self) -> Target:
-        target, made = self._target, self._target.made
-        if made is None:
-            return self._plan_files()
+    def plan(self) -> list[Target]:
+        made = self._target.made
+        return self._plan_files() if made is None else [self._plan_made(made)]
+
+    def _plan_made(self, made: Mapping[str, Any]) -> Target:
+        target = self._target
         file = files.join(target.directory, manifest.MANIFEST)
         shards, checked = read_listed(made, file)
         checks = [target.checked, checked]
@@ -82,8 +90,8 @@ class _Planner:
             pieces = [self._text_piece(shard, file) for shard in kept for file in shard.files]
             pieces = self._named_only(pieces)
             return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=joined(checks))
-        rules, vocabulary, found = self._rules(made)
-        checks.append(found)
+        rules, vocabulary, found = self._rules(made, shards)
+        checks += [found, check_listings(target, self._ranges) if not target.named else Checked()]
         pieces = self._named_only([self._examples_piece(shard, file, rules) for shard in kept for file in shard.files])
         return dataclasses.replace(
             target,
@@ -150,7 +158,9 @@ class _Planner:
             scratch=self._scratch,
         )
 
-    def _rules(self, made: Mapping[str, Any]) -> tuple[RowRules | None, FoundVocabulary, Checked]:
+    def _rules(
+        self, made: Mapping[str, Any], shards: Sequence[ListedShard]
+    ) -> tuple[RowRules | None, FoundVocabulary, Checked]:
         """How rows must look, by the manifest and the vocabulary; None where the manifest cannot be understood."""
         directory = self._target.directory
         file = files.join(directory, manifest.MANIFEST)
@@ -160,23 +170,19 @@ class _Planner:
         except UnusableInputError as error:
             return None, vocabulary, joined([checked, _manifest_problem(file, "options of examples", str(error))])
         known = vocabulary.known
-        size, marks_words = known.size, known.vocabulary is None or known.vocabulary.marks_words
-        schema = schema_of(plan, size or 1 << 20, marks_words=marks_words and not vocabulary.is_tokenizer)
+        marks_words = not vocabulary.is_tokenizer and (known.vocabulary is None or known.vocabulary.marks_words)
+        schema = schema_of(plan, known.size or _SOME_SIZE, marks_words=marks_words)
+        problems = [checked, *_check_widths(plan, shards, file)]
         if "schema" in made and known.vocabulary is not None:
-            said = [
-                (entry.get("name"), (entry.get("shape") or [0])[0], entry.get("dtype") == "float32")
-                if isinstance(entry, dict) and isinstance(entry.get("shape", []), list)
-                else repr(entry)
-                for entry in (made["schema"] if isinstance(made["schema"], list) else [made["schema"]])
-            ]
             wanted = [(column.name, column.length, column.is_float) for column in schema]
+            said = [_column_said(entry) for entry in _as_list(made["schema"])]
             if said != wanted:
-                return (
-                    rules_of_plan(plan, schema, known, directory),
-                    vocabulary,
-                    joined([checked, _manifest_problem(file, "the schema", f"{_shown(said)}, not {_shown(wanted)}")]),
-                )
-        return rules_of_plan(plan, schema, known, directory), vocabulary, checked
+                problems.append(_manifest_problem(file, "the schema", f"{_shown(said)}, not {_shown(wanted)}"))
+        together = [name for name in _OF_VOCABULARY if name in made]
+        if together and len(together) < len(_OF_VOCABULARY):
+            missing = next(name for name in _OF_VOCABULARY if name not in made)
+            problems.append(_manifest_problem(file, "the entries of the vocabulary", f"{missing} is missing"))
+        return rules_of_plan(plan, schema, known, directory), vocabulary, joined(problems)
 
     def _check_vocabulary_files(self, shards: Sequence[ListedShard]) -> Checked:
         """Holds the files of a vocabulary's directory against its manifest; they are small."""
@@ -199,49 +205,79 @@ class _Planner:
                 checks.append(check_lines(path, self._ranges.read_all(path)))
         return joined(checks)
 
-    def _plan_files(self) -> Target:
-        """Files without a manifest."""
+    def _plan_files(self) -> list[Target]:
+        """Files without a manifest: those whose rows have other columns are targets of their own."""
         target = self._target
-        paths = [path for path in target.named or _files_in(target.directory) if self._is_chosen_file(path)]
-        everything = len(paths) == len(target.named or _files_in(target.directory))
+        everything = target.named or _files_in(target.directory)
+        paths = [path for path in everything if self._is_chosen_file(path)]
+        checked = joined([target.checked, check_numbers(everything, target)])
+        target = dataclasses.replace(
+            target, is_whole=target.is_whole and len(paths) == len(everything), checked=checked
+        )
         if target.kind == "text":
             pieces = [self._loose_piece(path, place, None) for place, path in enumerate(paths)]
-            return dataclasses.replace(target, pieces=tuple(pieces), is_whole=target.is_whole and everything)
+            return [dataclasses.replace(target, pieces=tuple(pieces))]
         vocabulary, found = FoundVocabulary(known=KnownPieces()), Checked()
         if self._options.vocab_file is not None:
             vocabulary, found = load_named(self._options.vocab_file)
         else:
             found = Checked(skipped={"vocabulary": "no vocabulary is named with --vocab_file"})
-        rules, problem = self._rules_of_files(paths, vocabulary.known)
-        pieces = [self._loose_piece(path, place, rules) for place, path in enumerate(paths)]
-        return dataclasses.replace(
-            target,
-            pieces=tuple(pieces),
-            is_whole=target.is_whole and everything,
-            checked=joined([target.checked, found, problem]),
-            vocabulary=vocabulary.path,
-            vocabulary_sha256=vocabulary.sha256,
-            is_tokenizer=vocabulary.is_tokenizer,
-        )
+        groups, problem = self._by_columns(paths, vocabulary.known)
+        planned = []
+        for number, (rules, of_group) in enumerate(groups):
+            pieces = [self._loose_piece(path, place, rules) for place, path in enumerate(of_group)]
+            planned.append(
+                dataclasses.replace(
+                    target,
+                    pieces=tuple(pieces),
+                    is_whole=target.is_whole and len(groups) == 1,
+                    checked=joined([target.checked, found, problem]) if number == 0 else Checked(),
+                    vocabulary=vocabulary.path,
+                    vocabulary_sha256=vocabulary.sha256,
+                    is_tokenizer=vocabulary.is_tokenizer,
+                )
+            )
+        return planned
 
     def _is_chosen_file(self, path: str) -> bool:
         found = _NUMBER.search(files.base_name(path))
         return self._is_chosen(int(found[1]) if found else 0)
 
-    def _rules_of_files(self, paths: Sequence[str], known: KnownPieces) -> tuple[RowRules | None, Checked]:
+    def _by_columns(
+        self, paths: Sequence[str], known: KnownPieces
+    ) -> tuple[list[tuple[RowRules | None, list[str]]], Checked]:
+        """Files by how their rows must look, which their first examples tell; and what is wrong with that."""
+        groups: dict[tuple[Any, ...], tuple[RowRules | None, list[str]]] = {}
+        unknown: list[str] = []
         problems: list[str] = []
-        for path in paths:
-            if path.endswith((".parquet", ".mds")):
-                problems.append(f"{path}: only TFRecords can be verified without a manifest.")
-                continue
-            try:
-                features = first_example(path, self._ranges)
-                if features:
-                    return rules_of_records(features, self._options, known, path), Checked()
-            except (UnusableInputError, RunFailedError) as error:
-                problems.append(str(error))
-        why = "; ".join(problems[:1]) or "there is no example in these files"
-        return None, Checked(skipped={"schema": why})
+        with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
+            for path, found in zip(paths, threads.map(self._features_of, paths), strict=True):
+                try:
+                    if isinstance(found, str):
+                        raise UnusableInputError(found)
+                    rules = rules_of_records(found, self._options, known, path)
+                except UnusableInputError as error:
+                    unknown.append(path)
+                    problems.append(str(error).rstrip("."))
+                    continue
+                groups.setdefault((rules.data_set.columns,), (rules, []))[1].append(path)
+        listed = list(groups.values())
+        checked = _other_columns([paths for _, paths in listed])
+        if unknown and listed:
+            listed[0][1].extend(unknown)  # the rows that can be read of them are held against these rules
+        elif unknown:
+            listed = [(None, unknown)]
+            checked = Checked(skipped={"schema": problems[0]})
+        return listed, checked
+
+    def _features_of(self, path: str) -> Mapping[str, tuple[int, str]] | str:
+        """The features of the first example of a file, or why they are not known."""
+        if path.endswith((".parquet", ".mds")):
+            return f"{path}: only TFRecords can be verified without a manifest."
+        try:
+            return first_example(path, self._ranges) or f"{path}: there is no example in this file."
+        except (UnusableInputError, RunFailedError) as error:
+            return str(error)
 
     def _loose_piece(self, path: str, place: int, rules: RowRules | None) -> Piece:
         found = _NUMBER.search(files.base_name(path))
@@ -267,6 +303,48 @@ class _Planner:
             contamination=self._options.contamination,
             scratch=self._scratch,
         )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _column_said(entry: Any) -> Any:
+    """A column that a manifest lists, or what stands there instead."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list) or len(entry["shape"]) != 1:
+        return _shown(entry)
+    return entry.get("name"), entry["shape"][0], entry.get("dtype") == "float32"
+
+
+def _check_widths(plan: ExamplesPlan, shards: Sequence[ListedShard], file: str) -> list[Checked]:
+    """Holds the widths of files against those of the bins."""
+    widths = plan.widths if plan.objective.bins is not None else [None]
+    others = [listed for shard in shards for listed in shard.files if listed.width not in widths]
+    if not others:
+        return []
+    wanted = " or ".join(map(str, plan.widths)) if plan.objective.bins is not None else "nothing, without bins"
+    return [_manifest_problem(file, f"width of {others[0].name}", f"it is {others[0].width}, and must be {wanted}")]
+
+
+def _other_columns(groups: Sequence[Sequence[str]]) -> Checked:
+    """A warning where files that were named together have rows of other widths."""
+    if len(groups) <= 1:
+        return Checked()
+    first, other = groups[0][0], groups[1][0]
+    message = (
+        f"{other}: the first row has other features, or other numbers of values, than the first of {first}; if these "
+        "are two data sets, verify them apart."
+    )
+    finding = Finding(
+        check="schema",
+        severity="warning",
+        file=other,
+        expected="the same features in all files",
+        found="others",
+        message=message,
+        count=sum(len(group) for group in groups[1:]),
+    )
+    return Checked(findings=(finding,), looked_at={"schema": 1})
 
 
 def _normal(path: str) -> str:

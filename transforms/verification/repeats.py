@@ -4,13 +4,16 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from transforms.verification.bounds import FALSE_ALARM, poisson_tail
 from transforms.verification.findings import Checked, Finding
 from transforms.verification.pieces import PieceResult
-from transforms.verification.scratch import MOST_BITS, Merged, merge_tables, runs_of, unpack_row
-from transforms.verification.targets import Target
+from transforms.verification.scratch import Merged, merge_tables, runs_of, unpack_row
+
+
+# Where words or spans are masked as a whole, there are fewer ways to mask a row than its pieces alone would allow: their
+# logarithm is at least this part of it.
+_OF_WORDS = 0.3
 
 
 @dataclasses.dataclass
@@ -19,18 +22,17 @@ class _Repeats:
 
     rows, distinct: how many rows there are, and how many different ones with their masks undone.
     expected: how many pairs of equal records there would be by chance. pairs: how many there are.
-    first: file, record, and the file and record that it repeats.
+    by_file: for each file, by its place, its records that are there before: number, and file and number of the first.
     """
 
     rows: int = 0
     distinct: int = 0
     expected: float = 0.0
     pairs: int = 0
-    first: tuple[int, int, int, int] | None = None
     by_file: dict[int, list[tuple[int, int, int]]] = dataclasses.field(default_factory=dict)
 
 
-def check_repeats(target: Target, results: Sequence[PieceResult]) -> Checked:
+def check_repeats(results: Sequence[PieceResult]) -> Checked:
     """Looks for records that are there twice, masks and all.
 
     Two rows of the same text have the same masks with a probability that follows from how many ways there are to mask
@@ -48,14 +50,15 @@ def check_repeats(target: Target, results: Sequence[PieceResult]) -> Checked:
 
 def _find(tables: Sequence[PieceResult]) -> _Repeats:
     found = _Repeats()
+    factor = 1.0 if all(result.piece.rules.mask_unit == "piece" for result in tables) else _OF_WORDS
     for merged in merge_tables([result.hashes["rows"] for result in tables]):
         starts, counts = runs_of(merged.table[:, 0])
         found.rows += len(merged.table)
         found.distinct += len(starts)
         bits = unpack_row(merged.table[:, -1])[2]
         repeated = counts > 1
-        # The bits of rows of the same text are nearly the same; those of the first are taken for all.
-        ways = bits[starts[repeated]].astype(np.float64)
+        # Rows of the same text can be masked in nearly the same number of ways; those of the first stand for all.
+        ways = bits[starts[repeated]] * factor
         many = counts[repeated].astype(np.float64)
         found.expected += float((many * (many - 1) / 2 * np.exp2(-ways)).sum())
         for start, count in zip(starts[repeated].tolist(), counts[repeated].tolist(), strict=True):

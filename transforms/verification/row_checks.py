@@ -14,7 +14,7 @@ from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet, ReadColumn
 from transforms.reading.rows import Rows
 from transforms.reading.targets import TargetTable
-from transforms.storage import files
+from transforms.verification import scratch
 from transforms.verification.findings import Finding
 from transforms.verification.kernels import rows as kernels
 from transforms.verification.pieces import Piece, RowStatistics
@@ -46,10 +46,10 @@ class RowsResult:
     """What the rows of a file gave; the fields as in PieceResult.
 
     `counts` has, where they can be told: examples, sequences (packed rows), example_tokens, special_tokens,
-    padding_tokens, masked_positions, random_next (nsp) and swapped (sop). `hashes` has "rows": a .npy of uint64[rows,
-    2], sorted by the first column: of each row with its masks undone (pieces without padding, segments and labels),
-    and of the whole row, in whose lowest six bits stands the logarithm (base 2, at most 63) of in how many ways the row
-    can be masked; 0 where masks are drawn by the reader.
+    padding_tokens, masked_positions, random_next (nsp) and swapped (sop). `hashes` has "rows": a table
+    (scratch.py) of uint64[rows, 3]: the hash of each row with its masks undone (pieces without padding, segments and
+    labels), that of the whole row, and the number of the record, its pieces of text and the logarithm of in how many
+    ways it can be masked (0 where masks are drawn by the reader), packed.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -80,9 +80,11 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         return RowsResult(findings=faults.findings(), skipped={"special_tokens": "the columns do not fit together"})
     try:
         source = open_rows(data_set, ranges, faults)
-        checker = _Checker(rules, data_set, source.room)
+        checker = RowChecker(rules, data_set, source.room)
+        numbers = []
         for count in source.blocks(checker.read):
             checker.check(count, faults)
+            numbers.append(checker.read.numbers[:count] + 1)
     except UnusableInputError as error:
         faults.add(_unreadable(piece.path, error))
         return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), "it cannot be read"))
@@ -94,7 +96,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         skipped=_skipped(rules, source),
         counts=_counts(rules, source, checker),
         statistics=statistics,
-        hashes=_write_hashes(piece, checker.counter.hashes),
+        hashes=_write_hashes(piece, checker.counter.hashes, numbers),
     )
 
 
@@ -155,7 +157,7 @@ def _first_misfit(columns: Mapping[str, ReadColumn]) -> str | None:
 # ---- checking
 
 
-class _Checker:
+class RowChecker:
     """Holds blocks of rows against the rules.
 
     Attributes:
@@ -369,7 +371,7 @@ def _skipped(rules: RowRules, source: RowSource) -> dict[str, str]:
     return skipped
 
 
-def _counts(rules: RowRules, source: RowSource, checker: _Checker) -> dict[str, int]:
+def _counts(rules: RowRules, source: RowSource, checker: RowChecker) -> dict[str, int]:
     """What was counted, by the names of the manifest."""
     statistics = checker.counter.statistics()
     features, table = _features_of(rules), checker._made.table
@@ -389,38 +391,22 @@ def _counts(rules: RowRules, source: RowSource, checker: _Checker) -> dict[str, 
     return counts
 
 
-def _write_hashes(piece: Piece, hashes: npt.NDArray[np.uint64]) -> dict[str, str]:
-    """Writes the hashes of rows, sorted, to the scratch directory."""
-    if piece.scratch is None:
-        return {}
-    path = files.join(piece.scratch, _hash_name(piece))
-    in_order = np.ascontiguousarray(hashes[np.argsort(hashes[:, 0], kind="stable")])
-    with files.new_file(path, checksum=False) as file:
-        file.write(_npy_header(in_order))
-        file.write(in_order.tobytes())
-    return {"rows": path}
-
-
-def _hash_name(piece: Piece) -> str:
-    """A name that no other piece has."""
-    import hashlib
-
-    return f"rows-{hashlib.sha256(piece.path.encode()).hexdigest()[:32]}.npy"
-
-
-def _npy_header(array: npt.NDArray[np.uint64]) -> bytes:
-    import io
-
-    buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
-    return buffer.getvalue()
+def _write_hashes(
+    piece: Piece, hashes: npt.NDArray[np.uint64], numbers: Sequence[npt.NDArray[np.int64]]
+) -> dict[str, str]:
+    """Writes the table of rows to the scratch directory; see RowsResult."""
+    records = np.concatenate([*numbers, np.zeros(0, np.int64)]).astype(np.uint64)
+    low = np.uint64((1 << scratch.NUMBER_SHIFT) - 1)
+    packed = records << np.uint64(scratch.NUMBER_SHIFT) | hashes[:, 1] & low
+    path = scratch.write_table(piece, "rows", np.stack([hashes[:, 0], hashes[:, 1] & ~low, packed], axis=1))
+    return {} if path is None else {"rows": path}
 
 
 def find_rows(piece: Piece, ranges: ByteRanges, wanted: Sequence[int]) -> dict[int, list[int]]:
     """Finds the records (from 1) of rows by their hashes with masks undone (RowsResult), for which it reads a file."""
     data_set = dataclasses.replace(piece.rules.data_set, columns=checked_columns(piece.rules.data_set.columns))
     source = open_rows(data_set, ranges, Faults(piece.path))
-    checker, numbers = _Checker(piece.rules, data_set, source.room), [np.zeros(0, np.int64)]
+    checker, numbers = RowChecker(piece.rules, data_set, source.room), [np.zeros(0, np.int64)]
     for count in source.blocks(checker.read):
         checker.check(count, Faults(piece.path))
         numbers.append(checker.read.numbers[:count] + 1)

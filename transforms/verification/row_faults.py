@@ -40,6 +40,11 @@ class Faults:
         self._first: dict[tuple[str, str], Fault] = {}
         self._counts: dict[tuple[str, str], int] = {}
 
+    @property
+    def kinds(self) -> tuple[tuple[str, str], ...]:
+        """The check and the kind of each finding."""
+        return tuple(self._first)
+
     def has(self, check: str, kind: str) -> bool:
         """Whether there is one of this kind."""
         return (check, kind) in self._first

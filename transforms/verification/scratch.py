@@ -21,10 +21,11 @@ _WORD = 8  # bytes
 _TYPE = np.dtype("<u8")
 
 # The last column of each table.
-_BITS, _LENGTH_BITS = 6, 10
-MOST_BITS = (1 << _BITS) - 1
+_WAYS_BITS, _LENGTH_BITS = 6, 10
+_WAYS_STEP = 4
+_MOST_WAYS = (1 << _WAYS_BITS) - 1
 MOST_LENGTH = (1 << _LENGTH_BITS) - 1
-_NUMBER_SHIFT = np.uint64(_BITS + _LENGTH_BITS)
+NUMBER_SHIFT = _WAYS_BITS + _LENGTH_BITS
 
 Table = npt.NDArray[np.uint64]
 
@@ -57,18 +58,22 @@ def pack_row(numbers: Table, lengths: npt.NDArray[np.int64], bits: npt.NDArray[n
     Args:
       numbers: uint64[rows], the records' numbers in their file, from 1.
       lengths: int64[rows], pieces of text, or words of a document; more than MOST_LENGTH count as that.
-      bits: int64[rows], the logarithm (base 2) of how many ways there are to mask the row, rounded down; else 0.
+      bits: int64[rows], the logarithm (base 2) of how many ways there are to mask the row, else 0.
     """
-    length = np.minimum(lengths, MOST_LENGTH).astype(np.uint64) << np.uint64(_BITS)
-    packed: Table = numbers.astype(np.uint64) << _NUMBER_SHIFT | length | np.minimum(bits, MOST_BITS).astype(np.uint64)
+    length = np.minimum(lengths, MOST_LENGTH).astype(np.uint64) << np.uint64(_WAYS_BITS)
+    packed: Table = (
+        numbers.astype(np.uint64) << np.uint64(NUMBER_SHIFT)
+        | length
+        | np.minimum(bits // _WAYS_STEP, _MOST_WAYS).astype(np.uint64)
+    )
     return packed
 
 
 def unpack_row(packed: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """What `pack_row` packed: numbers, lengths and bits."""
-    numbers = (packed >> _NUMBER_SHIFT).astype(np.int64)
-    lengths = (packed >> np.uint64(_BITS) & np.uint64(MOST_LENGTH)).astype(np.int64)
-    return numbers, lengths, (packed & np.uint64(MOST_BITS)).astype(np.int64)
+    """What `pack_row` packed: numbers, lengths, and bits in steps of four."""
+    numbers = (packed >> np.uint64(NUMBER_SHIFT)).astype(np.int64)
+    lengths = (packed >> np.uint64(_WAYS_BITS) & np.uint64(MOST_LENGTH)).astype(np.int64)
+    return numbers, lengths, (packed & np.uint64(_MOST_WAYS)).astype(np.int64) * _WAYS_STEP
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from transforms.shards.options import DEFAULT_SHARD_SIZE_MB
 from transforms.verification.findings import Checked, Finding
@@ -74,10 +75,10 @@ def _shared_documents(results: Sequence[PieceResult]) -> dict[Pair, float]:
 
 
 def _count_shared(
-    hashes: "np.typing.NDArray[np.uint64]",
-    owner: "np.typing.NDArray[np.int64]",
-    distinct: "collections.Counter[int]",
-    common: "collections.Counter[Pair]",
+    hashes: npt.NDArray[np.uint64],
+    owner: npt.NDArray[np.int64],
+    distinct: collections.Counter[int],
+    common: collections.Counter[Pair],
 ) -> None:
     """Counts the different hashes of each owner, and those that two have in common; hashes ascend."""
     starts, counts = runs_of(hashes)
@@ -92,7 +93,7 @@ def _count_shared(
 
 
 def _sketched(results: Sequence[PieceResult]) -> dict[Pair, float]:
-    """By pair of files of examples: how much of their text is in both, as a share of all of it (Jaccard's), estimated."""
+    """By pair of files of examples: the share of their text that is in both, of all of it (Jaccard's), estimated."""
     sketches = [_sketch_of(result) for result in results]
     owner = np.repeat(np.arange(len(sketches)), [len(sketch) for sketch in sketches])
     hashes = np.concatenate([*sketches, np.zeros(0, np.uint64)])
@@ -106,18 +107,18 @@ def _sketched(results: Sequence[PieceResult]) -> dict[Pair, float]:
     }
 
 
-def _sketch_of(result: PieceResult) -> "np.typing.NDArray[np.uint64]":
+def _sketch_of(result: PieceResult) -> npt.NDArray[np.uint64]:
     return np.zeros(0, np.uint64) if result.rows is None else result.rows.sketch
 
 
-def _resemblance(one: "np.typing.NDArray[np.uint64]", other: "np.typing.NDArray[np.uint64]") -> float:
+def _resemblance(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> float:
     """The share of the smallest hashes of both that each of the two has (Broder 1997)."""
     union = np.union1d(one, other)[: max(_SKETCH, 1)]
     # A sketch that is full says nothing of hashes beyond its last one.
     ends = [sketch[-1] for sketch in (one, other) if len(sketch) >= _SKETCH]
     if ends:
         union = union[union <= min(ends)]
-    return float(np.isin(union, one).__and__(np.isin(union, other)).mean()) if len(union) else 0.0
+    return float((np.isin(union, one) & np.isin(union, other)).mean()) if len(union) else 0.0
 
 
 def _similar(results: Sequence[PieceResult], pair: Pair, share: float) -> Finding:
@@ -152,6 +153,13 @@ def check_sizes(target: Target, results: Sequence[PieceResult]) -> Checked:
         else:
             findings += _outliers(of_split)
     return Checked(findings=tuple(findings), looked_at={"shard_size": len(results)})
+
+
+def takes_documents_twice(target: Target) -> bool:
+    """Whether text is of a mix that may take a source several times."""
+    decided = (target.made or {}).get("decided", {})
+    sources = decided.get("sources", {}) if isinstance(decided, dict) else {}
+    return any(source.get("epochs", 1) > 1 for source in sources.values() if isinstance(source, dict))
 
 
 def _is_cut_evenly(target: Target) -> bool:

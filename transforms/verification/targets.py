@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.reading.beside import lies_beside
+from transforms.reading.beside import INDEX_SUFFIX, lies_beside
 from transforms.reading.byte_ranges import ByteRanges, MissingFileError
 from transforms.reading.remote import open_ranges
 from transforms.storage import completions, files, manifest
@@ -76,10 +76,15 @@ def find_targets(paths: Sequence[str]) -> tuple[Target, ...]:
     Raises:
       UnusableInputError: there is nothing under a path, or nothing that can be verified.
     """
-    found: dict[tuple[str, tuple[str, ...]], Target] = {}
-    for path in paths:
+    # A shell that expands part-* names the indexes of the files, too.
+    data = [path for path in paths if not path.endswith(INDEX_SUFFIX)] or paths
+    found: dict[tuple[str, str, bool], Target] = {}
+    for path in data:
         for target in _targets_of(path):
-            found.setdefault((target.directory, target.named), target)
+            key = (target.directory, target.kind, bool(target.named))
+            before = found.setdefault(key, target)
+            if before is not target:
+                found[key] = dataclasses.replace(before, named=tuple(dict.fromkeys((*before.named, *target.named))))
     return tuple(found.values())
 
 

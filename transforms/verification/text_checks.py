@@ -52,7 +52,7 @@ def check_text(piece: Piece, ranges: ByteRanges) -> TextResult:
         findings=tuple(reading.findings()),
         looked_at={"documents": statistics.lines},
         skipped=skipped,
-        counts={"documents": statistics.documents, "sentences": statistics.lines},
+        counts={"sentences": statistics.lines},
         statistics=statistics,
         hashes=reading.write_hashes(),
     )

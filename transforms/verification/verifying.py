@@ -1,6 +1,7 @@
 """Verifies data sets in this process."""
 
 import contextlib
+import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
@@ -27,7 +28,8 @@ def verify(
     options = options or VerifyOptions()
     with scratch_directory(options) as scratch:
         targets = plan(find_targets(paths), options, scratch)
-        return conclude(targets, verify_targets(targets, done), options, scratch)
+        found = conclude(targets, verify_targets(targets, done), options, scratch)
+    return dataclasses.replace(found, paths=tuple(paths))
 
 
 def verify_targets(targets: Sequence[Target], done: Callable[[PieceResult], object] | None = None) -> list[PieceResult]:

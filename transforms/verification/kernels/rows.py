@@ -38,7 +38,7 @@ NO_MIDDLE = 8  # no [SEP] stands between the parts of a pair: where the pair sta
 EMPTY_PART = 9  # a part of a pair has no piece: place of the middle [SEP]
 SPECIAL_WITHIN = 10  # [CLS] or [SEP] stands where none belongs: place, -, id
 SPECIAL_MASK = 11  # special_tokens_mask is wrong: place, expected, found
-CONTINUATION = 12  # continuation_mask is 1 at a special piece or behind the last one: place, 0, 1
+CONTINUATION = 12  # continuation_mask is 1 at the first [CLS] or behind the last piece: place, 0, 1
 SEGMENT = 13  # a segment id is wrong: place, expected, found
 WEIGHTS = 14  # weights are not 1.0, then 0.0: place in the masks, -, 1000 * weight
 NOT_ASCENDING = 15  # a position is not above the one before: place in the masks, position before, position
@@ -95,7 +95,12 @@ _LANE_1 = np.uint64(0x9E3779B97F4A7C15)
 _LANE_2 = np.uint64(0xBF58476D1CE4E5B9)
 _LANE_3 = np.uint64(0x94D049BB133111EB)
 _32 = np.uint64(32)
-_WAYS = np.uint64(63)  # the lowest bits of the hash of a whole row: the logarithm of in how many ways it can be masked
+# The lowest bits of the hash of a whole row say how many pieces of text it has, and in how many ways it can be masked,
+# as scratch.pack_row packs them.
+_LOW_BITS = np.uint64(0xFFFF)
+_WAYS_BITS = np.uint64(6)
+_WAYS_STEP = 4
+_MOST_LENGTH = 1023
 _KIND_BITS = 0.62  # the logarithm of the ways in which what is written at a masked position can be drawn, at least
 
 
@@ -394,12 +399,13 @@ def _check_words(row, n, m, rules, outcome):
     """Looks whether all pieces of a word are masked if one is. A special piece ends a word."""
     for k in range(m):
         place = get_i32(row.positions, k)
-        if place < 1 or place >= n:
+        if place >= n:
             continue
-        before, piece = get_i32(outcome.original, place - 1), get_i32(outcome.original, place)
-        goes_on = load_u8(rules.continues, piece) and before != rules.cls_id and before != rules.sep_id
-        if goes_on and (k == 0 or get_i32(row.positions, k - 1) != place - 1):
-            _note(outcome.problems, HALF_WORD, row.record, place - 1, np.int64(1), np.int64(0))
+        if place > 0 and load_u8(rules.continues, get_i32(outcome.original, place)):
+            before = get_i32(outcome.original, place - 1)
+            is_first = before == rules.cls_id or before == rules.sep_id
+            if not is_first and (k == 0 or get_i32(row.positions, k - 1) != place - 1):
+                _note(outcome.problems, HALF_WORD, row.record, place - 1, np.int64(1), np.int64(0))
         if place + 1 < n and load_u8(rules.continues, get_i32(outcome.original, place + 1)):
             if k + 1 == m or get_i32(row.positions, k + 1) != place + 1:
                 _note(outcome.problems, HALF_WORD, row.record, place + 1, np.int64(1), np.int64(0))
@@ -611,8 +617,9 @@ def _check_marks(row, n, rules, outcome):
                 _note(problems, SPECIAL_MASK, row.record, k, expected, load_u8(row.special_tokens_mask, k))
                 break
     if row.continuation_mask:
+        first = np.int64(rules.frame != UNKNOWN and rules.frame != CUT)  # there is a [CLS]
         for k in range(row.stored):
-            if load_u8(row.continuation_mask, k) and (k == 0 or k >= n):
+            if load_u8(row.continuation_mask, k) and (k < first or k >= n):
                 _note(problems, CONTINUATION, row.record, k, np.int64(0), np.int64(1))
                 break
 
@@ -690,14 +697,14 @@ def _hash_masks(row, n, m, hashed):
 
 @lean_kernel
 def _mask_ways(n, m, special, rules):
-    """The logarithm, base 2, of in how many ways a row can be masked; 0 to 63."""
+    """The logarithm, base 16, of in how many ways a row can be masked, rounded down; 0 to 63."""
     open_places = max(n - special, m)
     ways = (
         np.uint64(get_u64(rules.log_factorials, open_places)).view(np.float64)
         - np.uint64(get_u64(rules.log_factorials, m)).view(np.float64)
         - np.uint64(get_u64(rules.log_factorials, open_places - m)).view(np.float64)
     )
-    return np.uint64(min(np.int64(63), np.int64(ways + _KIND_BITS * m)))
+    return np.uint64(min(np.int64(63), np.int64(ways + _KIND_BITS * m) // _WAYS_STEP))
 
 
 # ---- rows
@@ -730,12 +737,11 @@ def _check_row(row, rules, outcome, hashes, limit):
     _count_pieces(n, rules, outcome)
     hashed = _hash_original(row, n, outcome)
     put_u64(hashes, 0, hashed)
+    low = np.uint64(min(n - special, np.int64(_MOST_LENGTH))) << _WAYS_BITS
     if row.positions:
         hashed = _hash_masks(row, n, m, hashed)
-        hashed = (hashed & ~_WAYS) | _mask_ways(n, m, special, rules)
-    else:
-        hashed &= ~_WAYS
-    put_u64(hashes, 1, hashed)
+        low |= _mask_ways(n, m, special, rules)
+    put_u64(hashes, 1, (hashed & ~_LOW_BITS) | low)
 
 
 @lean_kernel

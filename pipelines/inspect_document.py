@@ -1,0 +1,62 @@
+"""inspect --document: one article from wikitext to text to sentences to masked rows."""
+
+import dataclasses
+from typing import Any
+
+from pipelines import inspect_text
+from pipelines.inspect_options import InspectOptions
+from transforms.inspection.documents import FoundDocument, find_document
+from transforms.inspection.text import as_json
+
+_MOST_LINES = 40  # of wikitext, text and sentences
+_SPLITS = ("train", "eval")
+
+
+def show(path: str, options: InspectOptions) -> None:
+    """Prints what became of an article at every stage.
+
+    Raises:
+      UnusableInputError: there is no such article, or what it was made from is gone.
+    """
+    if options.document is None:
+        raise ValueError("no document was asked for")
+    found = find_document(path, options.document, vocab_file=options.vocab_file)
+    if options.format == "json":
+        print(as_json(_as_dict(found), indent=1))
+    else:
+        _print(found)
+
+
+def _as_dict(found: FoundDocument) -> dict[str, Any]:
+    content = dataclasses.asdict(found)
+    content["examples"] = [inspect_text.example_dict(example) for example in found.examples]
+    if found.rows is not None:
+        content["rows"] = {"files": found.rows.files, "searched": found.rows.searched, "count": found.rows.count}
+    return content
+
+
+def _print(found: FoundDocument) -> None:
+    out = inspect_text.printer()
+    id = f" (id {found.id})" if found.id else ""
+    out.title(f"{found.title or found.name}{id} of {found.input}")
+    if found.wikitext:
+        out.lines("as wikitext", found.wikitext.splitlines(), _MOST_LINES)
+    if found.text:
+        out.lines("as text", found.text.splitlines(), _MOST_LINES)
+    if found.outcome not in _SPLITS:
+        out.lines("what became of it", [f"left out: {found.outcome.replace('_', ' ')}"], _MOST_LINES)
+    elif found.document is not None:
+        place = found.document
+        out.lines(
+            f"as sentences: document {place.document:,} of {place.file}, from line {place.line:,} on ({found.outcome})",
+            place.lines,
+            _MOST_LINES,
+        )
+    if found.pieces:
+        out.lines("as pieces", [" ".join(pieces) for pieces in found.pieces], _MOST_LINES)
+    if found.rows is not None:
+        print(f"\nin {found.rows.count:,} examples; the first {len(found.examples):,}:\n")
+        for number, example in enumerate(found.examples):
+            inspect_text.print_example(example, is_first=not number)
+    for sentence in found.skipped:
+        inspect_text.warn(sentence)

@@ -1,0 +1,84 @@
+"""`maskmill verify` finds every damage of the list (damages.py), as it is and with the manifests regenerated over it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from damaged_copies import BUILDS, GoodBuilds, look_at, serious
+from damages import DAMAGES, Damage, table
+from regenerating import regenerate
+
+from transforms.verification.findings import CHECKS
+from transforms.verification.verifying import verify
+
+AS_IT_IS, REGENERATED = "as_it_is", "regenerated"
+
+# What `make test` runs: one for each kind of check; the rest takes minutes.
+_QUICK = (
+    "bit_in_data",
+    "cut_in_a_record",
+    "missing_shard",
+    "swapped_shards",
+    "stale_index",
+    "shifted_masks",
+    "inverted_segments",
+    "another_mask_share",
+    "eval_article_in_training",
+    "manifest_with_another_seed",
+)
+_PROCESSES = 2
+
+
+def _cases() -> Iterator[object]:
+    for number, damage in enumerate(DAMAGES):
+        for build in damage.builds:
+            for mode in (AS_IT_IS, REGENERATED) if damage.again else (AS_IT_IS,):
+                is_quick = damage.name in _QUICK and build == "tfrecord" and mode == (REGENERATED if damage.again else AS_IT_IS)
+                marks = [pytest.mark.long] if is_quick else [pytest.mark.defects]
+                group = "defects" if is_quick else f"defects-{number % _PROCESSES}"
+                yield pytest.param(
+                    damage, build, mode, id=f"{damage.name}-{build}-{mode}", marks=[*marks, pytest.mark.xdist_group(group)]
+                )
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> GoodBuilds:
+    return GoodBuilds(folder=tmp_path_factory.mktemp("builds"))
+
+
+@pytest.mark.parametrize(("damage", "build", "mode"), _cases())
+def test_damage_is_found(damage: Damage, build: str, mode: str, good: GoodBuilds) -> None:
+    verification = look_at(good, build, damage, regenerated=mode == REGENERATED)
+    findings = serious(verification)
+    checks = {finding.check for finding in findings}
+    assert checks & (damage.again if mode == REGENERATED else damage.found), [f.message for f in findings]
+    for finding in findings:
+        assert finding.message.endswith(".")
+        assert "\n" not in finding.message
+        assert finding.file in finding.message
+
+
+@pytest.mark.parametrize("build", [pytest.param(name, marks=pytest.mark.defects) for name in BUILDS])
+def test_builds_are_right_before_they_are_damaged(build: str, good: GoodBuilds) -> None:
+    root = good.copy(build).root
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    regenerate(root)
+    # The regenerated manifests say the same: so whatever is found in a damaged copy comes from the damage.
+    assert {path for path in before if path.read_bytes() != before[path]} <= set(root.rglob("manifest.json"))
+    assert [finding.message for finding in serious(verify([str(root)]))] == []
+
+
+def test_there_are_many_kinds_of_damage() -> None:
+    assert len({damage.name for damage in DAMAGES}) == len(DAMAGES) >= 40
+    assert {check for damage in DAMAGES for check in damage.found | damage.again} <= set(CHECKS)
+
+
+def test_the_page_lists_the_damages() -> None:
+    assert table() in (ROOT / "docs" / "verify.md").read_text()
+
+
+def test_the_page_lists_the_checks() -> None:
+    page = (ROOT / "docs" / "verify.md").read_text()
+    for check in CHECKS.values():
+        assert f"| `{check.name}` | {check.title} |" in page
