@@ -10,7 +10,6 @@ from transforms.verification.findings import Checked, Finding
 from transforms.verification.pieces import PieceResult
 from transforms.verification.scratch import Merged, merge_tables, runs_of, unpack_row
 
-
 # Where words or spans are masked as a whole, there are fewer ways to mask a row than its pieces alone would allow: their
 # logarithm is at least this part of it.
 _OF_WORDS = 0.3
