@@ -97,6 +97,8 @@ class _Planner:
             pieces = self._named_only(pieces)
             return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=joined(checks))
         rules, vocabulary, found = self._rules(made, shards)
+        if rules is not None:
+            rules = _with_vocabulary(rules, vocabulary)
         checks += [found, check_listings(target, self._ranges) if not target.named else Checked()]
         pieces = self._named_only([self._examples_piece(shard, file, rules) for shard in kept for file in shard.files])
         return dataclasses.replace(
@@ -249,7 +251,8 @@ class _Planner:
         groups, problem = self._by_columns(paths, vocabulary.known)
         planned = []
         for number, (rules, of_group) in enumerate(groups):
-            pieces = [self._loose_piece(path, place, rules) for place, path in enumerate(of_group)]
+            known = None if rules is None else _with_vocabulary(rules, vocabulary)
+            pieces = [self._loose_piece(path, place, known) for place, path in enumerate(of_group)]
             planned.append(
                 dataclasses.replace(
                     target,
@@ -391,6 +394,11 @@ def _other_columns(groups: Sequence[Sequence[str]]) -> Checked:
         count=sum(len(group) for group in groups[1:]),
     )
     return Checked(findings=(finding,), looked_at={"schema": 1})
+
+
+def _with_vocabulary(rules: RowRules, vocabulary: FoundVocabulary) -> RowRules:
+    """Rules that name the vocabulary's file."""
+    return dataclasses.replace(rules, vocabulary_file=vocabulary.path, is_tokenizer=vocabulary.is_tokenizer)
 
 
 def _normal(path: str) -> str:

@@ -51,7 +51,8 @@ class RowsResult:
     padding_tokens, masked_positions, random_next (nsp) and swapped (sop). `hashes` has "rows": a table
     (scratch.py) of uint64[rows, 3]: the hash of each row with its masks undone (pieces without padding, segments and
     labels), that of the whole row, and the number of the record, its pieces of text and the logarithm of in how many
-    ways it can be masked (0 where masks are drawn by the reader), packed.
+    ways it can be masked (0 where masks are drawn by the reader), packed. `starts`, int64[records + 1], tells where
+    each record of a TFRecord starts, unpacked, and where the last one ends; None of other formats and damaged files.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -60,6 +61,7 @@ class RowsResult:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     statistics: RowStatistics | None = None
     hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    starts: npt.NDArray[np.int64] | None = None
 
 
 def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
@@ -104,6 +106,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         counts=_counts(rules, source, checker),
         statistics=statistics,
         hashes=_write_hashes(piece, checker.counter.hashes, numbers),
+        starts=source.starts,
     )
 
 
@@ -407,3 +410,19 @@ def _write_hashes(
     packed = records << np.uint64(scratch.NUMBER_SHIFT) | hashes[:, 1] & low
     path = scratch.write_table(piece, "rows", np.stack([hashes[:, 0], hashes[:, 1] & ~low, packed], axis=1))
     return {} if path is None else {"rows": path}
+
+
+def hash_rows(rules: RowRules, path: str, ranges: ByteRanges) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """The numbers of the records of a file that can be read, from 1, and uint64[rows, 2], their hashes (RowsResult).
+
+    Raises:
+      UnusableInputError: the file is missing, or cannot be read at all.
+      RunFailedError: the machine cannot read it on.
+    """
+    data_set = dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
+    source = open_rows(data_set, ranges, Faults(path))
+    checker, numbers = RowChecker(rules, data_set, source.room), [np.zeros(0, np.int64)]
+    for count in source.blocks(checker.read):
+        checker.check(count, Faults(path))
+        numbers.append(checker.read.numbers[:count] + 1)
+    return np.concatenate(numbers), checker.counter.hashes
