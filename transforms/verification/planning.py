@@ -170,19 +170,13 @@ class _Planner:
         self, made: Mapping[str, Any], shards: Sequence[ListedShard]
     ) -> tuple[RowRules | None, FoundVocabulary, Checked]:
         """How rows must look, by the manifest and the vocabulary; None where the manifest cannot be understood."""
-        directory = self._target.directory
+        told = self._told(made)
+        if told is None:
+            skipped = {"vocabulary": _OLDER, "seed": _OLDER}
+            return self._rules_of_first(shards), FoundVocabulary(known=KnownPieces()), Checked(skipped=skipped)
+        of_made, directory = told
         file = files.join(directory, manifest.MANIFEST)
-        of_made: Mapping[str, Any] | None = made
-        of_directory = directory
-        if made["stage"] == "eval" and "examples" not in made:
-            # An older version's: it does not say what its examples were made with, but those that it picked of do.
-            of_directory = files.join(files.parent(directory.rstrip("/")), "examples")
-            of_made = _examples_manifest(of_directory, self._ranges)
-            if of_made is None:
-                known = FoundVocabulary(known=KnownPieces())
-                rules = self._rules_of_first(shards)
-                return rules, known, Checked(skipped={"vocabulary": _OLDER, "seed": _OLDER})
-        vocabulary, checked = find_vocabulary(of_made, of_directory, self._options.vocab_file, self._ranges)
+        vocabulary, checked = find_vocabulary(of_made, directory, self._options.vocab_file, self._ranges)
         try:
             plan = plan_of(of_made)
         except UnusableInputError as error:
@@ -201,6 +195,18 @@ class _Planner:
             missing = next(name for name in _OF_VOCABULARY if name not in made)
             problems.append(_manifest_problem(file, "the entries of the vocabulary", f"{missing} is missing"))
         return rules_of_plan(plan, schema, known, directory), vocabulary, joined(problems)
+
+    def _told(self, made: Mapping[str, Any]) -> tuple[Mapping[str, Any], str] | None:
+        """The manifest that says what examples were made with, and its directory; None where there is none.
+
+        That of picked examples of an older version does not say it, but that of those that they were picked of does.
+        """
+        directory = self._target.directory
+        if made["stage"] != "eval" or "examples" in made:
+            return made, directory
+        directory = files.join(files.parent(directory.rstrip("/")), "examples")
+        of_made = _examples_manifest(directory, self._ranges)
+        return None if of_made is None else (of_made, directory)
 
     def _rules_of_first(self, shards: Sequence[ListedShard]) -> RowRules | None:
         """The rules of examples of which nothing is told, by the first of them."""
