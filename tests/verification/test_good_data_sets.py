@@ -118,7 +118,11 @@ TEXTS: Mapping[str, Sequence[str]] = {
         )
         for place in range(3)
     ],
-    "a_shard_without_text": ["The town lies on a river.\nIt has a bridge.\nIt is old.\n\n", "\n\n", "A road.\nA sea.\n\n"],
+    "a_shard_without_text": [
+        "The town lies on a river.\nIt has a bridge.\nIt is old.\n\n",
+        "\n\n",
+        "A road.\nA sea.\n\n",
+    ],
     "one_word": ["river\n\n", "river\n\n", "river\n\n"],
     "one_line_of_a_million_words": ["word " * 30_000 + "\n\n", "a b c\nd e f\n\n", "river\nsea\n\n"],
 }

@@ -17,6 +17,7 @@ from transforms.reading.targets import TargetTable
 from transforms.verification import scratch
 from transforms.verification.findings import Finding
 from transforms.verification.kernels import rows as kernels
+from transforms.verification.layout_checks import check_layout
 from transforms.verification.pieces import Piece, RowStatistics
 from transforms.verification.row_faults import Fault, Faults
 from transforms.verification.row_problems import add_problems
@@ -38,6 +39,7 @@ _SPECIAL_IDS = ("cls_id", "sep_id", "mask_id", "pad_id")
 _WHOLE_WORDS = ("whole_word", "word", "ngram", "span")
 _FRAMES = {"none": kernels.SINGLE, "sep": kernels.JOINED, "recipe": kernels.CUT}
 _NO_VOCABULARY = "the ids of [CLS], [SEP] and [MASK] are not known; name the vocabulary with --vocab_file"
+_UNREAD = "the file cannot be read, or not to its end"
 _NO_OBJECTIVE = "it is not known what the examples are made for"
 
 
@@ -80,20 +82,25 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         return RowsResult(findings=faults.findings(), skipped={"special_tokens": "the columns do not fit together"})
     try:
         source = open_rows(data_set, ranges, faults)
-        checker = RowChecker(rules, data_set, source.room)
-        numbers = []
+    except UnusableInputError as error:
+        faults.add(_unreadable(piece.path, error))
+        return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), _UNREAD))
+    checker, numbers = RowChecker(rules, data_set, source.room), list[npt.NDArray[np.int64]]()
+    try:
         for count in source.blocks(checker.read):
             checker.check(count, faults)
             numbers.append(checker.read.numbers[:count] + 1)
+        check_layout(rules.data_set, ranges, faults)
+        unread = source.unread
     except UnusableInputError as error:
         faults.add(_unreadable(piece.path, error))
-        return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), "it cannot be read"))
+        unread = _UNREAD
     add_problems(checker.counter.problems, faults)
     statistics = checker.counter.statistics()
     return RowsResult(
         findings=faults.findings(),
         looked_at=_looked_at(rules, source, statistics),
-        skipped=_skipped(rules, source),
+        skipped=_skipped(rules, unread),
         counts=_counts(rules, source, checker),
         statistics=statistics,
         hashes=_write_hashes(piece, checker.counter.hashes, numbers),
@@ -354,7 +361,7 @@ def _looked_at(rules: RowRules, source: RowSource, statistics: RowStatistics) ->
     return made | {check: source.records for check in ("framing", "crc", "schema") if check in made}
 
 
-def _skipped(rules: RowRules, source: RowSource) -> dict[str, str]:
+def _skipped(rules: RowRules, unread: str | None) -> dict[str, str]:
     """Why checks were not made, or not on all rows."""
     data_set, skipped = rules.data_set, dict[str, str]()
     if data_set.format == "mds":
@@ -366,8 +373,8 @@ def _skipped(rules: RowRules, source: RowSource) -> dict[str, str]:
         skipped["special_tokens"] = why
         if "segment_ids" in _features_of(rules):
             skipped["segments"] = why
-    if source.unread is not None:
-        skipped |= dict.fromkeys(_made_checks(rules), source.unread)
+    if unread is not None:
+        skipped |= dict.fromkeys(_made_checks(rules), unread)
     return skipped
 
 
