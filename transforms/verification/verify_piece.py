@@ -60,6 +60,10 @@ def _verify_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
 
         rows = check_rows(piece, ranges)
         more = Checked(findings=rows.findings, looked_at=rows.looked_at, skipped=rows.skipped)
+        if piece.rules.objective in ("nsp", "sop"):
+            from transforms.verification.labels import check_labels
+
+            more = joined([more, check_labels(piece, ranges)])
         result = dataclasses.replace(result, counts=rows.counts, rows=rows.statistics, hashes=rows.hashes)
         starts = rows.starts
     else:
