@@ -234,12 +234,16 @@ def bit_in_data_checksum(scene: Scene) -> None:
     flip(scene.file, at + FRAME_HEAD + size + 1)
 
 
-@damage("a bit in the middle of the file is flipped", builds=("parquet", "packed"), found="sha256 size", again="crc framing")
+@damage(
+    "a bit in the middle of the file is flipped", builds=("parquet", "packed"), found="sha256 size", again="crc framing"
+)
 def bit_in_parquet(scene: Scene) -> None:
     flip(scene.file, scene.file.stat().st_size // 2)
 
 
-@damage("a bit of the file's metadata is flipped", builds=("parquet",), found="sha256 size", again="framing schema crc seed")
+@damage(
+    "a bit of the file's metadata is flipped", builds=("parquet",), found="sha256 size", again="framing schema crc seed"
+)
 def bit_in_parquet_footer(scene: Scene) -> None:
     content = scene.file.read_bytes()
     flip(scene.file, len(content) - 8 - struct.unpack("<I", content[-8:-4])[0] // 2)
@@ -432,13 +436,18 @@ def row_missing(scene: Scene) -> None:
 
 
 @damage(
-    "documents were used six times, not twice", builds=PAIRS, found="sha256 size", again="repeated_examples text_used seed"
+    "documents were used six times, not twice",
+    builds=PAIRS,
+    found="sha256 size",
+    again="repeated_examples text_used seed",
 )
 def more_dupes(scene: Scene) -> None:
     scene.remake_all(dupe_factor=6)
 
 
-@damage("a text is used by two shards", builds=PAIRS, found="sha256 size", again="similar_shards repeated_examples seed")
+@damage(
+    "a text is used by two shards", builds=PAIRS, found="sha256 size", again="similar_shards repeated_examples seed"
+)
 def text_used_twice(scene: Scene) -> None:
     (other,) = (scene.root / "text").glob("part-00002-of-*")
     scene.remake(text=Path(shutil.copyfile(other, scene.scratch / scene.text.name)))
@@ -548,7 +557,7 @@ def piece_in_padding(scene: Scene) -> None:
 
 
 def _edit_short_row(scene: Scene, change: Callable[[Row], None]) -> None:
-    """Changes the first row with room for ten more pieces, and so for masks, which may be in another file of the shard."""
+    """Changes the first row with room for ten more pieces, and so for a mask; it may be in another file."""
     for path in scene.files():
         rows = read_rows(path)
         short = [row for row in rows if length_of(row) + 10 < len(row["input_ids"])]
@@ -1108,7 +1117,9 @@ def copied_text(scene: Scene) -> None:
 
 
 @damage(
-    "a text shard is a copy of another one, and the examples are made of both", found="sha256 size", again="similar_shards"
+    "a text shard is a copy of another one, and the examples are made of both",
+    found="sha256 size",
+    again="similar_shards",
 )
 def copied_text_with_examples(scene: Scene) -> None:
     copied_text(scene)

@@ -1,7 +1,6 @@
-"""`maskmill verify` finds every damage of the list (damages.py), as it is and with the manifests regenerated over it."""
+"""`maskmill verify` finds every damage of damages.py, as it is and with the manifests regenerated over it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -34,11 +33,19 @@ def _cases() -> Iterator[object]:
     for number, damage in enumerate(DAMAGES):
         for build in damage.builds:
             for mode in (AS_IT_IS, REGENERATED) if damage.again else (AS_IT_IS,):
-                is_quick = damage.name in _QUICK and build == "tfrecord" and mode == (REGENERATED if damage.again else AS_IT_IS)
+                is_quick = (
+                    damage.name in _QUICK
+                    and build == "tfrecord"
+                    and mode == (REGENERATED if damage.again else AS_IT_IS)
+                )
                 marks = [pytest.mark.long] if is_quick else [pytest.mark.defects]
                 group = "defects" if is_quick else f"defects-{number % _PROCESSES}"
                 yield pytest.param(
-                    damage, build, mode, id=f"{damage.name}-{build}-{mode}", marks=[*marks, pytest.mark.xdist_group(group)]
+                    damage,
+                    build,
+                    mode,
+                    id=f"{damage.name}-{build}-{mode}",
+                    marks=[*marks, pytest.mark.xdist_group(group)],
                 )
 
 

@@ -410,3 +410,19 @@ def _write_hashes(
     packed = records << np.uint64(scratch.NUMBER_SHIFT) | hashes[:, 1] & low
     path = scratch.write_table(piece, "rows", np.stack([hashes[:, 0], hashes[:, 1] & ~low, packed], axis=1))
     return {} if path is None else {"rows": path}
+
+
+def hash_rows(rules: RowRules, path: str, ranges: ByteRanges) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """The numbers of the records of a file that can be read, from 1, and uint64[rows, 2], their hashes (RowsResult).
+
+    Raises:
+      UnusableInputError: the file is missing, or cannot be read at all.
+      RunFailedError: the machine cannot read it on.
+    """
+    data_set = dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
+    source = open_rows(data_set, ranges, Faults(path))
+    checker, numbers = RowChecker(rules, data_set, source.room), [np.zeros(0, np.int64)]
+    for count in source.blocks(checker.read):
+        checker.check(count, Faults(path))
+        numbers.append(checker.read.numbers[:count] + 1)
+    return np.concatenate(numbers), checker.counter.hashes
