@@ -51,7 +51,8 @@ class RowsResult:
     padding_tokens, masked_positions, random_next (nsp) and swapped (sop). `hashes` has "rows": a table
     (scratch.py) of uint64[rows, 3]: the hash of each row with its masks undone (pieces without padding, segments and
     labels), that of the whole row, and the number of the record, its pieces of text and the logarithm of in how many
-    ways it can be masked (0 where masks are drawn by the reader), packed.
+    ways it can be masked (0 where masks are drawn by the reader), packed. `starts`, int64[records + 1], tells where
+    each record of a TFRecord starts, unpacked, and where the last one ends; None of other formats and damaged files.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -60,6 +61,7 @@ class RowsResult:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     statistics: RowStatistics | None = None
     hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    starts: npt.NDArray[np.int64] | None = None
 
 
 def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
@@ -104,6 +106,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         counts=_counts(rules, source, checker),
         statistics=statistics,
         hashes=_write_hashes(piece, checker.counter.hashes, numbers),
+        starts=source.starts,
     )
 
 
