@@ -11,7 +11,7 @@ from pipelines.stage import Stage
 from pipelines.stage_options import EvalOptions
 from pipelines.stages import EVAL_NAME
 from transforms.records import closing
-from transforms.records.example_shards import PickEvalExamples
+from transforms.records.example_steps import PickEvalExamples
 from transforms.storage import files
 
 

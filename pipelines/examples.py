@@ -13,7 +13,8 @@ from pipelines.text_source import announce_texts, find_text_shards
 from transforms.grouping import GroupAll
 from transforms.masking.objective_options import decided_mask_unit
 from transforms.records import closing, example_shards
-from transforms.records.example_shards import ExamplesSetup, WriteExamples
+from transforms.records.example_shards import ExamplesSetup
+from transforms.records.example_steps import WriteExamples
 from transforms.records.examples import kernels_of
 
 

@@ -66,7 +66,8 @@ def write_set(
         (directory / "text" / name).write_text(content)
         text = describe_text_shard((place, str(directory / "text" / name)))
         shards.append(write_example_shard(text, setup, output))
-    options = {f.name: getattr(part, f.name) for part in (setup.masking, setup.objective) for f in _fields(part)}
+    parts = (setup.masking, setup.objective, setup.format)
+    options = {f.name: getattr(part, f.name) for part in parts for f in _fields(part)}
     option = "tokenizer_file" if setup.is_tokenizer else "vocab_file"
     parameters = options | {option: setup.vocab_file, f"{option}_sha256": setup.vocab_sha256}
     close_examples(shards[::-1], setup, parameters=parameters, decided={}, output=output)

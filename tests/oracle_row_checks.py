@@ -178,7 +178,8 @@ def _middle(row: Row, original: Sequence[int], start: int, end: int, rules: Rule
     said = end - 1 - sum(segments)
     if start < said < end - 1 and original[said] == rules.sep_id and segments == sorted(segments):
         return said
-    middle = next((place for place in range(start + 1, end - 1) if original[place] == rules.sep_id), None)
+    places = range(start + 1, end - 1)
+    middle = next((place for place in places if original[place] == rules.sep_id), None)
     if middle is None:
         found.add("special_tokens middle")
     elif segments != [int(place > middle) for place in range(start, end)]:

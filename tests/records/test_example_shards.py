@@ -25,12 +25,11 @@ from transforms.records.example_shards import (
     ExampleShard,
     ExamplesSetup,
     PickedExamples,
-    PickEvalExamples,
-    WriteExamples,
     pick_eval,
     shard_seed,
     write_example_shard,
 )
+from transforms.records.example_steps import PickEvalExamples, WriteExamples
 from transforms.records.examples import ExampleFile, write_examples
 from transforms.records.options import FormatOptions
 from transforms.records.tfrecord import WrittenFile

@@ -77,7 +77,7 @@ def test_rows_of_another_seed_differ_in_their_masks_and_are_shown_as_words(tmp_p
     assert part.first.here is not None
     assert part.first.there is not None
     assert "masked_lm_positions" in part.first.columns
-    assert "[MASK]→" in part.first.here.words + part.first.there.words
+    assert "[MASK=" in part.first.here.words + part.first.there.words
     assert part.first.here.file.endswith("one/part-00000-of-00001.tfrecord")
     assert f"{part.other_masks:,} have the same text and other masks" in comparison.findings[0].message
 
@@ -226,3 +226,14 @@ def test_chosen_shards_are_held_against_those_of_the_same_names(built: Path) -> 
     assert [finding.severity for finding in found.findings if finding.check == "same_records"] == ["note"]
     whole = verify([str(built)], VerifyOptions(against=str(built)))
     assert 0 < found.outcomes["same_records"].looked_at < whole.outcomes["same_records"].looked_at
+
+
+@pytest.mark.parametrize("format", ["tfrecord", "parquet"])
+def test_several_files_are_held_against_a_data_set_together(tmp_path: Path, format: str) -> None:
+    built = build_data_set(tmp_path, format=format)  # type: ignore[arg-type]
+    paths = sorted(str(path) for path in built.glob(f"part-*.{format}"))
+    found = verify(paths, VerifyOptions(against=str(built)))
+    notes = [finding.message for finding in found.findings if finding.check == "same_records"]
+    assert len(notes) == 1
+    assert "in the same order" in notes[0]
+    assert found.outcomes["same_records"].looked_at > 100

@@ -10,10 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import apache_beam as beam
-
 from transforms.errors import UnusableInputError
-from transforms.grouping import GroupAll
 from transforms.masking.kernels.pairs import SPECIAL_PIECES
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
@@ -236,26 +233,6 @@ def _counts_of(record: Mapping[str, Any], plan: ExamplesPlan) -> dict[str, int]:
     return (older if _is_reference(plan) else {}) | counts
 
 
-@dataclasses.dataclass(kw_only=True, eq=False)
-class WriteExamples(beam.PTransform):
-    """Makes training examples of text shards and writes them.
-
-    Input: TextShard (a description: path, kind, number, checksum). Output: ExampleShard, the description of the files
-    written; by default a TFRecord, its records in the order of the reference's create_pretraining_data.py for the
-    shard's seed.
-    """
-
-    setup: ExamplesSetup
-    output: str
-
-    def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        return (
-            shards
-            | "Spread" >> beam.Reshuffle()
-            | "MaskAndWrite" >> beam.Map(write_example_shard, self.setup, self.output)  # ExampleShard
-        )
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PickedExamples:
     """The description of the picked eval examples.
@@ -313,22 +290,3 @@ def pick_eval(shards: Sequence[ExampleShard], wanted: int, strict: bool, output:
         inputs={file.path: str(file.sha256) for file in of_eval},
         setup=ordered[0].setup,
     )
-
-
-@dataclasses.dataclass(kw_only=True, eq=False)
-class PickEvalExamples(beam.PTransform):
-    """Picks the eval examples once all eval shards are written.
-
-    Input: ExampleShard, all of a build. Output: PickedExamples, or None where there are no eval examples.
-    """
-
-    wanted: int
-    strict: bool
-    output: str
-
-    def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        return (
-            shards
-            | "Together" >> GroupAll()  # list[ExampleShard]
-            | "Pick" >> beam.Map(pick_eval, self.wanted, self.strict, self.output)  # PickedExamples | None
-        )

@@ -3,10 +3,12 @@
 import hashlib
 
 import numpy as np
+import numpy.typing as npt
 
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.reading.byte_ranges import ByteRanges, MissingFileError
 from transforms.reading.record_indexes import find_records, open_range_file, read_index
+from transforms.records.tfrecord import unpacked
 from transforms.verification.findings import Checked, Finding
 from transforms.verification.pieces import Piece
 
@@ -77,8 +79,11 @@ def sha256_of(path: str, size: int, ranges: ByteRanges) -> str:
     return digest.hexdigest()
 
 
-def check_index(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Checks that the index of TFRecords is that of the manifest, and names the places of the records."""
+def check_index(piece: Piece, ranges: ByteRanges, starts: npt.NDArray[np.int64] | None = None) -> Checked:
+    """Checks that the index of TFRecords is that of the manifest, and names the places of the records.
+
+    starts: where the records start, and where the last one ends; None: the file is read to find them.
+    """
     index = piece.expected.index
     if index is None or piece.format != "tfrecord":
         return Checked()
@@ -100,7 +105,8 @@ def check_index(piece: Piece, ranges: ByteRanges) -> Checked:
         message = f"{index}: this index is not the one of the manifest (another sha256); {do}."
         findings.append(Finding(check="index", file=index, expected=wanted, found=digest, message=message))
     try:
-        records = find_records(open_range_file(path, ranges), path, 1)
+        if starts is None:
+            starts = find_records(unpacked(open_range_file(path, ranges), path), path, 1).starts
     except (UnusableInputError, RunFailedError):
         return Checked(findings=tuple(findings), looked_at={"index": 1}, skipped={"index": "a file is damaged"})
     if told is None:
@@ -108,12 +114,12 @@ def check_index(piece: Piece, ranges: ByteRanges) -> Checked:
         findings.append(
             Finding(check="index", file=index, expected="lines of two numbers", found="others", message=message)
         )
-    elif not np.array_equal(told.starts, records.starts):
-        count = min(len(told.starts), len(records.starts))
-        differs = np.flatnonzero(told.starts[:count] != records.starts[:count])
+    elif not np.array_equal(told.starts, starts):
+        count = min(len(told.starts), len(starts))
+        differs = np.flatnonzero(told.starts[:count] != starts[:count])
         place = int(differs[0]) if len(differs) else count
         is_said, is_so = (
-            f"{int(found.starts[place]):,}" if place < len(found.starts) else "the end" for found in (told, records)
+            f"{int(found[place]):,}" if place < len(found) else "the end" for found in (told.starts, starts)
         )
         message = (
             f"{index}, line {max(1, place):,}: record {place + 1:,} of {path} starts at byte {is_so}, and the index "

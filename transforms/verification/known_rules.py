@@ -14,7 +14,7 @@ from transforms.masking.objective_options import ObjectiveOptions, decided_mask_
 from transforms.masking.options import MaskingOptions
 from transforms.reading.data_set import DataFile, DataSet, ReadColumn
 from transforms.reading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
-from transforms.records.columns import Column, ColumnRules, columns_of
+from transforms.records.columns import Column, ColumnRules, columns_of, schema
 from transforms.records.options import Format, FormatOptions
 from transforms.records.plan import ExamplesPlan
 from transforms.tokenization.vocabulary import Vocabulary
@@ -76,8 +76,8 @@ def parameters_of(made: Mapping[str, Any]) -> dict[str, Any]:
     return (dict(chosen) if isinstance(chosen, dict) else {}) | (dict(decided) if isinstance(decided, dict) else {})
 
 
-def schema_of(plan: ExamplesPlan, vocabulary_size: int, *, marks_words: bool) -> tuple[SchemaColumn, ...]:
-    """The columns that examples of a plan have, as their manifest lists them."""
+def schema_of(plan: ExamplesPlan, vocabulary_size: int, *, marks_words: bool) -> list[dict[str, Any]]:
+    """The columns that examples of a plan have, as their manifest lists them: name, dtype and shape."""
 
     def columns(width: int) -> Sequence[Column]:
         rules = ColumnRules(
@@ -93,13 +93,12 @@ def schema_of(plan: ExamplesPlan, vocabulary_size: int, *, marks_words: bool) ->
         )
         return columns_of(rules, width)
 
-    found = [columns(width) for width in plan.widths]
-    return tuple(
-        SchemaColumn(
-            same[0].name, same[0].length if len({c.length for c in same}) == 1 else None, same[0].largest is None
-        )
-        for same in zip(*found, strict=True)
-    )
+    entries = []
+    for of_widths in zip(*(schema(columns(width), plan.format.format) for width in plan.widths), strict=True):
+        shapes = [entry["shape"] for entry in of_widths]
+        shape = shapes[0] if all(shape == shapes[0] for shape in shapes) else [None]
+        entries.append({"name": of_widths[0]["name"], "dtype": of_widths[0]["dtype"], "shape": shape})
+    return entries
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,8 +117,9 @@ class KnownPieces:
     is_tokenizer: bool = False
 
 
-def rules_of_plan(plan: ExamplesPlan, schema: Sequence[SchemaColumn], known: KnownPieces, path: str) -> RowRules:
-    """The rules of a data set with a manifest; its data set has no files yet."""
+def rules_of_plan(plan: ExamplesPlan, entries: Sequence[Mapping[str, Any]], known: KnownPieces, path: str) -> RowRules:
+    """The rules of a data set with a manifest, whose columns are `schema_of`; its data set has no files yet."""
+    listed = [SchemaColumn(entry["name"], entry["shape"][0], entry["dtype"] == "float32") for entry in entries]
     masking, objective = plan.masking, plan.objective
     width = plan.widths[-1]
     limits = RowLimits(
@@ -131,7 +131,7 @@ def rules_of_plan(plan: ExamplesPlan, schema: Sequence[SchemaColumn], known: Kno
     )
     unit = decided_mask_unit(masking, objective)
     return RowRules(
-        data_set=_data_set(path, plan.format.format, columns_of_schema(schema, limits), width, known),
+        data_set=_data_set(path, plan.format.format, columns_of_schema(listed, limits), width, known),
         objective=objective.objective,
         is_packed=objective.pack,
         is_dynamic=objective.dynamic_masking,

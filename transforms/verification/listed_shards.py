@@ -163,8 +163,8 @@ def _read_inputs(made: Mapping[str, Any], shards: Sequence[ListedShard], entries
         said[path] = entries.digest(entry, "sha256", f"input {place + 1:,}")
         if made["stage"] != "eval":
             entries.number(entry, "bytes", f"input {place + 1:,}")
-    used = {path: digest for shard in shards for path, digest in shard.inputs.items()}
-    for path, digest in used.items():
+    used = dict.fromkeys((path, digest) for shard in shards for path, digest in shard.inputs.items())
+    for path, digest in used:
         if said.get(path, "") not in (digest, None):
             found = said.get(path, "nothing")
             entries.note(f"the sha256 of {path} among the inputs", f"that of the shards made of it ({digest})", found)

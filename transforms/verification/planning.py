@@ -20,6 +20,7 @@ from transforms.verification.findings import Checked, Finding, joined
 from transforms.verification.index_checks import check_listings
 from transforms.verification.known_rules import (
     KnownPieces,
+    parameters_of,
     plan_of,
     rules_of_file,
     rules_of_plan,
@@ -91,6 +92,8 @@ class _Planner:
             pieces = self._named_only(pieces)
             return dataclasses.replace(target, pieces=tuple(pieces), is_whole=is_whole, checked=joined(checks))
         rules, vocabulary, found = self._rules(made, shards)
+        if rules is not None:
+            rules = _with_vocabulary(rules, vocabulary)
         checks += [found, check_listings(target, self._ranges) if not target.named else Checked()]
         pieces = self._named_only([self._examples_piece(shard, file, rules) for shard in kept for file in shard.files])
         return dataclasses.replace(
@@ -172,9 +175,9 @@ class _Planner:
         known = vocabulary.known
         marks_words = not vocabulary.is_tokenizer and (known.vocabulary is None or known.vocabulary.marks_words)
         schema = schema_of(plan, known.size or _SOME_SIZE, marks_words=marks_words)
-        problems = [checked, *_check_widths(plan, shards, file)]
+        problems = [checked, *_check_widths(plan, shards, file), *_check_options(made, file)]
         if "schema" in made and known.vocabulary is not None:
-            wanted = [(column.name, column.length, column.is_float) for column in schema]
+            wanted = [tuple(entry.values()) for entry in schema]
             said = [_column_said(entry) for entry in _as_list(made["schema"])]
             if said != wanted:
                 problems.append(_manifest_problem(file, "the schema", f"{_shown(said)}, not {_shown(wanted)}"))
@@ -225,7 +228,8 @@ class _Planner:
         groups, problem = self._by_columns(paths, vocabulary.known)
         planned = []
         for number, (rules, of_group) in enumerate(groups):
-            pieces = [self._loose_piece(path, place, rules) for place, path in enumerate(of_group)]
+            known = None if rules is None else _with_vocabulary(rules, vocabulary)
+            pieces = [self._loose_piece(path, place, known) for place, path in enumerate(of_group)]
             planned.append(
                 dataclasses.replace(
                     target,
@@ -265,9 +269,9 @@ class _Planner:
         checked = _other_columns([paths for _, paths in listed])
         if unknown and listed:
             listed[0][1].extend(unknown)  # the rows that can be read of them are held against these rules
-        elif unknown:
+        elif not listed:
             listed = [(None, unknown)]
-            checked = Checked(skipped={"schema": problems[0]})
+            checked = Checked(skipped={"schema": problems[0]}) if problems else Checked()
         return listed, checked
 
     def _features_of(self, path: str) -> Mapping[str, tuple[int, str]] | str:
@@ -311,14 +315,26 @@ def _as_list(value: Any) -> list[Any]:
 
 def _column_said(entry: Any) -> Any:
     """A column that a manifest lists, or what stands there instead."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list) or len(entry["shape"]) != 1:
-        return _shown(entry)
-    return entry.get("name"), entry["shape"][0], entry.get("dtype") == "float32"
+    return (entry.get("name"), entry.get("dtype"), entry.get("shape")) if isinstance(entry, dict) else _shown(entry)
+
+
+def _check_options(made: Mapping[str, Any], file: str) -> list[Checked]:
+    """Holds the parameters of a manifest against what it says elsewhere."""
+    problems = []
+    given, options = made["parameters"].get("format"), parameters_of(made)
+    if given is not None and given != made.get("format", given):
+        problems.append(_manifest_problem(file, "the format", f"it is {given!r} and {made['format']!r}"))
+    option = "tokenizer_file" if options.get("tokenizer_file") is not None else "vocab_file"
+    used, digest = options.get(option), options.get(f"{option}_sha256")
+    said = [entry.get("sha256") for entry in made["inputs"] if entry.get("path") == used]
+    if said and said != [digest]:
+        problems.append(_manifest_problem(file, f"the sha256 of {option}", f"it is {digest!r} and {said[0]!r}"))
+    return problems
 
 
 def _check_widths(plan: ExamplesPlan, shards: Sequence[ListedShard], file: str) -> list[Checked]:
     """Holds the widths of files against those of the bins."""
-    widths = plan.widths if plan.objective.bins is not None else [None]
+    widths = [None] if plan.objective.bins is None else plan.widths
     others = [listed for shard in shards for listed in shard.files if listed.width not in widths]
     if not others:
         return []
@@ -345,6 +361,11 @@ def _other_columns(groups: Sequence[Sequence[str]]) -> Checked:
         count=sum(len(group) for group in groups[1:]),
     )
     return Checked(findings=(finding,), looked_at={"schema": 1})
+
+
+def _with_vocabulary(rules: RowRules, vocabulary: FoundVocabulary) -> RowRules:
+    """Rules that name the vocabulary's file."""
+    return dataclasses.replace(rules, vocabulary_file=vocabulary.path, is_tokenizer=vocabulary.is_tokenizer)
 
 
 def _normal(path: str) -> str:

@@ -10,9 +10,8 @@ from transforms.verification.findings import Checked, Finding
 from transforms.verification.pieces import PieceResult
 from transforms.verification.scratch import Merged, merge_tables, runs_of, unpack_row
 
-
-# Where words or spans are masked as a whole, there are fewer ways to mask a row than its pieces alone would allow: their
-# logarithm is at least this part of it.
+# Where words or spans are masked as a whole, there are fewer ways to mask a row than its pieces alone would allow: the
+# logarithm of their number is at least this part of it.
 _OF_WORDS = 0.3
 
 

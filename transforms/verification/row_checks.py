@@ -17,6 +17,7 @@ from transforms.reading.targets import TargetTable
 from transforms.verification import scratch
 from transforms.verification.findings import Finding
 from transforms.verification.kernels import rows as kernels
+from transforms.verification.layout_checks import check_layout
 from transforms.verification.pieces import Piece, RowStatistics
 from transforms.verification.row_faults import Fault, Faults
 from transforms.verification.row_problems import add_problems
@@ -38,6 +39,7 @@ _SPECIAL_IDS = ("cls_id", "sep_id", "mask_id", "pad_id")
 _WHOLE_WORDS = ("whole_word", "word", "ngram", "span")
 _FRAMES = {"none": kernels.SINGLE, "sep": kernels.JOINED, "recipe": kernels.CUT}
 _NO_VOCABULARY = "the ids of [CLS], [SEP] and [MASK] are not known; name the vocabulary with --vocab_file"
+_UNREAD = "the file cannot be read, or not to its end"
 _NO_OBJECTIVE = "it is not known what the examples are made for"
 
 
@@ -49,7 +51,8 @@ class RowsResult:
     padding_tokens, masked_positions, random_next (nsp) and swapped (sop). `hashes` has "rows": a table
     (scratch.py) of uint64[rows, 3]: the hash of each row with its masks undone (pieces without padding, segments and
     labels), that of the whole row, and the number of the record, its pieces of text and the logarithm of in how many
-    ways it can be masked (0 where masks are drawn by the reader), packed.
+    ways it can be masked (0 where masks are drawn by the reader), packed. `starts`, int64[records + 1], tells where
+    each record of a TFRecord starts, unpacked, and where the last one ends; None of other formats and damaged files.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -58,6 +61,7 @@ class RowsResult:
     counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
     statistics: RowStatistics | None = None
     hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    starts: npt.NDArray[np.int64] | None = None
 
 
 def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
@@ -80,23 +84,29 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
         return RowsResult(findings=faults.findings(), skipped={"special_tokens": "the columns do not fit together"})
     try:
         source = open_rows(data_set, ranges, faults)
-        checker = RowChecker(rules, data_set, source.room)
-        numbers = []
+    except UnusableInputError as error:
+        faults.add(_unreadable(piece.path, error))
+        return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), _UNREAD))
+    checker, numbers = RowChecker(rules, data_set, source.room), list[npt.NDArray[np.int64]]()
+    try:
         for count in source.blocks(checker.read):
             checker.check(count, faults)
             numbers.append(checker.read.numbers[:count] + 1)
+        check_layout(rules.data_set, ranges, faults)
+        unread = source.unread
     except UnusableInputError as error:
         faults.add(_unreadable(piece.path, error))
-        return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), "it cannot be read"))
+        unread = _UNREAD
     add_problems(checker.counter.problems, faults)
     statistics = checker.counter.statistics()
     return RowsResult(
         findings=faults.findings(),
         looked_at=_looked_at(rules, source, statistics),
-        skipped=_skipped(rules, source),
+        skipped=_skipped(rules, unread),
         counts=_counts(rules, source, checker),
         statistics=statistics,
         hashes=_write_hashes(piece, checker.counter.hashes, numbers),
+        starts=source.starts,
     )
 
 
@@ -354,7 +364,7 @@ def _looked_at(rules: RowRules, source: RowSource, statistics: RowStatistics) ->
     return made | {check: source.records for check in ("framing", "crc", "schema") if check in made}
 
 
-def _skipped(rules: RowRules, source: RowSource) -> dict[str, str]:
+def _skipped(rules: RowRules, unread: str | None) -> dict[str, str]:
     """Why checks were not made, or not on all rows."""
     data_set, skipped = rules.data_set, dict[str, str]()
     if data_set.format == "mds":
@@ -366,8 +376,8 @@ def _skipped(rules: RowRules, source: RowSource) -> dict[str, str]:
         skipped["special_tokens"] = why
         if "segment_ids" in _features_of(rules):
             skipped["segments"] = why
-    if source.unread is not None:
-        skipped |= dict.fromkeys(_made_checks(rules), source.unread)
+    if unread is not None:
+        skipped |= dict.fromkeys(_made_checks(rules), unread)
     return skipped
 
 
@@ -402,13 +412,17 @@ def _write_hashes(
     return {} if path is None else {"rows": path}
 
 
-def find_rows(piece: Piece, ranges: ByteRanges, wanted: Sequence[int]) -> dict[int, list[int]]:
-    """Finds the records (from 1) of rows by their hashes with masks undone (RowsResult), for which it reads a file."""
-    data_set = dataclasses.replace(piece.rules.data_set, columns=checked_columns(piece.rules.data_set.columns))
-    source = open_rows(data_set, ranges, Faults(piece.path))
-    checker, numbers = RowChecker(piece.rules, data_set, source.room), [np.zeros(0, np.int64)]
+def hash_rows(rules: RowRules, path: str, ranges: ByteRanges) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """The numbers of the records of a file that can be read, from 1, and uint64[rows, 2], their hashes (RowsResult).
+
+    Raises:
+      UnusableInputError: the file is missing, or cannot be read at all.
+      RunFailedError: the machine cannot read it on.
+    """
+    data_set = dataclasses.replace(rules.data_set, columns=checked_columns(rules.data_set.columns))
+    source = open_rows(data_set, ranges, Faults(path))
+    checker, numbers = RowChecker(rules, data_set, source.room), [np.zeros(0, np.int64)]
     for count in source.blocks(checker.read):
-        checker.check(count, Faults(piece.path))
+        checker.check(count, Faults(path))
         numbers.append(checker.read.numbers[:count] + 1)
-    records, hashes = np.concatenate(numbers), checker.counter.hashes[:, 0]
-    return {value: records[hashes == np.uint64(value)].tolist() for value in wanted}
+    return np.concatenate(numbers), checker.counter.hashes

@@ -93,11 +93,14 @@ class RowSource(Protocol):
       room: how many rows a block has at most.
       records: how many records were found so far, readable or not.
       unread: what of the file could not be looked at, as a clause; None: nothing.
+      starts: int64[records + 1], where each record starts in a TFRecord, unpacked, and where the last one ends; None:
+        not known, as of other formats, before the end, and of damaged files.
     """
 
     room: int
     records: int
     unread: str | None
+    starts: npt.NDArray[np.int64] | None
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         """Fills rows again and again; yields how many were filled."""
@@ -171,16 +174,20 @@ class _TfRecordRows:
         self.unread: str | None = None
         self._source = _Unpacked(file.path, ranges) if _is_packed(file.path, ranges) else _Plain(file.path, ranges)
         self._start = 0  # of the data in the file
+        self.starts: npt.NDArray[np.int64] | None = None
+        self._places: list[npt.NDArray[np.int64]] = []
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         part, row, i = self._source.part, 0, 0
-        targets = into.table.of(into.rows)
+        table, places = into.table.of(into.rows), np.empty(self.room, np.int64)
         data = self._source.read(0, part)
         is_last = len(data) < part
         while True:
+            first = row
             end, i, self.records, row, needs, column, why = kernels.read_run(
-                data, i, self.records, row, into.numbers, targets
+                data, i, self.records, row, into.numbers, places, table
             )
+            self._places.append(places[first:row] + self._start)
             if end == kernels.FULL:
                 yield row
                 row = 0
@@ -205,6 +212,8 @@ class _TfRecordRows:
             yield row
         if 0 <= i < len(data):
             self._note_end(len(data) - i, i)
+        starts = np.concatenate([*self._places, np.array([self._start + max(i, 0)])])
+        self.starts = starts if len(starts) == self.records + 1 else None
 
     def _find_next(self, data: npt.NDArray[np.uint8], i: int, is_last: bool) -> tuple[npt.NDArray[np.uint8], int, bool]:
         """Looks for the record behind a broken length: the data, the place (-1: none), and whether the file ends."""
@@ -315,6 +324,7 @@ class _BlockRows:
         self.room = self._reader.block_samples
         self.records = samples
         self.unread: str | None = None
+        self.starts: npt.NDArray[np.int64] | None = None
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         for first in range(0, self._samples, self.room):

@@ -27,6 +27,7 @@ class RowRules:
       never_in_text: which of the special ids ("cls_id", "sep_id", "mask_id", "pad_id") no text gives: all but "pad_id"
         of a vocab.txt, "pad_id" too where that piece is in brackets; none of a tokenizer.json, which finds its special
         tokens in the text.
+      vocabulary_file: the path of the vocabulary, as it was found; is_tokenizer: whether that is a tokenizer.json.
     """
 
     data_set: DataSet
@@ -47,3 +48,5 @@ class RowRules:
     separators: str | None = None
     bins: int | None = None
     never_in_text: tuple[str, ...] = ()
+    vocabulary_file: str | None = None
+    is_tokenizer: bool = False

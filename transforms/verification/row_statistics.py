@@ -12,6 +12,7 @@ from transforms.verification.pieces import RowStatistics
 
 SKETCH = 1024
 _MOST_HASH = np.uint64(0xFFFFFFFFFFFFFFFF)
+_GATHERED = 8 * SKETCH  # hashes of openings that are put into the sketch together
 
 
 class RowCounter:
@@ -34,6 +35,7 @@ class RowCounter:
         self._openings = np.zeros(room * (width // (kernels.OPENING + 1) + 1), np.uint64)
         self._original = np.zeros(width + kernels.SPARE, np.int32)
         self._sketch = np.zeros(0, np.uint64)
+        self._gathered: list[npt.NDArray[np.uint64]] = []
         self._all_hashes: list[npt.NDArray[np.uint64]] = []
         arrays = (
             self.problems,
@@ -56,7 +58,13 @@ class RowCounter:
         found = int(self._totals[kernels.SKETCHED])
         if found:
             self._totals[kernels.SKETCHED] = 0
-            self._sketch = np.unique(np.concatenate([self._sketch, self._openings[:found]]))[:SKETCH]
+            self._gathered.append(self._openings[:found].copy())
+            if sum(map(len, self._gathered)) > _GATHERED:
+                self._sketch_gathered()
+
+    def _sketch_gathered(self) -> None:
+        self._sketch = np.unique(np.concatenate([self._sketch, *self._gathered]))[:SKETCH]
+        self._gathered.clear()
 
     @property
     def sequences(self) -> int:
@@ -75,6 +83,7 @@ class RowCounter:
 
     def statistics(self) -> RowStatistics:
         """What was counted."""
+        self._sketch_gathered()
         rows = int(self._lengths.sum())
         parts = self._totals[kernels.PARTS : kernels.PARTS + 4].reshape(2, 2).copy()
         return RowStatistics(

@@ -61,12 +61,12 @@ def pack_row(numbers: Table, lengths: npt.NDArray[np.int64], bits: npt.NDArray[n
       bits: int64[rows], the logarithm (base 2) of how many ways there are to mask the row, else 0.
     """
     length = np.minimum(lengths, MOST_LENGTH).astype(np.uint64) << np.uint64(_WAYS_BITS)
-    packed: Table = (
+    packed = (
         numbers.astype(np.uint64) << np.uint64(NUMBER_SHIFT)
         | length
         | np.minimum(bits // _WAYS_STEP, _MOST_WAYS).astype(np.uint64)
     )
-    return packed
+    return packed.astype(np.uint64)
 
 
 def unpack_row(packed: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -46,7 +46,7 @@ def _verify_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
     result = _of_checked(piece, checked)
     if size is None:
         return result
-    result = dataclasses.replace(result, size=size, sha256=digest)
+    result, starts = dataclasses.replace(result, size=size, sha256=digest), None
     if piece.kind == "text" and is_there("text_checks"):
         from transforms.verification.text_checks import check_text
 
@@ -61,9 +61,10 @@ def _verify_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
         rows = check_rows(piece, ranges)
         more = Checked(findings=rows.findings, looked_at=rows.looked_at, skipped=rows.skipped)
         result = dataclasses.replace(result, counts=rows.counts, rows=rows.statistics, hashes=rows.hashes)
+        starts = rows.starts
     else:
         more = Checked()
-    parts = [checked, more, file_checks.check_index(piece, ranges)]
+    parts = [checked, more, file_checks.check_index(piece, ranges, starts)]
     if piece.contamination and is_there("contamination"):
         from transforms.verification.contamination import check_piece
 

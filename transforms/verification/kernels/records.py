@@ -31,11 +31,12 @@ def _length(base, i, size):
 
 
 @kernel
-def read_run(data, start, record, row, numbers, targets):
+def read_run(data, start, record, row, numbers, places, targets):
     """Reads records to rows until one is damaged, the rows are full, or the data ends.
 
     data: uint8, a part of a file. start: where a record starts in it. record: its number. row: the first row to fill.
-    numbers: int64[rows], takes the number of the record of each row. targets: reading/kernels/targets.py.
+    numbers, places: int64[rows], take the number of the record of each row, and where it starts in the data. targets:
+    reading/kernels/targets.py.
 
     Returns how it ended, the place and number of the record that is next, or damaged; the row behind the last; how many
     bytes a damaged or incomplete record has with its frame (at least); of an example the column (-1: none), and why.
@@ -57,6 +58,7 @@ def read_run(data, start, record, row, numbers, targets):
         if why < 0:
             return BAD_EXAMPLE, i, record, row, length + FRAME, column, why
         numbers[row] = record
+        places[row] = i
         row += 1
         record += 1
         i = at + length + TAIL
@@ -77,5 +79,5 @@ def find_record(data, start):
 def warm_up() -> None:
     """Compiles the entry kernels of this module."""
     data, numbers = np.zeros(HEAD, np.uint8), np.empty(0, np.int64)
-    read_run(data, 0, 0, 0, numbers, np.empty((0, TARGET), np.int64))
+    read_run(data, 0, 0, 0, numbers, numbers, np.empty((0, TARGET), np.int64))
     find_record(data, 0)

@@ -122,7 +122,7 @@ def _last_bits(count):
 
 
 @kernel
-def _hash(source, size):
+def hash_bytes(source, size):
     """The hash of source[:size]; seven bytes behind it must be readable."""
     hashed = np.uint64(size) * _MIX_2
     k = np.int64(0)
@@ -187,7 +187,7 @@ def fill_slots(table, words):
     slots, text, ends = address(table.slots), address(table.text), address(table.ends)
     for k in range(words):
         start = get_i64(ends, k)
-        hashed = _hash(text + start, get_i64(ends, k + 1) - start)
+        hashed = hash_bytes(text + start, get_i64(ends, k + 1) - start)
         at = np.int64(hashed & np.uint64(mask))
         while get_u64(slots, at) != _ZERO:
             at = (at + 1) & mask
@@ -220,14 +220,14 @@ def count_words(text_array, size, start, arrays, word_table, state):
         is_plain = (byte >= ascii.SPACE and byte < ascii.DELETE) or byte == ascii.NEWLINE
         if length == 0 and is_plain:
             if byte > ascii.SPACE:
-                _add(table, text + i, 1, _hash(text + i, 1), 1)
+                _add(table, text + i, 1, hash_bytes(text + i, 1), 1)
                 read += 1
             i += 1
             continue
         if is_plain and length < _ASCII_WORD:
             store_u64(word, 0, low)
             store_u64(word, 8, high)
-            _add(table, word, length, _hash(word, length), 1)
+            _add(table, word, length, hash_bytes(word, length), 1)
             read += 1
             i += length + (byte == ascii.SPACE)
             continue
@@ -236,7 +236,7 @@ def count_words(text_array, size, start, arrays, word_table, state):
         if points > MAX_CHARACTERS:
             long += 1
         elif points > 0:
-            _add(table, word, bytes_read, _hash(word, bytes_read), 1)
+            _add(table, word, bytes_read, hash_bytes(word, bytes_read), 1)
         read += points > 0
         if entry == 0:
             if decoded < 0:
@@ -244,7 +244,7 @@ def count_words(text_array, size, start, arrays, word_table, state):
             continue
         bytes_read = read_own_word(points_table, word, text, i, decoded, entry)
         if bytes_read > 0:
-            _add(table, word, bytes_read, _hash(word, bytes_read), 1)
+            _add(table, word, bytes_read, hash_bytes(word, bytes_read), 1)
             read += 1
         i += decoded & 7
     is_bad = i < size and _has_room(table, SPARE_BYTES)
@@ -285,7 +285,7 @@ def count_pre_tokens(text_array, size, start, classes_array, add_prefix_space, w
         if end - i > MAX_BYTES:
             put_i64(table.state, LONG, get_i64(table.state, LONG) + 1)
         elif _has_room(table, end - i + 8):
-            _add(table, text + i, end - i, _hash(text + i, end - i), 1)
+            _add(table, text + i, end - i, hash_bytes(text + i, end - i), 1)
         else:
             break
         put_i64(table.state, READ, get_i64(table.state, READ) + 1)
@@ -333,7 +333,7 @@ def add_records(records_array, size, start, part, parts, word_table, state):
         count, at = _varint(records, at)
         if not _has_room(table, word_bytes + 8):
             break
-        hashed = _hash(records + at, word_bytes)
+        hashed = hash_bytes(records + at, word_bytes)
         if parts == 1 or np.int64(hashed >> _HALF & _PART_MASK) % parts == part:
             _add(table, records + at, word_bytes, hashed, count)
         i = at + word_bytes
@@ -361,7 +361,7 @@ def write_records(table, order, records_array, starts):
     for k in order:
         start = get_i64(ends, k)
         size = get_i64(ends, k + 1) - start
-        own = np.int64(_hash(text + start, size) >> _BUCKET_SHIFT)
+        own = np.int64(hash_bytes(text + start, size) >> _BUCKET_SHIFT)
         while bucket < own:
             bucket += 1
             starts[bucket] = at
@@ -419,7 +419,7 @@ def order_keys(text_array, ends, keys, buckets):
         start = ends[k]
         size = ends[k + 1] - start
         keys[k] = _big_endian(text + start, np.int64(0), size)
-        buckets[k] = _hash(text + start, size) >> _BUCKET_SHIFT
+        buckets[k] = hash_bytes(text + start, size) >> _BUCKET_SHIFT
 
 
 @kernel

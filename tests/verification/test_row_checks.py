@@ -1,0 +1,235 @@
+"""Whole files of examples: right ones of every format, and damaged ones, around whose damage the rest is read."""
+
+import dataclasses
+import functools
+import gzip
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from example_rows import read_tfrecord
+from example_sets import setup_of, write_set
+
+from transforms.reading.byte_ranges import LocalRanges
+from transforms.records.tfrecord import frame, read_records
+from transforms.storage import manifest
+from transforms.verification.options import VerifyOptions
+from transforms.verification.pieces import Piece
+from transforms.verification.planning import plan
+from transforms.verification.row_checks import RowsResult, check_rows
+from transforms.verification.targets import find_targets
+
+RANGES = LocalRanges()
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The pieces of a data set with options, written once."""
+
+    @functools.cache
+    def made(*options: tuple[str, Any]) -> tuple[Piece, ...]:
+        directory = tmp_path_factory.mktemp("set")
+        output = write_set(directory, setup_of(**dict(options)))
+        targets = plan(find_targets([output]), VerifyOptions(), str(directory))
+        return tuple(piece for target in targets for piece in target.pieces if piece.kind == "examples")
+
+    return lambda **options: made(*options.items())
+
+
+def damaged(piece: Piece, tmp_path: Path, content: bytes) -> Piece:
+    """The piece of another file with this content."""
+    path = tmp_path / Path(piece.path).name
+    path.write_bytes(content)
+    data_set = piece.rules.data_set
+    files = (dataclasses.replace(data_set.files[0], path=str(path)),)
+    rules = dataclasses.replace(piece.rules, data_set=dataclasses.replace(data_set, files=files))
+    return dataclasses.replace(piece, path=str(path), rules=rules, scratch=None)
+
+
+def check(piece: Piece) -> RowsResult:
+    return check_rows(piece, RANGES)
+
+
+def found(result: RowsResult) -> list[tuple[str, int | None, int]]:
+    """The check, the first record and the count of each finding."""
+    return sorted((finding.check, finding.record, finding.count) for finding in result.findings)
+
+
+# ---- right ones
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"format": "tfrecord"},
+        {"format": "parquet", "objective": "mlm", "pack": True, "special_tokens_mask": True},
+        {"format": "mds", "objective": "sop", "bins": 2, "mask_unit": "span"},
+        {"format": "tfrecord", "objective": "blocks", "block_separators": "recipe", "dynamic_masking": True},
+        {"format": "parquet", "objective": "sop", "pack": True, "dynamic_masking": True},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+def test_nothing_is_wrong_with_what_was_written(pieces: Any, options: dict[str, Any]) -> None:
+    for piece in pieces(**options):
+        result = check(piece)
+        assert result.findings == ()
+        assert set(result.skipped) <= {"crc"}
+        assert result.statistics is not None
+        assert result.statistics.rows == result.counts["examples"] == result.looked_at["schema"]
+    made = manifest.parse_manifest("manifest.json", (Path(piece.directory) / "manifest.json").read_bytes())
+    totals: dict[str, int] = {}
+    for piece in pieces(**options):
+        for name, count in check(piece).counts.items():
+            totals[name] = totals.get(name, 0) + count
+    expected = {name: sum(shard[name] for shard in made["shards"] if name in shard) for name in totals}
+    assert totals == expected
+
+
+# ---- TFRecords
+
+
+def frames_of(piece: Piece) -> list[bytes]:
+    return [frame(record) for record in read_records(piece.path)]
+
+
+def flipped(content: bytes, place: int, bit: int = 0) -> bytes:
+    changed = bytearray(content)
+    changed[place] ^= 1 << bit
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzipped"])
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [(3, "framing"), (9, "framing"), (40, "crc"), (-2, "crc")],
+    ids=["length", "its checksum", "data", "their checksum"],
+)
+def test_a_damaged_record_is_named_and_the_others_are_read(
+    pieces: Any, tmp_path: Path, place: int, expected: str, packed: bool
+) -> None:
+    piece = pieces(format="tfrecord")[0]
+    frames = frames_of(piece)
+    for number in (0, 7, len(frames) - 1):
+        content = b"".join([*frames[:number], flipped(frames[number], place), *frames[number + 1 :]])
+        result = check(damaged(piece, tmp_path, gzip.compress(content) if packed else content))
+        assert found(result) == [(expected, number + 1, 1)]
+        assert result.statistics is not None
+        assert result.statistics.rows == len(frames) - 1
+        assert result.counts["examples"] == len(frames)
+        # Behind the last record nothing is left to find.
+        assert ("framing" in result.skipped) == (expected == "framing" and number == len(frames) - 1)
+
+
+def test_several_damaged_records_are_counted(pieces: Any, tmp_path: Path) -> None:
+    piece = pieces(format="tfrecord")[0]
+    frames = frames_of(piece)
+    for number in (3, 4, 9):
+        frames[number] = flipped(frames[number], 50)
+    frames[5] = flipped(frames[5], 2)
+    frames[11] = frame(b"\n\1")
+    result = check(damaged(piece, tmp_path, b"".join(frames)))
+    assert found(result) == [("crc", 4, 3), ("framing", 6, 1), ("schema", 12, 1)]
+
+
+@pytest.mark.parametrize("kept", [5, 14, -1], ids=["in its head", "in its data", "in its checksum"])
+def test_a_file_that_ends_within_a_record(pieces: Any, tmp_path: Path, kept: int) -> None:
+    piece = pieces(format="tfrecord")[0]
+    frames = frames_of(piece)
+    result = check(damaged(piece, tmp_path, b"".join(frames[:9]) + frames[9][:kept]))
+    assert found(result) == [("framing", 10, 1)]
+    assert result.statistics is not None
+    assert result.statistics.rows == 9
+
+
+def test_records_are_found_across_the_parts_that_are_read(
+    pieces: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piece = pieces(format="tfrecord")[0]
+    frames = frames_of(piece)
+    frames[4] = flipped(frames[4], 1)
+    changed = damaged(piece, tmp_path, b"".join(frames))
+    expected = check(changed)
+    assert found(expected) == [("framing", 5, 1)]
+    for size in (13, 64, len(frames[0]), 4096):
+        monkeypatch.setattr("transforms.verification.row_reading._READ_BYTES", size)
+        result = check(changed)
+        assert (result.findings, result.counts) == (expected.findings, expected.counts)
+
+
+def test_a_file_that_is_no_tfrecord(pieces: Any, tmp_path: Path) -> None:
+    piece = pieces(format="tfrecord")[0]
+    for content in (b"BZh91AY&SY" + bytes(30), b"not a record at all, but long enough", gzip.compress(b"x" * 99)[:-9]):
+        result = check(damaged(piece, tmp_path, content))
+        assert {finding.check for finding in result.findings} == {"framing"}
+        assert set(result.skipped) >= {"framing", "masks"}
+    assert found(check(damaged(piece, tmp_path, b""))) == []
+
+
+@pytest.mark.parametrize(
+    ("feature", "high", "check_name"), [("masked_lm_ids", 20000, "ids"), ("masked_lm_positions", 12, "masks")]
+)
+def test_values_that_are_not_allowed_are_told_by_their_column(
+    pieces: Any, feature: str, high: int, check_name: str
+) -> None:
+    rows = read_tfrecord(pieces(format="tfrecord")[0].path)
+    wrong = [number for number, row in enumerate(rows, 1) if max(row[feature]) > high]
+    assert 0 < len(wrong) < len(rows)
+    for format in ("tfrecord", "parquet", "mds"):
+        piece = pieces(format=format)[0]
+        data_set = piece.rules.data_set
+        columns = tuple(
+            dataclasses.replace(column, high=high) if column.feature == feature else column
+            for column in data_set.columns
+        )
+        rules = dataclasses.replace(piece.rules, data_set=dataclasses.replace(data_set, columns=columns))
+        result = check(dataclasses.replace(piece, rules=rules, scratch=None))
+        assert found(result) == [(check_name, wrong[0], len(wrong))], format
+        assert result.findings[0].expected == f"from 0 to {data_set.vocabulary_size - 1 if high > 100 else 31}"
+        assert result.statistics is not None
+        assert result.statistics.rows == len(rows) - len(wrong)
+
+
+# ---- Parquet and MDS
+
+
+def test_each_bit_of_a_parquet_file_counts(pieces: Any, tmp_path: Path) -> None:
+    piece = pieces(format="parquet", objective="mlm", pack=True)[0]
+    content = Path(piece.path).read_bytes()
+    size = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    chooser = random.Random(1)
+    places = [chooser.randrange(size) for _ in range(40)] + [chooser.randrange(size, len(content)) for _ in range(60)]
+    for place in places:
+        bit = chooser.randrange(8)
+        result = check(damaged(piece, tmp_path, flipped(content, place, bit)))
+        is_version = content[place - 40 : place + 40].find(b"pyarrow") >= 0
+        assert result.findings or is_version, (place, bit)
+
+
+def test_each_bit_of_what_a_shard_says_of_itself_counts(pieces: Any, tmp_path: Path) -> None:
+    piece = pieces(format="mds", objective="mlm")[0]
+    content = Path(piece.path).read_bytes()
+    (count,) = struct.unpack_from("<I", content)
+    (end,) = struct.unpack_from("<I", content, 4)
+    chooser = random.Random(2)
+    for place in [chooser.randrange(4 * (count + 2)) for _ in range(60)] + [chooser.randrange(end) for _ in range(40)]:
+        assert check(damaged(piece, tmp_path, flipped(content, place, chooser.randrange(8)))).findings, place
+
+
+def test_a_damaged_sample_of_a_shard_is_named_and_the_others_are_read(pieces: Any, tmp_path: Path) -> None:
+    piece = pieces(format="mds", objective="mlm")[0]
+    content = Path(piece.path).read_bytes()
+    (count,) = struct.unpack_from("<I", content)
+    offsets = struct.unpack_from(f"<{count + 1}I", content, 4)
+    result = check(damaged(piece, tmp_path, flipped(content, offsets[5] + 1, 2)))
+    assert ("schema", 6, 1) in found(result)
+    assert result.statistics is not None
+    assert result.statistics.rows == count - 1
+
+
+def test_a_damaged_page_takes_its_row_group(pieces: Any, tmp_path: Path) -> None:
+    piece = pieces(format="parquet", objective="mlm")[0]
+    result = check(damaged(piece, tmp_path, flipped(Path(piece.path).read_bytes(), 60)))
+    assert {finding.check for finding in result.findings} == {"crc"}
+    assert result.findings[0].count == result.counts["examples"]

@@ -1,0 +1,143 @@
+"""Whether the text, the vocabulary, the options and the seed give a shard again: it is made again, and compared."""
+
+import dataclasses
+import os
+import tempfile
+
+import numpy as np
+
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.masking.objective_options import ObjectiveOptions
+from transforms.masking.options import MaskingOptions
+from transforms.reading.byte_ranges import ByteRanges, LocalRanges
+from transforms.reading.data_set import DataFile
+from transforms.records.examples import ExampleFile, write_example_files
+from transforms.records.options import FormatOptions
+from transforms.records.plan import ExamplesPlan
+from transforms.records.tokenizing import load_tokenization
+from transforms.storage import files
+from transforms.tokenization.tokenized_text import LoadedTokenizer
+from transforms.verification.findings import Checked, Finding
+from transforms.verification.known_rules import KnownPieces, options_from, rules_of_file, rules_of_plan, schema_of
+from transforms.verification.pieces import Piece, Remake
+from transforms.verification.row_checks import hash_rows
+from transforms.verification.row_rules import RowRules
+
+_CHECK = "seed"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Difference:
+    """Where a file differs from the one made again: a record of it, from 1, and what is so there."""
+
+    record: int | None
+    expected: str
+    found: str
+
+
+def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
+    """Makes the shard of a piece again, and compares its files with those that are there, by the manifest.
+
+    Files of other bytes with the same rows are the same: another version of zlib packs them otherwise.
+    """
+    remake = piece.remake
+    if remake is None or remake.vocabulary is None or remake.seed is None:
+        raise ValueError(f"{piece.path}: this piece does not say what its shard is made of")
+    scratch = piece.scratch if piece.scratch is not None and os.path.isdir(piece.scratch) else None
+    try:
+        with tempfile.TemporaryDirectory(prefix="maskmill-verify-", dir=scratch) as directory:
+            plan = _plan(remake)
+            loaded = load_tokenization(remake.vocabulary, plan.masking, is_tokenizer=remake.is_tokenizer)
+            made = _make(piece, remake, plan, loaded, directory)
+            return _compare(piece, remake, made, _rules(plan, loaded, remake), ranges)
+    except (UnusableInputError, RunFailedError) as error:
+        return Checked(skipped={_CHECK: f"{piece.path} cannot be made again: {str(error).rstrip('.')}"})
+
+
+def _plan(remake: Remake) -> ExamplesPlan:
+    options = remake.options
+    masking = options_from(MaskingOptions, options)
+    return ExamplesPlan(
+        masking=dataclasses.replace(masking, random_seed=remake.seed or 0),
+        objective=options_from(ObjectiveOptions, options),
+        format=options_from(FormatOptions, {**options, "format": remake.format}),
+    )
+
+
+def _make(
+    piece: Piece, remake: Remake, plan: ExamplesPlan, loaded: LoadedTokenizer, directory: str
+) -> list[ExampleFile]:
+    """Writes the files of a shard to a directory, in the order of the manifest."""
+    name = files.base_name(piece.path).split(".")[0]
+    prefixes = [files.join(directory, f"{number}/{name}") for number in range(len(plan.widths))]
+    for prefix in prefixes:
+        os.mkdir(os.path.dirname(prefix))
+    made, _ = write_example_files(
+        remake.inputs, prefixes, loaded, plan, indexes=False, packed=bool(remake.options.get("packed"))
+    )
+    return made
+
+
+def _rules(plan: ExamplesPlan, loaded: LoadedTokenizer, remake: Remake) -> RowRules:
+    vocabulary = loaded.vocabulary
+    known = KnownPieces(
+        vocabulary=vocabulary,
+        size=vocabulary.size,
+        special_ids=vocabulary.special_ids,
+        is_tokenizer=remake.is_tokenizer,
+    )
+    schema = schema_of(plan, vocabulary.size, marks_words=vocabulary.marks_words)
+    return rules_of_plan(plan, schema, known, "")
+
+
+def _compare(piece: Piece, remake: Remake, made: list[ExampleFile], rules: RowRules, ranges: ByteRanges) -> Checked:
+    """Compares files made again with those of the manifest, and where these differ in their bytes, their rows."""
+    looked_at = {_CHECK: 1}
+    if [file.sha256 for file in made] == list(remake.digests):
+        return Checked(looked_at=looked_at)
+    if len(made) != len(remake.files):
+        difference = _Difference(None, f"{len(made):,} files", f"{len(remake.files):,}")
+        return Checked(findings=(_finding(piece.path, remake, difference),), looked_at=looked_at)
+    for file, path, digest in zip(made, remake.files, remake.digests, strict=True):
+        if file.sha256 != digest:
+            found = _difference(file, path, rules, ranges)
+            if found is not None:
+                return Checked(findings=(_finding(path, remake, found),), looked_at=looked_at)
+    return Checked(looked_at=looked_at)
+
+
+def _difference(made: ExampleFile, path: str, rules: RowRules, ranges: ByteRanges) -> _Difference | None:
+    """The first row in which a file differs from the one made again; None: it has the same rows."""
+
+    def hashes(name: str, source: ByteRanges) -> tuple["np.typing.NDArray[np.int64]", "np.typing.NDArray[np.uint64]"]:
+        file = DataFile(path=name, samples=made.examples, size=None, sha256=None, index=None, width=made.width)
+        return hash_rows(rules_of_file(rules, file), name, source)
+
+    _, expected = hashes(made.path, LocalRanges())
+    numbers, found = hashes(path, ranges)
+    count = min(len(expected), len(found))
+    other = np.flatnonzero((expected[:count] != found[:count]).any(axis=1))
+    if len(other):
+        first = int(other[0])
+        is_same_text = expected[first, 0] == found[first, 0]
+        kind = "other masks" if is_same_text else "another example"
+        if not is_same_text and np.array_equal(np.sort(expected[:, 1]), np.sort(found[:, 1])):
+            kind = "an example of another place"
+        return _Difference(int(numbers[first]), "the example made again", kind)
+    if len(expected) != len(found):
+        return _Difference(count + 1, f"{len(expected):,} records", f"{len(found):,}")
+    return None
+
+
+def _finding(path: str, remake: Remake, difference: _Difference) -> Finding:
+    where = path if difference.record is None else f"{path}, record {difference.record:,}"
+    return Finding(
+        check=_CHECK,
+        file=path,
+        record=difference.record,
+        expected=difference.expected,
+        found=difference.found,
+        message=f"{where}: made again of {remake.inputs[0]}, with the vocabulary, the options and the seed "
+        f"({remake.seed}) of the manifest, this shard is another one ({difference.found} instead of "
+        f"{difference.expected}); make the examples again.",
+    )
