@@ -21,18 +21,22 @@ _MIXER = 0x9E3779B97F4A7C15
 
 
 def find_text(opened: OpenedTexts, lines: Sequence[bytes]) -> TextDocument | None:
-    """The document in text shards that has most of the longest of these lines; None where none has two of them.
+    """The document in text shards that has these lines, or most of the longest of them; None where none has two.
 
     Shards are searched as bytes, about 1 GB a second.
     """
     probes = sorted(dict.fromkeys(line for line in lines if line), key=len, reverse=True)[:_PROBES]
+    wanted = tuple(_text(line) for line in lines)
     best, best_votes = None, min(_FEWEST, len(probes)) - 1
     for file in opened.files:
         content = bytes(opened.ranges.read(file.path, 0, file.size).data)
         votes = collections.Counter(start for probe in probes for start in _documents_with(content, probe))
-        for start, count in votes.most_common(1):
+        for start, count in votes.most_common(_PLACES):
+            document = _document(file.path, content, start)
+            if document.lines == wanted:
+                return document
             if count > best_votes:
-                best, best_votes = _document(file.path, content, start), count
+                best, best_votes = document, count
         if best_votes >= min(_ENOUGH, len(probes)):
             break
     return best
@@ -59,8 +63,12 @@ def _document(path: str, content: bytes, start: int) -> TextDocument:
         file=path,
         document=sum(1 for part in before.split(b"\n\n") if part.strip()) + 1,
         line=before.count(b"\n") + 1,
-        lines=tuple(line.decode(errors="backslashreplace") for line in text.split(b"\n")),
+        lines=tuple(_text(line) for line in text.split(b"\n")),
     )
+
+
+def _text(line: bytes) -> str:
+    return line.decode(errors="backslashreplace")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
