@@ -557,7 +557,7 @@ def piece_in_padding(scene: Scene) -> None:
 
 
 def _edit_short_row(scene: Scene, change: Callable[[Row], None]) -> None:
-    """Changes the first row with room for ten more pieces, and so for masks, which may be in another file of the shard."""
+    """Changes the first row with room for ten more pieces, and so for a mask; it may be in another file."""
     for path in scene.files():
         rows = read_rows(path)
         short = [row for row in rows if length_of(row) + 10 < len(row["input_ids"])]

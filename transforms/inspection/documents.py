@@ -330,8 +330,7 @@ def _pieces(
     """The pieces of sentences: their ids one after the other, and their names a sentence."""
     vocabulary = tokenizer.vocabulary
     names = dict(zip(vocabulary.ids.tolist(), vocabulary.pieces, strict=True))
-    tokenized = [
-        tokenizer.tokenizer().tokenize_bytes(line.encode(errors="surrogatepass") + b"\n").ids for line in lines
-    ]
+    tokenize = tokenizer.tokenizer().tokenize_bytes
+    tokenized = [tokenize(line.encode(errors="surrogatepass") + b"\n").ids for line in lines]
     pieces = tuple(tuple(names.get(id, f"id {id}") for id in ids.tolist()) for ids in tokenized)
     return np.concatenate([*tokenized, np.zeros(0, np.int32)]), pieces

@@ -159,6 +159,7 @@ class RowDecoder:
             pieces=tuple(self._pieces(ids, masks, values)),
             width=self.data_set.files[file].width,
             label=self._label(values),
+            epoch=None if self.data_set.mask_rules is None else self.epoch,
         )
 
     def lengths(self, rows: Rows) -> npt.NDArray[np.int64]:
