@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Iterator
 
 from transforms.reporting import shown
+from transforms.reporting.documents import MixedSource
 from transforms.reporting.facts import Facts
-from transforms.reporting.lineage import plural
+from transforms.reporting.lineage import day, plural
 from transforms.storage import files
 
 _SHOWN_DIGITS = 12
@@ -33,6 +34,11 @@ def answers_of(facts: Facts) -> tuple[Answer, ...]:
 def _inputs(facts: Facts) -> Iterator[Answer]:
     if not facts.inputs:
         return
+    if facts.documents is not None and facts.documents.sources:
+        named = [_source(source) for source in facts.documents.sources]
+        answer = f"{plural(len(named), 'source')}: {'; '.join(named)}."
+        yield Answer(question="What was it made from?", answer=answer, section="documents")
+        return
     first = facts.inputs[0]
     parts = [files.base_name(first.path)]
     if facts.dump_date:
@@ -40,9 +46,17 @@ def _inputs(facts: Facts) -> Iterator[Answer]:
     if first.bytes:
         parts.append(shown.size(first.bytes))
     parts.append(f"sha256 {first.sha256[:_SHOWN_DIGITS]}…")
-    more = f"; and {plural(len(facts.inputs) - 1, 'more file')}" if len(facts.inputs) > 1 else ""
+    others = facts.inputs[1:]
+    more = f"; and {plural(len(others), 'more file')}" if others else ""
+    if len(others) == 1:
+        more = f"; and {files.base_name(others[0].path)}"
     question = "Which dump?" if facts.dump_date else "What was it made from?"
     yield Answer(question=question, answer=f"{', '.join(parts)}{more}.", section="made")
+
+
+def _source(source: MixedSource) -> str:
+    dump = f", the dump of {day(source.dump_date)}" if source.dump_date else ""
+    return f"{source.name}{dump}, {shown.percent(source.share)} of the text"
 
 
 def _lost(facts: Facts) -> Iterator[Answer]:

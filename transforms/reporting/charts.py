@@ -24,6 +24,7 @@ from transforms.reporting.flow import Flow, flow_of
 from transforms.reporting.row_charts import row_charts
 
 _MOST_BARS = 60
+_MOST_LABEL = 60  # characters beside a branch
 _MOST_LABELS = 9  # below the bars of a chart
 
 
@@ -77,7 +78,9 @@ def _draw_flow(plane: Axes, flow: Flow, height: int) -> None:
         _ribbon(plane, (start, end), top, (label_at - 8, middle + size / 2, middle - size / 2))
         plane.text(label_at, middle, shown.count(branch.count), color=INK, va="center", weight="bold")
         width = 8 * len(shown.count(branch.count)) + 6
-        plane.text(label_at + width, middle, branch.label, color=MUTED, va="center")
+        plane.text(
+            label_at + width, middle, shown.text(shown.beginning(branch.label, _MOST_LABEL)), color=MUTED, va="center"
+        )
     for place, branch in enumerate(kept):
         start, end = left + branch.start * thickness, left + branch.end * thickness
         colour = FIRST if place == 0 else SECOND

@@ -100,10 +100,15 @@ def _change(ours: Figure, theirs: Figure) -> str:
     if ours.value == theirs.value:
         return ""
     if ours.unit == "share":
-        return f"{100 * (ours.value - theirs.value):+.3g} points"
+        return _signed(f"{100 * (ours.value - theirs.value):+.2g} points")
     if not theirs.value:
         return "new"
-    return f"{100 * (ours.value / theirs.value - 1):+.3g} %"
+    return _signed(f"{100 * (ours.value / theirs.value - 1):+.3g} %")
+
+
+def _signed(text: str) -> str:
+    """A number with a sign, with the minus that is as wide as the plus."""
+    return text.replace("-", "\u2212")
 
 
 def _left_out(facts: Facts, other: Facts) -> Sequence[Change]:
@@ -113,7 +118,7 @@ def _left_out(facts: Facts, other: Facts) -> Sequence[Change]:
     changes = []
     for reason in _keys(ours, theirs):
         this, that = ours.get(reason, 0), theirs.get(reason, 0)
-        change = f"{this - that:+,}" if this != that else ""
+        change = _signed(f"{this - that:+,}") if this != that else ""
         changes.append(
             Change(
                 group="",

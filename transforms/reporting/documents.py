@@ -3,7 +3,8 @@
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from transforms.reporting import shown
 from transforms.reporting.made_stages import MadeStage
@@ -61,6 +62,31 @@ class Rejected:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class MixedSource:
+    """A source of a mix.
+
+    Attributes:
+      name: as the build calls it.
+      dump_date: in ISO's form; empty: it is no dump.
+      read, documents, held_out, used: documents that were read, could be used, are in the eval set and, each as often
+        as it stands there, in the training text.
+      bytes: of them in the training text.
+      epochs: how often the source was taken.
+      share: of the mix's bytes.
+    """
+
+    name: str
+    dump_date: str
+    read: int
+    documents: int
+    held_out: int
+    used: int
+    bytes: int
+    epochs: float
+    share: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Documents:
     """What became of the documents.
 
@@ -68,9 +94,8 @@ class Documents:
       read: how many pages or documents were read.
       set_aside: those that were left out, by reason.
       train, eval: how many are in the text of each split.
-      eval_list: whether articles were held out at all.
       rejected: some of those that could not be processed.
-      sources: of a mix: by source, what was read, could be used, was held out and used, bytes, epochs and share.
+      sources: those of a mix; empty where there is none.
     """
 
     read: int
@@ -78,7 +103,7 @@ class Documents:
     train: int
     eval: int
     rejected: tuple[Rejected, ...] = ()
-    sources: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
+    sources: tuple[MixedSource, ...] = ()
 
     @property
     def lost(self) -> int:
@@ -93,7 +118,7 @@ def documents_of(stage: MadeStage) -> Documents:
     if emptied := stage.counted("paragraphs", "emptied_documents"):
         counts["emptied_documents"] = emptied
     order = [*_REASONS, *sorted(counts)]
-    titles = _titles(stage.directory)
+    titles = _titles(stage)
     return Documents(
         read=int(extract.get("read") or clean.get("documents") or 0),
         set_aside=tuple(
@@ -108,16 +133,38 @@ def documents_of(stage: MadeStage) -> Documents:
         train=stage.counted("train", "documents"),
         eval=stage.counted("eval", "documents"),
         rejected=tuple(_rejected(stage.directory)),
-        sources=dict(stage.made.get("decided", {}).get("sources", {})),
+        sources=tuple(
+            MixedSource(
+                name=name,
+                dump_date=str(mixed.get("dump_date", "")),
+                **{
+                    field.name: mixed.get(field.name, 0)
+                    for field in dataclasses.fields(MixedSource)
+                    if field.name not in ("name", "dump_date")
+                },
+            )
+            for name, mixed in stage.made.get("decided", {}).get("sources", {}).items()
+        ),
     )
 
 
-def _titles(directory: str) -> dict[str, tuple[str, ...]]:
-    """Titles of the first documents of each fragment, by the name under which they are counted."""
+def _records(stage: MadeStage) -> list[Mapping[str, Any]]:
+    """The records of the fragments of a stage, in the order of the inputs."""
+    places = {str(entry["path"]): place for place, entry in enumerate(stage.made["inputs"])}
+    found = []
+    for key in completions.keys(stage.directory, _FRAGMENTS):
+        record = completions.load(stage.directory, _FRAGMENTS, key) or {}
+        # Those of older versions say neither where they begin nor any titles.
+        for path, start in record.get("first_unit", ()):
+            found.append((places.get(path, len(places)), start, key, record))
+    return [record for *_, record in sorted(found, key=lambda one: one[:3])]
+
+
+def _titles(stage: MadeStage) -> dict[str, tuple[str, ...]]:
+    """Titles of the first documents, by the name under which they are counted."""
     titles: dict[str, list[str]] = {}
-    for key in sorted(completions.keys(directory, _FRAGMENTS)):
-        record = completions.load(directory, _FRAGMENTS, key) or {}
-        for name, some in record.get("titles", {}).items():
+    for record in _records(stage):
+        for name, some in record["titles"].items():
             titles.setdefault(name, []).extend(some)
     return {
         name: tuple(shown.beginning(title, _MOST_TITLE) for title in dict.fromkeys(some))[:MOST_EXAMPLES]
@@ -126,15 +173,8 @@ def _titles(directory: str) -> dict[str, tuple[str, ...]]:
 
 
 def first_title(stage: MadeStage) -> str | None:
-    """The title of the first document of the first input; None where documents have none, or it is not known."""
-    places = {str(entry["path"]): place for place, entry in enumerate(stage.made["inputs"])}
-    found = []
-    for key in completions.keys(stage.directory, _FRAGMENTS):
-        record = completions.load(stage.directory, _FRAGMENTS, key) or {}
-        for path, start in record.get("first_unit", ()):
-            titles = record.get("titles", {}).get("documents", ())
-            found += [(places.get(path, len(places)), start, title) for title in titles[:1]]
-    return min(found)[2] if found else None
+    """The title of the first document that stays; None where documents have none, or it is not known."""
+    return next((title for record in _records(stage) for title in record["titles"].get("documents", ())), None)
 
 
 def _rejected(directory: str) -> Iterator[Rejected]:
@@ -150,9 +190,3 @@ def _rejected(directory: str) -> Iterator[Rejected]:
                 title=shown.beginning(str(entry.get("title", "")), _MOST_TITLE),
                 reason=shown.beginning(str(entry.get("reason", "")), _MOST_REASON),
             )
-
-
-def parts_of(documents: Documents) -> Sequence[tuple[str, int]]:
-    """Where the documents that were read have gone: phrases with their numbers, those of the text first."""
-    kept = [("training text", documents.train), ("eval set", documents.eval)]
-    return [*((name, number) for name, number in kept if number), *((s.reason, s.count) for s in documents.set_aside)]

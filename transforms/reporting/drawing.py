@@ -7,6 +7,7 @@ Colours are placeholders that become variables of the style sheet; text stays te
 import dataclasses
 import io
 import re
+import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from transforms.reporting import shown
 
 # Each is replaced by the variable of the same name in the style sheet.
 INK, MUTED, GRID, FIRST, SECOND, THIRD, BACK = (f"#00ab{number:02x}" for number in range(7))
@@ -105,7 +108,9 @@ def draw(
       height: in pixels.
       axes: whether it has axes; without, it is drawn from (0, 0) at the lower left to (width, height) in pixels.
     """
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
+    with mpl.rc_context(_STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
+        # The page's font draws the text, so it does not matter what matplotlib's lacks.
+        warnings.filterwarnings("ignore", r"Glyph .* missing from font")
         figure = Figure(figsize=(WIDTH / _POINTS, height / _POINTS), layout="constrained" if axes else None)
         FigureCanvasSVG(figure)
         plane = figure.add_subplot() if axes else figure.add_axes((0, 0, 1, 1))
@@ -135,7 +140,7 @@ def _inlined(svg: str, name: str, title: str, summary: str) -> Markup:
     root.attrib |= {"class": "chart", "style": f"aspect-ratio: {width} / {height}"}
     for place, (tag, text) in enumerate((("title", title), ("desc", summary))):
         described = ET.Element(f"{{{_SVG}}}{tag}", {"id": f"{name}-{'summary' if tag == 'desc' else tag}"})
-        described.text = text
+        described.text = shown.text(text)
         root.insert(place, described)
     ET.register_namespace("", _SVG)
     ET.register_namespace("xlink", _XLINK)
@@ -159,8 +164,10 @@ def _own(element: ET.Element, name: str, used: set[str]) -> None:
         elif "url(#" in value:
             own[attribute] = value.replace("url(#", f"url(#{name}-")
     if element.tag == f"{{{_SVG}}}text" and "style" in own:
-        weight = "; font-weight: 650" if re.search(r"font: (?:bold|700) ", own["style"]) else ""
-        own["style"] = re.sub(r"font: [^;]*?([\d.]+)px [^;]*", rf"font-size: \1px{weight}", own["style"])
+        # matplotlib writes the font as one property or as several, which its version decides.
+        style = re.sub(r"font: (bold |700 )?([\d.]+)px [^;]*", r"font-size: \2px; \1", own["style"])
+        style = re.sub(r"; (?:bold|700) (?=;|$)", "; font-weight: 650", style)
+        own["style"] = re.sub(r"font-family: [^;]*(?:; |$)", "", style)
 
 
 def thousands(axis: Any, *, most: int = 5) -> None:

@@ -11,6 +11,7 @@ from transforms.reporting.lineage import Input, Option, Step
 from transforms.reporting.made_stages import MadeStage
 from transforms.reporting.row_facts import RowFacts, row_facts_of
 from transforms.reporting.samples import FrequentPiece, Samples, frequent_pieces, samples_of
+from transforms.reporting.stage_counts import StageCounts, stage_counts_of
 from transforms.reporting.text_facts import TextFacts, text_facts_of
 from transforms.storage import files, timings
 from transforms.storage.timings import Timing
@@ -78,6 +79,7 @@ class Facts:
       name, path: of its directory.
       stages: the titles of its stages.
       steps: how it was made.
+      stage_counts: what went into each stage, and what came out.
       figures: its numbers.
       inputs, options, versions: what it was made from and with.
       dump_date: as `1 May 2016`; empty: its input has none.
@@ -97,6 +99,7 @@ class Facts:
     path: str
     stages: tuple[str, ...]
     steps: tuple[Step, ...]
+    stage_counts: tuple[StageCounts, ...]
     figures: tuple[Figure, ...]
     inputs: tuple[Input, ...]
     options: tuple[Option, ...]
@@ -144,6 +147,7 @@ def collect(
         path=directory,
         stages=tuple(stage.title for stage in stages),
         steps=lineage.lineage_of(stages),
+        stage_counts=stage_counts_of(stages),
         figures=tuple(figure for stage in stages for figure in figures.figures_of(stage)),
         inputs=lineage.inputs_of(stages),
         options=lineage.options_of(stages),

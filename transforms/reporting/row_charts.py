@@ -87,7 +87,7 @@ def places_chart(places: Sequence[Places]) -> Chart:
         summary=summary,
         svg=draw("places", title, summary, onto, height=height, axes=False),
         table=Table(columns=("places", "number", "share"), rows=tuple(rows)),
-        legend=tuple((_CLASSES[name], _PLACES[name]) for name in colours),
+        legend=tuple((_CLASSES[name], _PLACES[name]) for name in colours if any(getattr(one, name) for one in places)),
     )
 
 

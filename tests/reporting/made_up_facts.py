@@ -1,0 +1,75 @@
+"""Facts of data sets that there are none of: for pages with whatever a test wants on them."""
+
+import dataclasses
+from typing import Any
+
+from transforms.inspection.decoded import DecodedExample, DecodedPiece
+from transforms.reporting.documents import Documents, Rejected, SetAside
+from transforms.reporting.facts import Facts
+from transforms.reporting.lineage import Input, Option, Step
+from transforms.reporting.samples import Article, FrequentPiece, Samples, SampleText
+from transforms.reporting.text_facts import TextFacts
+
+
+def made_up_facts(text: str = "text", **others: Any) -> Facts:
+    """Facts with `text` wherever a page shows what others wrote: names, titles, options, lines and pieces."""
+    piece = DecodedPiece(position=0, id=7, text=text, role="random", label=text, surface=text)
+    kinds = ("text", "special", "masked", "kept")
+    pieces = tuple(dataclasses.replace(piece, role=role) for role in kinds)
+    example = DecodedExample(file=text, record=1, sample=0, pieces=(piece, *pieces), width=8, label=text)
+    facts = Facts(
+        name=text,
+        path=text,
+        stages=("Text",),
+        steps=(Step(what=text, how=text),),
+        stage_counts=(),
+        figures=(),
+        inputs=(Input(path=text, bytes=3, sha256="0" * 64),),
+        options=(Option(stage="Text", name=text, value=text),),
+        versions={"maskmill": "0", text: text},
+        dump_date=text,
+        documents=Documents(
+            read=3,
+            set_aside=(SetAside(name="rejected", reason=text, count=1, titles=(text,)),),
+            train=1,
+            eval=1,
+            rejected=(Rejected(input=text, title=text, reason=text),),
+        ),
+        shards=(),
+        row_length=8,
+        places=(),
+        rows={},
+        frequent=(FrequentPiece(id=7, text=text, count=2),),
+        texts={
+            "train": TextFacts(
+                documents=1,
+                empty_documents=0,
+                lines=1,
+                characters=4,
+                words=1,
+                size=5,
+                document_lines=((1, 1, 1),),
+                longest_line=4,
+                repeated=((2, text),),
+            )
+        },
+        timings=(),
+        checked=None,
+        samples=Samples(
+            article=Article(
+                title=text,
+                input=text,
+                wikitext=text,
+                text=text,
+                shard=text,
+                lines=(text,),
+                more=0,
+                pieces=((text,),),
+                examples=(example,),
+                rows=1,
+            ),
+            texts=(SampleText(file=text, lines=(text,), more=None),),
+            examples=(example,),
+        ),
+    )
+    return dataclasses.replace(facts, **others)

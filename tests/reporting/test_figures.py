@@ -1,0 +1,123 @@
+"""The figures of a page, against plain counting."""
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from properties import tries
+
+from transforms.reporting import shown
+from transforms.reporting.documents import Documents, SetAside
+from transforms.reporting.flow import flow_of
+from transforms.reporting.row_facts import row_facts_of
+from transforms.verification.pieces import ExpectedFile, Piece, PieceResult, RowStatistics
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "text"),
+    [
+        (shown.count, 1234567, "1,234,567"),
+        (shown.size, 1, "1 byte"),
+        (shown.size, 999, "999 bytes"),
+        (shown.size, 2_578_250, "2.6 MB"),
+        (shown.percent, 0.153, "15.3 %"),
+        (shown.percent, 0.0003, "0.03 %"),
+        (shown.percent, 0, "0 %"),
+        (shown.percent, float("nan"), "–"),
+        (shown.number, 1.0987, "1.1"),
+        (shown.number, 1234.5, "1,234"),
+        (shown.duration, 3.44, "3.4 s"),
+        (shown.duration, 5400, "90.0 min"),
+        (shown.text, "a\u202eb\n", "a⟨U+202E⟩b\n"),
+        (shown.text, "\ud83d", "⟨U+D83D⟩"),
+        (shown.text, "día, الويكيبيديا", "día, الويكيبيديا"),
+    ],
+)
+def test_values_are_shown_so(function: object, value: object, text: str) -> None:
+    assert callable(function)
+    assert function(value) == text
+
+
+def test_long_text_is_cut_and_says_so() -> None:
+    assert shown.beginning("abc", 3) == "abc"
+    assert shown.beginning("x" * 1_000_000, 4) == "xxxx … (1,000,000 characters)"
+
+
+@tries(100)
+@hypothesis.given(st.text(st.characters(exclude_categories=())))
+def test_text_can_be_written_and_moves_nothing(text: str) -> None:
+    made = shown.text(text)
+    made.encode()
+    assert not set(made) & set("\0\x1b\r\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+_COUNTS = st.lists(st.integers(1, 10_000), max_size=12)
+
+
+@tries(100)
+@hypothesis.given(train=st.integers(0, 10_000), held_out=st.integers(0, 100), lost=_COUNTS)
+def test_a_flow_has_every_document_once(train: int, held_out: int, lost: list[int]) -> None:
+    reasons = tuple(SetAside(name=str(place), reason=str(place), count=count) for place, count in enumerate(lost))
+    read = train + held_out + sum(lost)
+    flow = flow_of(Documents(read=read, set_aside=reasons, train=train, eval=held_out))
+    if not read:
+        assert flow is None
+        return
+    assert flow is not None
+    assert sum(branch.count for branch in flow.branches) == read
+    assert flow.kept == train + held_out == sum(branch.count for branch in flow.branches if branch.is_kept)
+    edges = [0.0, *(branch.end for branch in flow.branches)]
+    assert [branch.start for branch in flow.branches] == edges[:-1]
+    assert edges[-1] == pytest.approx(1)
+    assert all(branch.end > branch.start for branch in flow.branches)
+
+
+def _result(rows: list[list[int]], width: int, vocabulary: int) -> PieceResult:
+    """What a file of rows of ids gives; every third piece of a row is predicted."""
+    lengths = np.bincount([len(row) for row in rows], minlength=width + 1)
+    places = np.array([[place < len(row) for place in range(width)] for row in rows]).reshape(-1, width)
+    masked = places & (np.arange(width) % 3 == 0)
+    statistics = RowStatistics(
+        rows=len(rows),
+        lengths=lengths,
+        pieces_at=places.sum(axis=0),
+        masks_at=masked.sum(axis=0),
+        masked=int(masked.sum()),
+        masked_kept=0,
+        masked_random=0,
+        masks=np.bincount(masked.sum(axis=1), minlength=width + 1),
+        second_label=0,
+        piece_counts=np.bincount([id for row in rows for id in row], minlength=vocabulary),
+        sketch=np.zeros(0, np.uint64),
+    )
+    piece = Piece(kind="examples", path="f", split="train", shard=0, directory="d", expected=ExpectedFile())
+    return PieceResult(piece=piece, rows=statistics)
+
+
+_ROWS = st.lists(st.lists(st.integers(0, 199), max_size=150), min_size=1, max_size=12)
+
+
+@tries(60)
+@hypothesis.given(first=_ROWS, second=_ROWS)
+def test_rows_are_counted(first: list[list[int]], second: list[list[int]]) -> None:
+    width, rows = 150, [*first, *second]
+    facts = row_facts_of([_result(first, width, 200), _result(second, width, 200)], directory="d")["train"]
+    assert facts.rows == len(rows)
+    assert facts.pieces == sum(map(len, rows))
+    assert facts.full_rows == sum(len(row) == width for row in rows)
+    assert sum(part.value for part in facts.lengths) == len(rows) - facts.full_rows
+    for part in facts.lengths:
+        assert part.value == sum(part.first <= len(row) <= part.last for row in rows)
+    for part in facts.pieces_at:
+        places = [place < len(row) for row in rows for place in range(part.first, part.last + 1)]
+        assert part.value == pytest.approx(sum(places) / len(places))
+    counts = sorted((sum(row.count(id) for row in rows) for id in {id for row in rows for id in row}), reverse=True)
+    assert facts.used == len(counts)
+    assert facts.vocabulary == 200
+    for part in facts.ranks:
+        among = counts[part.first - 1 : part.last]
+        assert part.value == pytest.approx(sum(among) / len(among))
+    for part in facts.coverage:
+        assert part.value == pytest.approx(sum(counts[: part.last]) / sum(counts))
+    assert [part.first for part in facts.ranks[1:]] == [part.last + 1 for part in facts.ranks[:-1]]
+    assert row_facts_of([_result(first, width, 200)], directory="another") == {}
