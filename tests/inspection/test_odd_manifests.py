@@ -42,7 +42,7 @@ def changed(value: Any, data: st.DataObject) -> Any:
 
 
 @given(data=st.data())
-@tries(40, suppress_health_check=SEEDED["suppress_health_check"])
+@tries(20, suppress_health_check=SEEDED["suppress_health_check"])
 def test_odd_manifests(data: st.DataObject, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stage = data.draw(st.sampled_from(["examples", "eval"]))
     file = folder / stage / "manifest.json"
