@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from pipelines import verify_text
+from pipelines import interruption, verify_text
 from pipelines.progress import Counter, Progress
 from transforms.errors import UnusableInputError
 from transforms.storage import files
@@ -22,6 +22,7 @@ RIGHT, WRONG = 0, 1
 _WORTH_BEAM = 256 << 20
 
 
+@interruption.going_on(interruption.START_ANEW)
 def run(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = ()) -> int:
     """Verifies data sets and prints what was found; returns the exit code: 0 where all is right, 1 where not.
 
@@ -73,7 +74,6 @@ def _size_of(path: str, expected: int | None) -> int:
 
 
 def _in_this_process(targets: Sequence[Target]) -> list[PieceResult]:
-    """Verifies pieces one after the other; the progress display counts them."""
     counter = Counter("verify", pieces=sum(len(target.pieces) for target in targets))
-    with Progress([counter]):
+    with Progress([counter], only_long=True):
         return verifying.verify_targets(targets, lambda result: counter.count(result.size or 0))

@@ -191,7 +191,7 @@ def compare(
                 if len(here.files) != len(there.files):
                     left_out.append(f"these shards of the {here.name}")
                     continue
-            with tempfile.TemporaryDirectory(prefix="maskmill-compare-", dir=scratch) as directory:
+            with tempfile.TemporaryDirectory(prefix=files.scratch_prefix(), dir=scratch) as directory:
                 part = _Comparing(here, there, directory).run()
             compared.append(part)
             findings += _findings_of(part, here, there, any_order)
