@@ -24,6 +24,7 @@ QUALITY = ["datasketch>=2"]
 DEV = [
     *GCP,
     *QUALITY,
+    "axe-playwright-python>=0.1.7",  # brings axe-core, which looks for what keeps the report from being accessible
     "cryptography>=42",
     "gcp-storage-emulator>=2026.7",
     "hypothesis>=6.100",

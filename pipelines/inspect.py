@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipelines import inspect_text
+from pipelines import inspect_text, interruption
 from pipelines.inspect_options import RANDOM, SEARCH, InspectOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inspection import kinds, searching
@@ -24,6 +24,7 @@ from transforms.storage import files
 _TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a vocabulary or a checkpoint"
 
 
+@interruption.going_on(interruption.START_ANEW)
 def run(names: Sequence[str], options: InspectOptions) -> None:
     """Prints what is in a path.
 
@@ -109,7 +110,7 @@ def _show_some(path: str, words: str, options: InspectOptions) -> None:
             return
     if kind == "text":
         with open_texts(path) as texts:
-            _print_all(_documents(texts, words, options), options, texts.path)
+            _print_all(_documents(texts, words, options), words, options, texts.path)
         return
     if kind in ("manifest", "checkpoint"):
         what = "--example" if options.example is not None else "--head"
@@ -118,21 +119,21 @@ def _show_some(path: str, words: str, options: InspectOptions) -> None:
         path, split=options.split, vocab_file=options.vocab_file, seed=options.seed, epoch=options.epoch
     )
     with contextlib.closing(opened):
-        _print_all(_examples(opened, words, options), options, opened.path)
+        _print_all(_examples(opened, words, options), words, options, opened.path)
 
 
-def _print_all(found: Iterable[DecodedExample | TextDocument], options: InspectOptions, path: str) -> None:
+def _print_all(found: Iterable[DecodedExample | TextDocument], words: str, options: InspectOptions, path: str) -> None:
     """Prints what was found, each as soon as it is."""
-    none = True
+    none, pattern = True, searching.pattern_of(words) if words else None
     for one in found:
         if options.format == "json":
             print(
                 as_json(inspect_text.example_dict(one) if isinstance(one, DecodedExample) else dataclasses.asdict(one))
             )
         elif isinstance(one, DecodedExample):
-            inspect_text.print_example(one, is_first=none)
+            inspect_text.print_example(one, is_first=none, found=pattern)
         else:
-            inspect_text.print_text(one, is_first=none)
+            inspect_text.print_text(one, is_first=none, found=pattern)
         none = False
     if none:
         raise RunFailedError(f"{path}: nothing in it has these words; search for others.")

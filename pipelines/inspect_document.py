@@ -55,7 +55,7 @@ def _print(found: FoundDocument) -> None:
     if found.pieces:
         out.lines("as pieces", [" ".join(pieces) for pieces in found.pieces], _MOST_LINES)
     if found.rows is not None:
-        print(f"\nin {found.rows.count:,} examples; the first {len(found.examples):,}:\n")
+        print(f"\nin {found.rows.count:,} examples; the {len(found.examples):,} that hold most of it:\n")
         for number, example in enumerate(found.examples):
             inspect_text.print_example(example, is_first=not number)
     for sentence in found.skipped:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ _MOST_CHARACTERS = 300  # of a value in a table
 _MOST_LINE = 2_000  # characters of a line of text
 _MOST_LINES = 200  # of a document
 _INDENT = "  "
-_LEGEND = "[MASK=word] predicted, shows [MASK]; [other=word] shows another piece; [=word] shows itself"
+_LEGEND = "[MASK=word]: to predict, seen as [MASK]; [other=word]: seen as another piece; [=word]: unchanged"
 # Of pieces by what they are, and of parts and sequences by their number: never the only sign.
 _STYLES: dict[PieceRole, str] = {
     "text": "",
@@ -135,17 +136,18 @@ def print_pieces(pieces: Sequence[tuple[int, str]]) -> None:
         print(f"{id:>{width},}  {shown(piece, _MOST_LINE)}")
 
 
-def print_text(document: TextDocument, *, is_first: bool) -> None:
-    """Prints a document of a text shard."""
-    out = printer()
+def print_text(document: TextDocument, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
+    """Prints a document of a text shard. found: what was searched for is marked on a terminal."""
+    out = printer(found)
     if not is_first:
         print()
     out.title(
         f"document {document.document:,} of {document.file}, from line {document.line:,} on, "
         f"{len(document.lines):,} sentences"
     )
-    for line in _safe_lines(document.lines, _MOST_LINES):
-        out.paragraph([_Span(line)])
+    width = len(f"{document.line + len(document.lines):,}")
+    for number, line in enumerate(_safe_lines(document.lines, _MOST_LINES), document.line):
+        out.line([_Span(f"{number:>{width},}  ", "dim"), _Span(line)])
 
 
 def example_dict(example: DecodedExample) -> dict[str, Any]:
@@ -156,14 +158,18 @@ def example_dict(example: DecodedExample) -> dict[str, Any]:
         "sample": example.sample,
         "label": example.label,
         "width": example.width,
+        "epoch": example.epoch,
         "text": running_text(example.pieces),
         "pieces": [dataclasses.asdict(piece) for piece in example.pieces],
     }
 
 
-def print_example(example: DecodedExample, *, is_first: bool) -> None:
-    """Prints a row as words, each part of a pair and each sequence of a packed row on lines of its own."""
-    out = printer()
+def print_example(example: DecodedExample, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
+    """Prints a row as words, each part of a pair and each sequence of a packed row on lines of its own.
+
+    found: what was searched for is marked on a terminal.
+    """
+    out = printer(found)
     if not is_first:
         print()
     out.title(f"example {example.record:,} of {example.file}")
@@ -193,8 +199,9 @@ def _figures(example: DecodedExample) -> Iterator[str]:
     )
     if predicted:
         yield (
-            f"{len(predicted):,} to predict: {predicted.count('masked'):,} show [MASK], "
-            f"{predicted.count('random'):,} another piece, {predicted.count('kept'):,} themselves"
+            f"{len(predicted):,} to predict: {predicted.count('masked'):,} seen as [MASK], "
+            f"{predicted.count('random'):,} as another piece, {predicted.count('kept'):,} unchanged"
+            + ("" if example.epoch is None else f" (drawn by the reader in epoch {example.epoch:,}, from 0)")
         )
     if example.label is not None:
         yield f"label: {example.label}"
@@ -210,12 +217,12 @@ def _single_spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]
     """Each piece; one that is predicted stands in its word as [MASK=word]."""
     for place, piece in enumerate(pieces):
         blank = "" if piece.goes_on or not place else " "
-        surface = shown(piece.surface) if piece.surface.strip() else ""
+        surface = shown(piece.surface, _MOST_CHARACTERS) if piece.surface.strip() else ""
         if piece.label is None:
-            surface = shown(piece.text) if piece.role in ("special", "padding") else surface
+            surface = shown(piece.text, _MOST_CHARACTERS) if piece.role in ("special", "padding") else surface
             yield _Span(blank + surface, _STYLES[piece.role] or style)
             continue
-        there = {"masked": "MASK", "kept": ""}.get(piece.role, shown(piece.text))
+        there = {"masked": "MASK", "kept": ""}.get(piece.role, shown(piece.text, _MOST_CHARACTERS))
         yield _Span(blank, style)
         yield _Span(f"[{there}={surface}]", _STYLES[piece.role])
 
@@ -249,6 +256,9 @@ class _Plain:
         for line in _safe_lines(lines, most):
             print(f"{_INDENT}{line}")
 
+    def line(self, spans: Sequence[_Span]) -> None:
+        print("".join(span.text for span in spans))
+
     def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
         text = "".join(span.text for span in spans)
         if name:
@@ -259,8 +269,10 @@ class _Plain:
 class _Rich:
     """Prints tables and colours as wide as the terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: re.Pattern[str] | None) -> None:
         import rich.console
+
+        self._found = found
 
         # Texts are taken as they are: no markup, no emoji codes, no highlighting of numbers.
         self._console = rich.console.Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
@@ -303,7 +315,13 @@ class _Rich:
     def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
         if name:
             self._console.print(f"\n{name}", style="bold")
-        self._console.print(self._text(*((span.text, span.style) for span in spans)))
+        self.line(spans)
+
+    def line(self, spans: Sequence[_Span]) -> None:
+        text = self._text(*((span.text, span.style) for span in spans))
+        if self._found is not None:
+            text.highlight_regex(self._found, "reverse")
+        self._console.print(text)
 
     def _titled(self, title: str) -> dict[str, Any]:
         return {"title": self._text((f"\n{title}", "bold not italic")), "title_justify": "left"}
@@ -323,9 +341,9 @@ def _safe_lines(lines: Sequence[str], most: int) -> Iterator[str]:
         yield f"… and {len(lines) - most:,} more lines"
 
 
-def printer() -> "_Plain | _Rich":
-    """Prints for whoever reads: a person at a terminal, or a file."""
-    return _Rich() if is_terminal() else _Plain()
+def printer(found: re.Pattern[str] | None = None) -> "_Plain | _Rich":
+    """Prints for whoever reads: a person at a terminal, or a file. found: what is marked in paragraphs."""
+    return _Rich(found) if is_terminal() else _Plain()
 
 
 def _cells(table: Table) -> tuple[list[list[str]], list[bool]]:

@@ -7,7 +7,17 @@ from how_tos import run_new_language, run_page
 
 pytestmark = pytest.mark.docs
 
-PAGES = ("getting-started.md", "languages.md", "objectives.md", "sources.md", "estimate.md", "loading.md")
+PAGES = (
+    "getting-started.md",
+    "languages.md",
+    "objectives.md",
+    "sources.md",
+    "estimate.md",
+    "loading.md",
+    "inspect.md",
+    "verify.md",
+    "terminal.md",
+)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -24,6 +24,7 @@ from transforms.shards.options import ExtractionOptions, SplitOptions
 from transforms.shards.planning import plan_text_shards
 from transforms.shards.text_files import describe_text_shard
 from transforms.shards.text_shards import TextShard
+from transforms.storage.manifest import MANIFEST
 
 PICKED = 40
 _UNIT_BYTES = 1 << 20
@@ -124,9 +125,8 @@ def make_build(root: Path, text: Path, *, picked: int = 0, **options: Any) -> Ma
 
 def make_examples(root: Path, *, picked: int = 0, **options: Any) -> Made:
     """Makes examples of the text shards of a build, see `make_build`."""
-    examples = ExamplesStage.of(
-        checks.examples(examples_options(root / "text", root / "examples", **options), is_first=True)
-    )
+    text = root / "text" if (root / "text" / MANIFEST).exists() else root / "text" / "*"
+    examples = ExamplesStage.of(checks.examples(examples_options(text, root / "examples", **options), is_first=True))
     examples.claim().write()
     made = Made(root=root, setup=examples.setup)
     shards = [write_example_shard(shard, examples.setup, examples.output) for shard in made.text_shards()]

@@ -1,8 +1,10 @@
+import json
 import shutil
 from pathlib import Path
 
 import dump_files
 import pytest
+import yaml
 from commands import DUMP, IN_MEMORY, VOCAB
 from extract_runs import extract
 
@@ -119,6 +121,7 @@ def test_what_is_not_there_is_refused(build: Path, tmp_path: Path) -> None:
     assert len(found.skipped) == 1
 
 
+@pytest.mark.long
 def test_an_index_beside_a_dump_leads_to_the_page(tmp_path: Path) -> None:
     for name in (DUMP.name, DUMP.name.replace("multistream.xml", "multistream-index.txt")):
         shutil.copy(DUMP.parent / name, tmp_path / name)
@@ -129,3 +132,26 @@ def test_an_index_beside_a_dump_leads_to_the_page(tmp_path: Path) -> None:
     assert [find_document(str(tmp_path), name) for name in ("Anarchism", "AccessibleComputing")] == with_index
     assert with_index[0].document is not None
     assert with_index[1].outcome == "redirects"
+
+
+@pytest.mark.long
+def test_sources_of_a_mix_are_read_with_their_own_options(tmp_path: Path) -> None:
+    notes = [{"text": f"Note {n} is here. It tells of {n} things.", "key": f"note-{n}"} for n in range(30)]
+    (tmp_path / "notes.jsonl").write_text("".join(f"{json.dumps(note)}\n" for note in notes))
+    (tmp_path / "dump.xml").write_bytes(dump_files.dump(PAGES))
+    sources = {
+        "notes": {"input": str(tmp_path / "notes.jsonl"), "id_column": "key", "language": "en"},
+        "wiki": {"input": str(tmp_path / "dump.xml"), "dump_date": "2010-01-02", "keep_titles": True},
+    }
+    examples = {"vocab_file": str(VOCAB), "max_seq_length": 64, "max_predictions_per_seq": 10, "dupe_factor": 1}
+    sections = {"extract": {"num_eval_articles": 3}, "examples": examples, "eval": {"num_examples_to_pick": 5}}
+    config = tmp_path / "mix.yaml"
+    config.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "sources": sources, **sections}))
+    assert cli.main(["build", str(config), *IN_MEMORY]) == 0
+    note, town = (find_document(str(tmp_path / "out"), name) for name in ("note-7", "Town 12"))
+    assert note.document is not None
+    assert note.document.lines == ("Note 7 is here.", "It tells of 7 things.")
+    assert town.document is not None
+    assert town.document.lines[0] == "Town 12"
+    assert town.rows is not None
+    assert town.rows.count > 0

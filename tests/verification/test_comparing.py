@@ -77,7 +77,7 @@ def test_rows_of_another_seed_differ_in_their_masks_and_are_shown_as_words(tmp_p
     assert part.first.here is not None
     assert part.first.there is not None
     assert "masked_lm_positions" in part.first.columns
-    assert "[MASK]→" in part.first.here.words + part.first.there.words
+    assert "[MASK=" in part.first.here.words + part.first.there.words
     assert part.first.here.file.endswith("one/part-00000-of-00001.tfrecord")
     assert f"{part.other_masks:,} have the same text and other masks" in comparison.findings[0].message
 
@@ -124,6 +124,20 @@ def test_a_damaged_file_is_a_finding(built: Path, tmp_path: Path) -> None:
     assert "part-00001-of-00003.tfrecord, record" in comparison.findings[0].message
     shard.unlink()
     assert _verdicts(compare(str(damaged), str(built))) == ["unreadable"]
+
+
+def test_a_difference_in_front_of_the_damage_is_shown(tmp_path: Path) -> None:
+    large = build_data_set(tmp_path / "large", sentences=200, dupe_factor=2)
+    other = tmp_path / "other"
+    other.mkdir()
+    content = bytearray((large / "part-00002-of-00003.tfrecord").read_bytes())
+    content[-100] ^= 1  # in the data of the last record, in another block than the first
+    (other / "part-00000-of-00003.tfrecord").write_bytes(content)
+    shutil.copy(large / "part-00002-of-00003.tfrecord.idx", other / "part-00000-of-00003.tfrecord.idx")
+    comparison = compare(str(other), str(large / "part-00001-of-00003.tfrecord"))
+    assert _verdicts(comparison) == ["unreadable"]
+    assert comparison.findings[0].record == 1
+    assert "record 1 has “[CLS]" in comparison.findings[0].message
 
 
 def test_what_cannot_be_compared_is_refused(built: Path, tmp_path: Path) -> None:
@@ -226,3 +240,14 @@ def test_chosen_shards_are_held_against_those_of_the_same_names(built: Path) -> 
     assert [finding.severity for finding in found.findings if finding.check == "same_records"] == ["note"]
     whole = verify([str(built)], VerifyOptions(against=str(built)))
     assert 0 < found.outcomes["same_records"].looked_at < whole.outcomes["same_records"].looked_at
+
+
+@pytest.mark.parametrize("format", ["tfrecord", "parquet"])
+def test_several_files_are_held_against_a_data_set_together(tmp_path: Path, format: str) -> None:
+    built = build_data_set(tmp_path, format=format)  # type: ignore[arg-type]
+    paths = sorted(str(path) for path in built.glob(f"part-*.{format}"))
+    found = verify(paths, VerifyOptions(against=str(built)))
+    notes = [finding.message for finding in found.findings if finding.check == "same_records"]
+    assert len(notes) == 1
+    assert "in the same order" in notes[0]
+    assert found.outcomes["same_records"].looked_at > 100

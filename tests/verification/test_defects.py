@@ -1,7 +1,6 @@
-"""`maskmill verify` finds every damage of the list (damages.py), as it is and with the manifests regenerated over it."""
+"""`maskmill verify` finds every damage of damages.py, as it is and with the manifests regenerated over it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from conftest import ROOT

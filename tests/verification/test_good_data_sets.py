@@ -10,7 +10,7 @@ import pytest
 from damaged_copies import serious
 from gold_examples import CASES, GOLD, VOCABULARY, unpacked
 from trained_tokenizers import trained
-from whole_builds import extract_text, make_build
+from whole_builds import extract_text, make_build, make_examples
 
 from pipelines import cli
 from transforms.storage.manifest import MANIFEST
@@ -104,27 +104,39 @@ def test_nothing_is_found_in_a_good_build(name: str, text: Path, tmp_path: Path)
     assert alone.outcomes["seed"].skipped
 
 
+def _villages(place: int) -> str:
+    """Pages as bots write them: the same sentences with other names and numbers."""
+    names = [f"{start}{end}" for start in ("Dol", "Brod", "Gor", "Lip", "Zabr") for end in ("nica", "je", "ovo", "eg")]
+    return "".join(
+        f"{names[n % 20]} {n // 20 + 40 * place} is a village in the district of {names[n * 7 % 20]} .\n"
+        f"In 20{n % 23:02} it had {n * 37 % 3001} inhabitants .\n"
+        f"It lies {n * 13 % 97} km from {names[n * 3 % 20]} , in the historical region of Lower Styria .\n\n"
+        for n in range(400)
+    )
+
+
+def _with_number(text: str) -> list[str]:
+    """Three shards that differ in a number."""
+    return [text.replace("#", str(place)) for place in range(3)]
+
+
 TEXTS: Mapping[str, Sequence[str]] = {
-    "a_document_a_shard": ["The town lies on a river. It has a bridge.\n" * 30 + "\n"] * 3,
-    "the_same_document_again_and_again": ["The town lies on a river.\nIt has a bridge.\nIt is old.\n\n" * 50] * 3,
+    "a_document_a_shard": [
+        "".join(f"Town {n} of {place} lies on a river. It has a bridge.\n" for n in range(30)) + "\n"
+        for place in range(3)
+    ],
+    "the_same_document_again_and_again": _with_number("The town # lies on a river.\nIt has # bridges.\nOld.\n\n" * 50),
     "one_line_a_document": [
         "".join(f"{n} is a number of shard {place} .\n\n" for n in range(400)) for place in range(3)
     ],
-    "pages_of_a_bot": [
-        "".join(
-            f"{name}{place} is a village in the district of {name[::-1]} .\nIn 2011 it had {n} inhabitants .\n"
-            "It is part of the historical region of Lower Styria .\n\n"
-            for n, name in enumerate(["Dol", "Brod", "Zgornje", "Spodnje", "Gorica"] * 40)
-        )
-        for place in range(3)
-    ],
-    "a_shard_without_text": [
-        "The town lies on a river.\nIt has a bridge.\nIt is old.\n\n",
-        "\n\n",
+    "pages_of_a_bot": [_villages(place) for place in range(3)],
+    "shards_of_other_sizes": [
+        "The town lies on a river.\nIt has a bridge.\n\n" * 300,
+        "It is.\n\n",
         "A road.\nA sea.\n\n",
     ],
-    "one_word": ["river\n\n", "river\n\n", "river\n\n"],
-    "one_line_of_a_million_words": ["word " * 30_000 + "\n\n", "a b c\nd e f\n\n", "river\nsea\n\n"],
+    "one_word": ["river\n\n", "sea\n\n", "road\n\n"],
+    "one_line_of_many_words": ["word " * 30_000 + "\n\n", "a b c\nd e f\n\n", "river\nsea\n\n"],
 }
 
 
@@ -132,13 +144,12 @@ TEXTS: Mapping[str, Sequence[str]] = {
 @pytest.mark.parametrize("options", [{}, {"objective": "mlm", "format": "parquet"}], ids=["nsp", "mlm"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_that_repeats_itself_is_no_fault(name: str, options: Mapping[str, Any], tmp_path: Path) -> None:
-    shards = {f"part-{n:05}-of-00003": content for n, content in enumerate(TEXTS[name])}
     (tmp_path / "text").mkdir()
+    shards = {f"part-{n:05}-of-00003": content for n, content in enumerate(TEXTS[name])}
     for shard, content in {**shards, "eval.txt": "Nothing of this is in the text.\nIt is held out.\n\n"}.items():
-        if content.strip() or not options:
-            (tmp_path / "text" / shard).write_text(content if content.strip() else "x\n\n")
-    made = make_build(tmp_path / "build", tmp_path / "text", **options)
-    assert problems(verify([str(made.root)])) == []
+        (tmp_path / "text" / shard).write_text(content)
+    made = make_examples(tmp_path, **options)
+    assert problems(verify([str(made.root / "examples")])) == []
 
 
 @pytest.mark.defects

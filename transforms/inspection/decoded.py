@@ -49,6 +49,7 @@ class DecodedExample:
       width: pieces of the row with padding.
       label: "next sentence" or "random sentence", "in order" or "swapped"; None: the objective has none. One for each
         sequence of a packed row, with " / " between.
+      epoch: for which epoch of a reader its masks were drawn; None: they are stored.
     """
 
     file: str
@@ -57,3 +58,4 @@ class DecodedExample:
     pieces: tuple[DecodedPiece, ...]
     width: int
     label: str | None = None
+    epoch: int | None = None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inputs.documents import RejectedPage
+from transforms.inputs.dump_dates import date_in_name
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.site import Site
 from transforms.inspection.decoded import DecodedExample
@@ -92,17 +93,8 @@ def find_document(
                 "of a build or of its text."
             )
         build = files.parent(directory)
-        inputs = present_inputs(made["inputs"], [build, files.parent(build)])
-        options = options_of(ExtractionOptions, _parameters(made))
-        page = find_page(
-            inputs, Wanted(name), input_format=made["parameters"].get("input_format", "auto"), reading=options.reading
-        )
-        if page is None:
-            raise UnusableInputError(
-                f"{inputs[0].path}: no page has the title or id {name!r}; check how the wiki writes it, or search the "
-                "text (--example search WORD)."
-            )
-        found = _extracted(page, name, options, made, directory)
+        source, page = _find_in_sources(made, [build, files.parent(build)], name)
+        found = _extracted(page, name, source, made, directory)
         if found.outcome in ("train", "eval"):
             found = _placed(found, texts)
         if found.document is None:
@@ -124,6 +116,34 @@ def _texts_of(path: str) -> OpenedTexts:
             with contextlib.suppress(UnusableInputError):
                 return open_texts(directory)
         raise
+
+
+def _find_in_sources(made: Mapping[str, Any], near: Sequence[str], name: str) -> tuple[str, FoundPage]:
+    """The page, and the name of its source in a build that mixes several, else "".
+
+    Raises:
+      UnusableInputError: the inputs are gone, or have no such page.
+    """
+    entries = made["inputs"]
+    present: list[files.FileInfo] = []
+    for source in dict.fromkeys(str(entry.get("source", "")) for entry in entries):
+        parameters = _parameters(made, source)
+        inputs = present_inputs([entry for entry in entries if entry.get("source", "") == source], near)
+        present += inputs
+        reading = options_of(ExtractionOptions, parameters).reading
+        page = find_page(inputs, Wanted(name), input_format=parameters.get("input_format", "auto"), reading=reading)
+        if page is not None:
+            return source, page
+    if present:
+        raise UnusableInputError(
+            f"{present[0].path}: no page has the title or id {name!r}; check how the wiki writes it, or search the "
+            "text (--example search WORD)."
+        )
+    names = ", ".join(str(entry["path"]) for entry in entries[:3]) or "no input"
+    raise UnusableInputError(
+        f"{names}: the inputs of this data set are not there any more, so no page can be looked up; put them back, or "
+        "search the text shards (--example search WORD)."
+    )
 
 
 def _parameters(made: Mapping[str, Any], source: str = "") -> dict[str, Any]:
@@ -148,9 +168,7 @@ def options_of(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
     return kind(**values)
 
 
-def _extracted(
-    page: FoundPage, name: str, options: ExtractionOptions, made: Mapping[str, Any], directory: str
-) -> FoundDocument:
+def _extracted(page: FoundPage, name: str, source: str, made: Mapping[str, Any], directory: str) -> FoundDocument:
     """The page, its text, and whether it became a document."""
     item = page.item
     if isinstance(item, RejectedPage):
@@ -167,12 +185,10 @@ def _extracted(
         read_or_reject,
     )
 
-    source = next((entry.get("source", "") for entry in made["inputs"] if _is_input(entry, page.path)), "")
-    if source:
-        options = options_of(ExtractionOptions, _parameters(made, source))
+    options = options_of(ExtractionOptions, _parameters(made, source))
     is_page = isinstance(item, Page)
     header = read_header(page.path) if is_page else b""
-    date = made["decided"].get("dump_date") or made["parameters"].get("dump_date") or ""
+    date = _parameters(made, source).get("dump_date") or date_in_name(page.path)
     skipped = []
     if options.wikitext.expand_templates:
         skipped.append("Templates are not expanded here, so this text may lack what they gave.")
@@ -208,10 +224,6 @@ def _expected(text: bytes) -> TextDocument:
     """The document as the extraction makes it now, wherever it is."""
     lines = tuple(text.decode(errors="replace").removesuffix("\n\n").split("\n"))
     return TextDocument(file="", document=0, line=0, lines=lines)
-
-
-def _is_input(entry: Mapping[str, Any], path: str) -> bool:
-    return files.base_name(str(entry["path"])) == files.base_name(path)
 
 
 def _read_rules(path: str) -> str | None:

@@ -27,6 +27,7 @@ from transforms.tokenization.vocabulary import Vocabulary
 
 Split = Literal["train", "eval"]
 
+_DEPTH = 3  # folders in which a file of a data set is: MDS has train/bin-0/X
 _ROWS = 256  # decoded at a time, and kept
 
 
@@ -143,7 +144,8 @@ def open_examples(
         else:
             made, directory = found
             chosen = _split_of(split) if split is not None else _chosen_split(path, made, directory)
-            data_set = open_data_set(directory, split=chosen, ranges=ranges, vocab_file=vocab_file)
+            # A damaged data set can be looked at, too.
+            data_set = open_data_set(directory, split=chosen, ranges=ranges, vocab_file=vocab_file, sizes=False)
             examples = parse_examples(made, chosen, directory)
             vocabulary, why = _vocabulary(examples.vocabulary, directory, vocab_file, ranges)
             span, objective = _span(path, data_set), examples.options.get("objective", "nsp")
@@ -167,7 +169,9 @@ def _find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] 
     found = find_manifest(path, ranges)
     if found is not None:
         return found
-    for directory in (files.parent(path), files.parent(files.parent(path))):
+    directory = path
+    for _ in range(_DEPTH):
+        directory = files.parent(directory)
         try:
             found = find_manifest(directory, ranges)
         except UnusableInputError:  # of something else, which happens to lie there
@@ -181,7 +185,8 @@ def _records_of(path: str) -> str:
     """The TFRecords of a directory without a manifest; any other path is what it is."""
     if not files.is_local(path) or not os.path.isdir(path):
         return path
-    return f"{files.join(glob.escape(path), '*.tfrecord')},{files.join(glob.escape(path), '*.tfrecord.gz')}"
+    patterns = [files.join(glob.escape(path), name) for name in ("*.tfrecord", "*.tfrecord.gz")]
+    return ",".join(pattern for pattern in patterns if glob.glob(pattern)) or path
 
 
 def _files_in(path: str, made: Mapping[str, Any], directory: str, split: str) -> list[str]:

@@ -8,9 +8,9 @@ import html
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from transforms.errors import UnusableInputError
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.formats import detect
@@ -32,7 +32,7 @@ class Wanted:
 
     @property
     def id(self) -> str | None:
-        """The id; None: the name is no number."""
+        """The id of a page; None: the name is no number, so that it is a title, or a document's id."""
         return self.name if self.name.isdecimal() else None
 
     def has_title(self, title: str) -> bool:
@@ -42,9 +42,9 @@ class Wanted:
 
     def has_id(self, item: Item) -> bool:
         """Whether an item has the id."""
-        if isinstance(item, RejectedPage) or self.id is None:
-            return False
-        return self.id == (str(item.page_id) if isinstance(item, Page) else item.document_id)
+        if isinstance(item, Page):
+            return self.id == str(item.page_id)
+        return isinstance(item, Document) and item.document_id == self.name != ""
 
     def is_titled(self, item: Item) -> bool:
         """Whether an item has the title."""
@@ -118,14 +118,13 @@ def _matches(units: Sequence[Unit], wanted: Wanted, reading: ReadOptions) -> Ite
 
     def matches_of(unit: Unit) -> list[Item]:
         found: list[Item] = []
-        with contextlib.closing(read_unit(unit, reading)) as items:  # type: ignore[type-var]
-            for item in items:
-                if is_over.is_set():
+        for item in read_unit(unit, reading):
+            if is_over.is_set():
+                break
+            if not isinstance(item, CutOff) and (wanted.has_id(item) or wanted.is_titled(item)):
+                found.append(item)
+                if wanted.id is None or wanted.has_id(item):
                     break
-                if not isinstance(item, CutOff) and (wanted.has_id(item) or wanted.is_titled(item)):
-                    found.append(item)
-                    if wanted.id is None or wanted.has_id(item):
-                        break
         return found
 
     threads = len(os.sched_getaffinity(0))
@@ -140,13 +139,10 @@ def _matches(units: Sequence[Unit], wanted: Wanted, reading: ReadOptions) -> Ite
             is_over.set()
 
 
-def present_inputs(entries: Sequence[dict[str, object]], near: Sequence[str]) -> list[files.FileInfo]:
+def present_inputs(entries: Sequence[Mapping[str, Any]], near: Sequence[str]) -> list[files.FileInfo]:
     """The inputs of a manifest that are there: where they were, or, with their name and size, in another directory.
 
     near: these directories.
-
-    Raises:
-      UnusableInputError: none is there.
     """
     found: list[files.FileInfo] = []
     for entry in entries:
@@ -156,10 +152,4 @@ def present_inputs(entries: Sequence[dict[str, object]], near: Sequence[str]) ->
             if files.exists(place) and files.size(place) == entry.get("bytes", files.size(place)):
                 found.append(files.FileInfo(path=place, size=files.size(place)))
                 break
-    if not found:
-        names = ", ".join(str(entry["path"]) for entry in entries[:3]) or "no input"
-        raise UnusableInputError(
-            f"{names}: the inputs of this data set are not there any more, so no page can be looked up; put them back, "
-            "or search the text shards (--example search WORD)."
-        )
     return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from transforms.errors import UnusableInputError
 from transforms.inspection import checkpoints, kinds
 from transforms.inspection.examples import OpenedExamples, open_examples
 from transforms.inspection.summaries import Fact, Section, Summary, Table, Unit, Value, listed
@@ -242,7 +243,11 @@ def _of_examples(opened: OpenedExamples) -> Summary:
     """Examples, by their manifest or by their records."""
     data_set, made = opened.data_set, opened.made
     notes = [] if opened.why_no_words is None else [opened.why_no_words]
-    measured = _measured(opened)
+    measured = list[Section]()
+    try:
+        measured.append(_measured(opened))
+    except UnusableInputError as error:  # they are damaged, which does not keep the rest from being told
+        notes.append(str(error))
     if made is None:
         sections = [_of_records(opened)]
         rows = [(files.base_name(file.path), file.samples, file.size) for file in data_set.files]
@@ -260,7 +265,7 @@ def _of_examples(opened: OpenedExamples) -> Summary:
             named = Section(title="of these", facts=[Fact("path", opened.path), Fact("examples", opened.count)])
             sections = [named, *sections]
         kind = "picked eval examples" if made["stage"] == "eval" else "examples"
-    return Summary(path=opened.path, kind=kind, sections=[*sections, measured], tables=tables, notes=notes)
+    return Summary(path=opened.path, kind=kind, sections=[*sections, *measured], tables=tables, notes=notes)
 
 
 def _of_records(opened: OpenedExamples) -> Section:

@@ -43,6 +43,7 @@ class _Request:
     vocabulary_size: int | None
     max_seq_length: int | None
     checksums: bool
+    sizes: bool
 
 
 def open_data_set(
@@ -54,6 +55,7 @@ def open_data_set(
     vocabulary_size: int | None = None,
     max_seq_length: int | None = None,
     checksums: bool = False,
+    sizes: bool = True,
 ) -> DataSet:
     """Finds the files and columns of a data set, and checks them.
 
@@ -66,6 +68,8 @@ def open_data_set(
       vocabulary_size: of the model; ids must be below it.
       max_seq_length: most pieces of a row that the model takes.
       checksums: whether all files are read through at once, and held against their checksums in the manifest.
+      sizes: whether the files' sizes are held against the manifest at once; without, a missing or damaged file is
+        found when it is read.
 
     Raises:
       UnusableInputError: there is no such data set or split, a file is missing or not as the manifest says, or the
@@ -80,6 +84,7 @@ def open_data_set(
         vocabulary_size=vocabulary_size,
         max_seq_length=max_seq_length,
         checksums=checksums,
+        sizes=sizes,
     )
     if not request.path:
         raise UnusableInputError(_NOTHING_NAMED)
@@ -136,7 +141,8 @@ def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> Da
     examples = parse_examples(made, request.split, directory)
     if not examples.files:
         raise UnusableInputError(f"{request.path}: {_why_no_samples(made, request.split)}")
-    _check_sizes(examples.files, request.ranges)
+    if request.sizes:
+        _check_sizes(examples.files, request.ranges)
     if request.checksums:
         _check_sha256(examples, request.ranges)
     named = NamedVocabulary(request.path, request.vocab_file, request.ranges)

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -72,7 +72,8 @@ class Part:
         if data_set is not None:
             kept = tuple(entry for entry in data_set.files if entry.path in chosen)
             data_set = dataclasses.replace(data_set, files=kept)
-        return dataclasses.replace(self, files=paths, data_set=data_set)
+        path = paths[0] if len(paths) == 1 else self.path
+        return dataclasses.replace(self, path=path, files=paths, data_set=data_set)
 
     def named(self, names: Collection[str]) -> "Part":
         """This part with those files alone whose names, without suffixes, are among `names`."""
@@ -115,8 +116,9 @@ def find_parts(path: str, ranges: ByteRanges, vocab_file: str | None = None) -> 
 def paired(here: list[Part], there: list[Part]) -> Iterator[tuple[Part | None, Part | None]]:
     """Which parts are held against each other; None: one has no counterpart.
 
-    Parts of one name belong together. One file is held against the file of the same name, or else against the part of
-    its kind: the eval set if its name begins with "eval". A whole stage that only one side has is left out.
+    Parts of one name belong together. One file is held against the file of the same name, or else against what has as
+    many examples, or else against its split: the eval set if its name begins with "eval". A whole stage that only one
+    side has is left out.
     """
     if len(there) == 1 and (len(here) != 1 or len(there[0].files) == 1):
         yield (_counterpart(there[0], here), there[0])
@@ -136,6 +138,7 @@ def _stage(part: Part) -> str:
 
 
 def _counterpart(part: Part, others: list[Part]) -> Part | None:
+    """What one file or part is held against: the file of its name, as many examples, or its split."""
     of_kind = [other for other in others if other.kind == part.kind]
     if len(part.files) == 1:
         wanted = bare_name(part.files[0])
@@ -143,8 +146,15 @@ def _counterpart(part: Part, others: list[Part]) -> Part | None:
             for file in other.files:
                 if bare_name(file) == wanted:
                     return other.only([file])
+    if part.data_set is not None:
+        for other in of_kind:
+            if other.data_set is not None and other.data_set.samples == part.data_set.samples:
+                return other
+            for entry in other.data_set.files if other.data_set is not None else ():
+                if entry.samples == part.data_set.samples:
+                    return other.only([entry.path])
     of_split = [other for other in of_kind if other.name.startswith("eval") == part.name.startswith("eval")]
-    return next((other for other in [*of_split, *of_kind] if len(other.files)), None)
+    return next(iter((*of_split, *of_kind)), None)
 
 
 def bare_name(path: str) -> str:
@@ -203,7 +213,7 @@ def _opened(part: Part, path: str, split: str) -> Part:
 
 
 def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> list[Part]:
-    """The parts of files without a manifest."""
+    """The parts of files that a user names, or that lie in a directory without a manifest."""
     found = [file for pattern in path.split(",") for file in ranges.glob(pattern.strip()) if not lies_beside(file)]
     if not found:
         patterns = [files.join(path, pattern) for pattern in ("part-*", "eval*")]
@@ -213,9 +223,10 @@ def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> li
             f"{path}: this is neither a build, nor the directory of a stage, nor a file or glob of text shards or "
             "TFRecords; check the path."
         )
-    parts = []
+    parts = list(_parts_by_manifest(found, ranges, vocab_file))
+    listed = {file for part in parts for file in part.files}
     for split in _SPLITS:
-        of_split = tuple(file for file in found if kind_of_text(file) == split)
+        of_split = tuple(file for file in found if kind_of_text(file) == split and file not in listed)
         if not of_split:
             continue
         kind: PartKind = "examples" if _has_records(of_split[0], ranges) else "text"
@@ -223,6 +234,16 @@ def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> li
         part = Part(kind=kind, name=name, path=path, files=of_split, ranges=ranges, vocab_file=vocab_file)
         parts.append(part if kind == "text" else _opened(part, ",".join(of_split), split))
     return parts
+
+
+def _parts_by_manifest(found: Sequence[str], ranges: ByteRanges, vocab_file: str | None) -> Iterator[Part]:
+    """Of files that a user names, those that a manifest beside them lists."""
+    for directory in dict.fromkeys(files.parent(file) for file in found):
+        made = _manifest_of(directory, ranges)
+        for part in () if made is None else _parts_of_stage(directory, made, ranges, vocab_file):
+            chosen = part.only(found)
+            if chosen.files:
+                yield chosen
 
 
 def _may_be_data(file: str) -> bool:

@@ -116,8 +116,10 @@ def check_against(targets: Sequence[Target], options: VerifyOptions, scratch: st
     if options.against is None:
         return Checked()
     parts = []
-    for path in dict.fromkeys(target.path for target in targets):
-        of_path = [target for target in targets if target.path == path]
+    by_path: dict[str, list[Target]] = {}
+    for target in targets:
+        by_path.setdefault(",".join(target.named) or target.path, []).append(target)
+    for path, of_path in by_path.items():
         names = {bare_name(piece.path) for target in of_path for piece in target.pieces}
         found = compare(
             path,
@@ -177,7 +179,9 @@ def compare(
             )
         compared: list[ComparedPart] = []
         findings: list[Finding] = []
-        left_out = [part.name for part in (*ours, *theirs) if not any(_is_of(part, pair) for pair in pairs)]
+        left_out = []
+        if len(ours) > 1 and len(theirs) > 1:  # one file or part is held against the one that it belongs to
+            left_out = [part.name for part in (*ours, *theirs) if not any(_is_of(part, pair) for pair in pairs)]
         for here, there in pairs:
             if here is None or there is None:
                 findings.append(_missing(here, there, path, against))
@@ -187,7 +191,7 @@ def compare(
                 if len(here.files) != len(there.files):
                     left_out.append(f"these shards of the {here.name}")
                     continue
-            with tempfile.TemporaryDirectory(prefix="maskmill-compare-", dir=scratch) as directory:
+            with tempfile.TemporaryDirectory(prefix=files.scratch_prefix(), dir=scratch) as directory:
                 part = _Comparing(here, there, directory).run()
             compared.append(part)
             findings += _findings_of(part, here, there, any_order)
@@ -226,7 +230,8 @@ def _missing(here: Part | None, there: Part | None, path: str, against: str) -> 
 def _findings_of(part: ComparedPart, here: Part, there: Part, any_order: bool) -> list[Finding]:
     findings = _findings_of_columns(here, there)
     if part.verdict == "unreadable":
-        message = f"{here.path} cannot be compared with {there.path} to the end ({part.name}): {part.problem}"
+        before = "" if part.first is None else f"{_place(part.first, here, there)}; "
+        message = f"{before}{here.path} cannot be compared with {there.path} to the end ({part.name}): {part.problem}"
         return [*findings, _finding(here, part.first, "readable", "not readable", message)]
     if part.verdict == "same_order":
         message = (

@@ -140,12 +140,14 @@ def _where_rows_differ(here: tuple[Batch, int] | None, there: tuple[Batch, int] 
 
 
 def sentence_of(pieces: list[DecodedPiece]) -> str:
-    """Pieces as text; a predicted one is followed by what it stands for: "the [MASK]→cat sat"."""
+    """Pieces as text; a place that is predicted shows what stands and what belongs there: "the [MASK=cat] sat"."""
     text = ""
     for piece in pieces:
-        predicted = f"→{piece.label}" if piece.label is not None else ""
-        shown_piece = piece.surface if piece.role == "text" else piece.text
-        text += ("" if piece.goes_on or not text else " ") + shown_piece + predicted
+        there = piece.surface if piece.role == "text" else piece.text
+        if piece.label is not None:
+            stands = {"masked": "MASK", "kept": ""}.get(piece.role, piece.text)
+            there = f"[{stands}={piece.label}]"
+        text += ("" if piece.goes_on or not text else " ") + there
     return text
 
 

@@ -1,0 +1,121 @@
+"""Checkpoints are read from their headers: TensorFlow's table, safetensors; what is damaged is refused."""
+
+import json
+import struct
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from conftest import DATA
+from hypothesis import given
+from properties import tries
+
+from transforms.errors import UnusableInputError
+from transforms.inspection.checkpoints import read_header, settings_of
+from transforms.reading.byte_ranges import LocalRanges
+
+RANGES = LocalRanges()
+TENSORFLOW = DATA / "training" / "tf1_ckpt"
+
+
+def saved(arrays: dict[str, np.ndarray], metadata: dict[str, str] | None = None) -> bytes:
+    """A safetensors file, by its documentation."""
+    names = {"float32": "F32", "float16": "F16", "float64": "F64", "int8": "I8"}
+    header: dict[str, object] = {} if metadata is None else {"__metadata__": metadata}
+    data = b""
+    for name, array in arrays.items():
+        content = array.tobytes()
+        offsets = [len(data), len(data) + len(content)]
+        header[name] = {"dtype": names[array.dtype.name], "shape": list(array.shape), "data_offsets": offsets}
+        data += content
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def written(path: Path, metadata: dict[str, str] | None = None) -> dict[str, np.ndarray]:
+    arrays = {
+        "bert/embeddings/word_embeddings": np.zeros((50, 8), np.float32),
+        "bert/embeddings/word_embeddings/m": np.zeros((50, 8), np.float32),
+        "cls/bias": np.zeros(3, np.float16),
+        "scalar": np.array(1.5),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(saved(arrays, metadata))
+    return arrays
+
+
+def test_tensorflow_index_is_read_without_tensorflow() -> None:
+    header = read_header(str(TENSORFLOW), RANGES)
+    assert (header.format, Path(header.path).name, len(header.arrays)) == ("TensorFlow", "model.ckpt-0", 46)
+    shapes = {array.name: array.shape for array in header.arrays}
+    assert shapes["bert/embeddings/word_embeddings"] == (30522, 32)
+    assert shapes["bert/encoder/layer_1/intermediate/dense/kernel"] == (32, 64)
+    assert {array.dtype for array in header.arrays} == {"F32"}
+    assert (
+        4 * sum(array.size for array in header.arrays)
+        == (TENSORFLOW / "model.ckpt-0.data-00000-of-00001").stat().st_size
+    )
+    for name in ("model.ckpt-0", "model.ckpt-0.index", "model.ckpt-0.data-00000-of-00001"):
+        assert read_header(str(TENSORFLOW / name), RANGES) == header
+
+
+def test_newest_checkpoint_of_a_run_counts(tmp_path: Path) -> None:
+    run = {"model": {"hidden_size": 8}, "seed": 3}
+    for step in (20, 1000, 300):
+        metadata = {"format": "maskmill-training-1", "step": str(step), "run": json.dumps(run)}
+        arrays = written(tmp_path / f"step-{step:010}.safetensors", metadata)
+    header = read_header(str(tmp_path), RANGES)
+    assert header.metadata["step"] == "1000"
+    assert [Path(path).name for path in header.others] == ["step-0000000300.safetensors", "step-0000000020.safetensors"]
+    assert {array.name: array.shape for array in header.arrays} == {name: a.shape for name, a in arrays.items()}
+    assert [array.name for array in header.arrays if not array.is_weight] == ["bert/embeddings/word_embeddings/m"]
+    assert (header.config, settings_of(header)) == ({"hidden_size": 8}, {"seed": 3})
+
+
+def test_files_of_a_list_are_one_checkpoint(tmp_path: Path) -> None:
+    written(tmp_path / "model-1.safetensors")
+    (tmp_path / "model-2.safetensors").write_bytes(saved({"other": np.zeros((2, 2), np.int8)}))
+    listed = {"cls/bias": "model-1.safetensors", "other": "model-2.safetensors"}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": listed}))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    header = read_header(str(tmp_path), RANGES)
+    assert [array.name for array in header.arrays][-1] == "scalar"
+    assert {array.name for array in header.arrays} > {"other", "cls/bias"}
+    assert header.config == {"model_type": "bert"}
+    assert header.size == sum(path.stat().st_size for path in tmp_path.glob("*.safetensors"))
+
+
+@given(st.data())
+@tries(100)
+@pytest.mark.parametrize("name", ["model.ckpt-0.index", "m.safetensors"])
+def test_damage_is_one_sentence(name: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.getbasetemp() / "damaged-checkpoints"
+    path = folder / name
+    folder.mkdir(exist_ok=True)
+    if name.endswith(".index"):
+        content = bytearray((TENSORFLOW / name).read_bytes())
+    else:
+        written(path)
+        content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.integers(1, len(content)))])
+    message = f"{folder}: no damage"
+    try:
+        read_header(str(path), RANGES)
+    except UnusableInputError as error:
+        message = str(error)
+    assert str(folder) in message
+    assert "\n" not in message
+
+
+def test_cut_safetensors_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    written(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UnusableInputError, match="bytes instead of"):
+        read_header(str(path), RANGES)
+    path.write_bytes(struct.pack("<Q", 1 << 60) + b"{}")
+    with pytest.raises(UnusableInputError, match="damaged, or is none"):
+        read_header(str(path), RANGES)

@@ -1,0 +1,215 @@
+"""Rows become words: held against a plain reading of the files, each other's formats, and what a loader gives."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+from example_rows import read_tfrecord
+from example_sets import setup_of, write_set
+from gold_examples import VOCABULARY
+from trained_tokenizers import trained
+
+import maskmill
+from transforms.inspection.decoded import DecodedExample
+from transforms.inspection.examples import OpenedExamples, open_examples
+from transforms.inspection.text import running_text
+from transforms.inspection.words import RowDecoder
+from transforms.tokenization.vocabulary import load_vocabulary
+
+KINDS: dict[str, dict[str, Any]] = {
+    "nsp": {},
+    "v2-words": {"feature_names": "v2", "mask_unit": "word"},
+    "sop-spans": {"objective": "sop", "mask_unit": "span"},
+    "mlm": {"objective": "mlm", "special_tokens_mask": True},
+    "blocks": {"objective": "blocks", "block_separators": "sep"},
+    "bins": {"bins": 3},
+    "packed-pairs": {"pack": True, "max_seq_length": 64},
+    "dynamic": {"objective": "mlm", "dynamic_masking": True},
+    "dynamic-packed": {"objective": "mlm", "dynamic_masking": True, "pack": True},
+}
+PIECES = Path(VOCABULARY).read_text().split("\n")
+LABELS = {"nsp": ("next sentence", "random sentence"), "sop": ("in order", "swapped")}
+
+
+def decoded(path: str | Path, **options: Any) -> list[DecodedExample]:
+    opened = open_examples(path, **options)
+    try:
+        return list(opened.all_decoded())
+    finally:
+        opened.close()
+
+
+def written(tmp_path: Path, **options: Any) -> str:
+    return write_set(tmp_path, setup_of(**options))
+
+
+def assert_is_row(example: DecodedExample, row: dict[str, list[Any]], objective: str) -> None:
+    """Compares an example with the columns of its record, one piece after the other."""
+    ids = row.get("input_ids") or row["input_word_ids"]
+    length = sum(row["input_mask"])
+    masks = {}
+    if "masked_lm_positions" in row:
+        columns = (row[f"masked_lm_{name}"] for name in ("positions", "ids", "weights"))
+        masks = {position: label for position, label, weight in zip(*columns, strict=True) if weight}
+    assert [piece.id for piece in example.pieces] == ids[:length]
+    assert [piece.text for piece in example.pieces] == [PIECES[id] for id in ids[:length]]
+    segments = row.get("segment_ids") or row.get("input_type_ids") or [0] * length
+    sequences = row.get("sequence_ids", [1] * length)
+    for piece, segment, sequence in zip(example.pieces, segments[:length], sequences[:length], strict=True):
+        original = PIECES[masks.get(piece.position, piece.id)]
+        assert (piece.segment, piece.sequence) == (segment, sequence - 1)
+        assert piece.label == (original if piece.position in masks else None)
+        assert piece.surface == original.removeprefix("##")
+        if piece.position in masks:
+            same = "kept" if piece.text == original else "random"
+            assert piece.role == ("masked" if piece.text == "[MASK]" else same)
+        else:
+            assert piece.role == ("special" if original in ("[CLS]", "[SEP]") else "text")
+    names = LABELS.get(objective)
+    labels = row.get("next_sentence_labels", [])
+    assert example.label == (None if names is None else " / ".join(names[label] for label in labels))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "dynamic" not in kind])
+def test_examples_are_the_records(kind: str, tmp_path: Path) -> None:
+    path = written(tmp_path, **KINDS[kind])
+    opened = open_examples(path)
+    examples = list(opened.all_decoded())
+    rows = [row for file in opened.data_set.files for row in read_tfrecord(file.path)]
+    opened.close()
+    assert [example.sample for example in examples] == list(range(len(rows)))
+    for example, row in zip(examples, rows, strict=True):
+        assert_is_row(example, row, KINDS[kind].get("objective", "nsp"))
+        assert example.width == len(row["input_mask"])
+        assert example.record >= 1
+        assert read_tfrecord(example.file)[example.record - 1] == row
+
+
+@pytest.mark.parametrize("kind", ["bins", "packed-pairs", "dynamic-packed"])
+def test_formats_are_the_same_examples(kind: str, tmp_path: Path) -> None:
+    first, *others = (
+        [dataclasses.replace(example, file="", record=0) for example in decoded(written(tmp_path / name, **options))]
+        for name in ("tfrecord", "parquet", "mds")
+        for options in [{**KINDS[kind], "format": name}]
+    )
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "dynamic-packed"])
+def test_drawn_masks_are_those_of_the_loader(kind: str, tmp_path: Path) -> None:
+    path = written(tmp_path, **KINDS[kind])
+    examples = decoded(path, seed=7, epoch=2)
+    with maskmill.open(path, batch_size=1, seed=7, shuffle=False, with_samples=True) as loader:
+        for _ in range(2):
+            assert len(list(loader)) == len(examples)
+        for example, batch in zip(examples, loader, strict=True):
+            assert batch["samples"][0] == example.sample
+            count = int(batch["masked_lm_weights"].sum())
+            assert batch["input_ids"][0, : len(example.pieces)].tolist() == [piece.id for piece in example.pieces]
+            positions = [piece.position for piece in example.pieces if piece.label is not None]
+            assert positions == batch["masked_lm_positions"][0, :count].tolist()
+            labels = [piece.label for piece in example.pieces if piece.label is not None]
+            assert labels == [PIECES[id] for id in batch["masked_lm_ids"][0, :count].tolist()]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_pieces_of_a_tokenizer_are_its_text(kind: str, tmp_path: Path) -> None:
+    vocabulary = tmp_path / "tokenizer.json"
+    vocabulary.write_text(trained(kind))
+    lines = ["The apple's tree", "Ābols aug kokā.", "苹果是一种常见的水果。", "Nobody's undertaken it.", ""]
+    texts = {"part-00000-of-00001": "\n".join(lines * 5)}
+    options = {"objective": "mlm", "max_predictions_per_seq": 8, "max_seq_length": 64}
+    path = write_set(tmp_path, setup_of(str(vocabulary), **options), texts=texts)
+    saved = tokenizers.Tokenizer.from_str(trained(kind))
+    examples = decoded(path)
+    assert len(examples) > 1
+    for example in examples:
+        ids = [saved.token_to_id(piece.label or piece.text) for piece in example.pieces]
+        inner = [id for id in ids if id not in (saved.token_to_id("<s>"), saved.token_to_id("</s>"))]
+        wanted = saved.decode(inner) if kind == "bpe" else "".join(map(saved.id_to_token, inner)).replace("▁", " ")
+        # There is no blank behind a </s> in the row.
+        assert "".join(running_text(example.pieces).split()) == "".join(wanted.split())
+        assert running_text(example.pieces[:8]) in f"{wanted} ..."
+
+
+def test_sample_is_counted_in_the_data_set_whatever_is_named(tmp_path: Path) -> None:
+    path = Path(written(tmp_path, format="mds", bins=2))
+    whole = decoded(path)
+    for file in sorted((path / "train").rglob("*.mds")):
+        of_file = decoded(file)
+        assert of_file == [example for example in whole if example.file == str(file)]
+    assert decoded(path / "train") == whole
+    assert decoded(path / "eval") == decoded(path, split="eval")
+    assert all(Path(example.file).is_relative_to(path / "eval") for example in decoded(path / "eval"))
+
+
+def test_without_manifest_the_records_tell(tmp_path: Path) -> None:
+    path = Path(written(tmp_path))
+    made = decoded(path)
+    (path / "manifest.json").unlink()
+    named = decoded(path, vocab_file=VOCABULARY)
+    by_place = {(example.file, example.record): example.pieces for example in named}
+    assert made
+    assert all(by_place[example.file, example.record] == example.pieces for example in made)
+    unknown = decoded(path)
+    assert [[piece.text for piece in example.pieces] for example in unknown] == [
+        [f"id {piece.id}" for piece in example.pieces] for example in named
+    ]
+    # What stands at most of the predicted places is taken for [MASK].
+    roles = [
+        (piece.role, other.role)
+        for example, other in zip(unknown, named, strict=True)
+        for piece, other in zip(example.pieces, other.pieces, strict=True)
+        if other.label is not None
+    ]
+    assert sum(one == two for one, two in roles) > 0.95 * len(roles)
+
+
+def test_picked_examples_say_their_words(tmp_path: Path) -> None:
+    written_set = write_set(tmp_path, setup_of(), picked=3)
+    opened = open_examples(tmp_path / "eval")
+    assert (opened.split, opened.count, opened.why_no_words) == ("eval", 3, None)
+    texts = {running_text(example.pieces) for example in decoded(written_set, split="eval")}
+    assert {running_text(example.pieces) for example in opened.all_decoded()} <= texts
+    opened.close()
+
+
+def test_missing_vocabulary_is_said(tmp_path: Path) -> None:
+    path = Path(written(tmp_path))
+    (path / "vocab.txt").unlink()
+    opened = open_examples(path)
+    assert opened.vocabulary is None
+    assert opened.why_no_words is not None
+    assert str(path / "vocab.txt") in opened.why_no_words
+    opened.close()
+
+
+def test_damaged_rows_are_decoded_as_far_as_they_go(tmp_path: Path) -> None:
+    """Padding in the middle and masks behind the row's end are shown, not refused: verify names them."""
+    opened: OpenedExamples = open_examples(written(tmp_path))
+    rows = opened.rows(0, 1)
+    opened.close()
+    rows.arrays["input_mask"][0, 3] = 0
+    rows.arrays["input_ids"][0, 4] = 0
+    rows.arrays["masked_lm_positions"][0, 0] = 31
+    decoder = RowDecoder(data_set=opened.data_set, vocabulary=load_vocabulary(VOCABULARY), objective="nsp")
+    example = decoder.decode(rows, 0, 0)
+    assert example.pieces[3].role in ("padding", "masked", "random", "kept")
+    assert example.pieces[4].text == "[PAD]"
+
+
+def test_manifest_of_older_versions_names_the_vocabulary(tmp_path: Path) -> None:
+    path = Path(written(tmp_path))
+    made = json.loads((path / "manifest.json").read_text())
+    for name in ("vocabulary", "special_ids", "vocabulary_size", "schema"):
+        made.pop(name)
+    (path / "manifest.json").write_text(json.dumps(made))
+    (path / "vocab.txt").unlink()
+    opened = open_examples(path)
+    assert opened.why_no_words is None
+    assert opened.decoded(0).pieces[0].text == "[CLS]"
+    assert opened.decoded(0).pieces[0].role == "special"
+    opened.close()

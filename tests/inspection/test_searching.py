@@ -1,0 +1,79 @@
+"""Words are found in examples and documents as a plain search over the shown texts finds them."""
+
+from pathlib import Path
+
+import pytest
+from built_data_sets import build_data_set
+from example_sets import setup_of, write_set
+from trained_tokenizers import trained
+
+from transforms.inspection.examples import open_examples
+from transforms.inspection.searching import pattern_of, search_examples, search_texts
+from transforms.inspection.text import running_text
+from transforms.inspection.text_shards import open_texts
+from transforms.masking.objective_options import ObjectiveOptions
+
+
+@pytest.mark.parametrize("objective", ["nsp", "mlm", "dynamic"])
+def test_examples_with_a_word(objective: str, tmp_path: Path) -> None:
+    is_dynamic = objective == "dynamic"
+    options = ObjectiveOptions(objective="mlm" if is_dynamic else objective, dynamic_masking=is_dynamic)  # type: ignore[arg-type]
+    opened = open_examples(build_data_set(tmp_path, objective=options))
+    texts = [f" {running_text(example.pieces, special=True)}".replace("[SEP]", "|") for example in opened.all_decoded()]
+    for words in ("river", "the river", "Season Town", "of 17 .", "nowhere"):
+        expected = [sample for sample, text in enumerate(texts) if f" {words.lower()}" in text]
+        assert list(search_examples(opened, words)) == expected
+        assert bool(expected) == (words != "nowhere")
+    opened.close()
+
+
+def test_search_in_one_file_gives_samples_of_the_data_set(tmp_path: Path) -> None:
+    path = build_data_set(tmp_path)
+    whole = open_examples(path)
+    file = whole.data_set.files[1]
+    one = open_examples(file.path)
+    found = list(search_examples(one, "river"))
+    assert found
+    assert found == [sample for sample in search_examples(whole, "river") if whole.decoded(sample).file == file.path]
+    whole.close()
+    one.close()
+
+
+def test_bytes_of_a_tokenizer_are_searched_as_text(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(trained("bpe"))
+    texts = {"part-00000-of-00001": "Ābols aug kokā.\n苹果是一种常见的水果。\n\n" * 3}
+    setup = setup_of(str(tmp_path / "tokenizer.json"), objective="mlm", max_seq_length=64)
+    opened = open_examples(write_set(tmp_path, setup, texts=texts))
+    assert list(search_examples(opened, "kokā")) == list(range(opened.count))
+    assert list(search_examples(opened, "苹果")) == list(range(opened.count))
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "is_found"),
+    [
+        ("U.S. Army", "the u . s . army of", True),
+        ("U.S. Army", "THE U.S.  ARMY", True),
+        ("art", "an artist", True),
+        ("art", "a start", False),
+        ("ants'", "the ants ' nest", True),
+        ("+1", "a +1 and", True),
+        ("a.*b", "a xx b", False),
+    ],
+    ids=["pieces", "capitals", "begins-a-word", "within-a-word", "marks", "sign", "no-pattern"],
+)
+def test_patterns(words: str, text: str, is_found: bool) -> None:
+    assert bool(pattern_of(words).search(text)) == is_found
+
+
+def test_documents_with_a_word(tmp_path: Path) -> None:
+    (tmp_path / "part-00000-of-00002").write_text("\n\nOne fox.\nTwo.\n\n\nThree.\nA Fox again.\n")
+    (tmp_path / "part-00001-of-00002").write_text("No such animal.\n\nfoxes")
+    with open_texts(str(tmp_path)) as opened:
+        found = [(Path(d.file).name[-14:-9], d.document, d.line, len(d.lines)) for d in search_texts(opened, "fox")]
+        assert found == [("00000", 1, 3, 2), ("00000", 2, 7, 2), ("00001", 2, 3, 1)]
+        assert [d.lines[0] for d in opened.all()] == ["One fox.", "Three.", "No such animal.", "foxes"]
+        third = opened.numbered(3)
+        assert third is not None
+        assert third.lines == ("No such animal.",)
+        assert opened.numbered(5) is None

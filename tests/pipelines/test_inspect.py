@@ -1,0 +1,290 @@
+"""maskmill inspect: what it prints of every kind of path, for people, for programs and on a terminal."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import file_server
+import pytest
+from conftest import DATA
+from example_sets import setup_of, write_set
+from gold_examples import VOCABULARY
+
+from pipelines import cli
+from transforms.inspection.examples import open_examples
+from transforms.inspection.text import running_text
+
+CHECKPOINT = DATA / "training" / "tf1_ckpt"
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command; returns what it prints, or with a code the one sentence of its failure."""
+
+    def inspected(*arguments: object, code: int = 0) -> str:
+        assert cli.main(["inspect", *map(str, arguments)]) == code
+        printed = capsys.readouterr()
+        if not code:
+            return printed.out
+        (sentence,) = printed.err.splitlines()
+        return sentence.removeprefix("maskmill inspect: ")
+
+    return inspected
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with text/, examples/ and eval/."""
+    folder = tmp_path_factory.mktemp("data")
+    write_set(folder, setup_of(), picked=3)
+    return folder
+
+
+def test_build_is_summarized_from_its_manifests(run: Run, data: Path) -> None:
+    text = run(data)
+    assert text.startswith(f"build: {data}\n")
+    assert re.search(r"^  objective +nsp$", text, re.M)
+    made = json.loads((data / "examples" / "manifest.json").read_text())
+    summary = json.loads(run(data, "--format=json"))
+    assert (summary["kind"], summary["path"]) == ("build", str(data))
+    assert [row["folder"] for row in summary["stages"]] == ["examples", "eval"]
+    splits = {row[""]: row for row in summary["splits"]}
+    for split in ("train", "eval"):
+        assert splits["examples"][split] == made["counts"][split]["examples"]
+        assert splits["size"][split] == made["counts"][split]["bytes"]
+    assert splits["padding"]["train"] == pytest.approx(
+        made["counts"]["train"]["padding_tokens"] / (32 * made["counts"]["train"]["examples"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("examples", "examples"),
+        ("examples/part-00001-of-00002.tfrecord", "examples"),
+        ("eval", "picked eval examples"),
+        ("eval/manifest.json", "manifest of eval"),
+        ("examples/manifest.json", "manifest of examples"),
+        ("examples/vocab.txt", "vocabulary"),
+        ("text", "text shards"),
+        ("text/eval.txt", "text shard"),
+        ("text/part-*", "text shards"),
+    ],
+)
+def test_every_kind_of_path_has_a_summary(path: str, kind: str, run: Run, data: Path) -> None:
+    summary = json.loads(run(data / path, "--format=json"))
+    assert summary["kind"] == kind
+    assert run(data / path).startswith(f"{kind}: {data / path}\n")
+
+
+def test_checkpoint_has_a_summary(run: Run) -> None:
+    summary = json.loads(run(CHECKPOINT, "--format=json"))
+    assert summary["checkpoint"]["parameters"] == 1_043_068
+    assert summary["largest weights"][0]["shape"] == "30522 × 32"
+
+
+def test_text_without_manifest_is_counted(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "part-00000-of-00001").write_text("One two.\nThree.\n\n\nFour five six.")
+    facts = json.loads(run(tmp_path, "--format=json"))["text"]
+    assert (facts["documents"], facts["sentences (lines)"], facts["words"]) == (2, 3, 6)
+    assert facts["longest sentence, characters"] == 14
+
+
+def test_head_as_json_is_the_examples(run: Run, data: Path) -> None:
+    lines = run(data, "--head", 3, "--format", "json").splitlines()
+    opened = open_examples(data / "examples")
+    for number, line in enumerate(lines):
+        shown, example = json.loads(line), opened.decoded(number)
+        assert (shown["record"], shown["sample"], shown["label"]) == (number + 1, number, example.label)
+        assert shown["text"] == running_text(example.pieces)
+        assert [(piece["id"], piece["role"], piece["label"]) for piece in shown["pieces"]] == [
+            (piece.id, piece.role, piece.label) for piece in example.pieces
+        ]
+    assert len(lines) == 3
+    opened.close()
+
+
+def test_example_is_shown_as_words(run: Run, data: Path) -> None:
+    file = data / "examples" / "part-00001-of-00002.tfrecord"
+    text = run(file, "--example", 2)
+    assert text.startswith(f"example 2 of {file}\n")
+    assert "\npart A\n[CLS] " in text
+    opened = open_examples(file)
+    example = opened.decoded(opened.first + 1)
+    opened.close()
+    body = " ".join(text[text.index("[CLS]") :].split())
+    undone = re.sub(r"\[[^\s\]=]*=([^\s\]]*)\]", r"\1", body).replace("part B", "")
+    assert undone.split() == running_text(example.pieces, special=True).split()
+    assert sum(piece.label is not None for piece in example.pieces) == len(re.findall(r"\[[^\s\]=]*=", body))
+
+
+def test_random_example_can_be_shown_again(run: Run, data: Path) -> None:
+    text = run(data, "--example", "random")
+    found = re.match(r"example (\d+) of (.*)\n", text)
+    assert found is not None
+    assert run(found[2], "--example", found[1]) == text
+
+
+@pytest.mark.parametrize("order", ["behind", "in-front"])
+def test_search_takes_its_words_from_behind_it(order: str, run: Run, data: Path) -> None:
+    arguments = [data, "--example", "search", "sentence", "5"]
+    if order == "in-front":
+        arguments = ["--example", "search", "sentence 5", data]
+    text = run(*arguments, "--head", 2, "--format", "json")
+    assert all("sentence 5 of" in json.loads(line)["text"] for line in text.splitlines())
+    assert len(text.splitlines()) == 2
+
+
+def test_documents_and_pieces(run: Run, data: Path) -> None:
+    assert run(data / "text", "--example", 4).splitlines()[0] == (
+        f"document 1 of {data}/text/part-00001-of-00002, from line 1 on, 20 sentences"
+    )
+    found = [json.loads(line) for line in run(data / "text", "--head=2", "--format=json").splitlines()]
+    assert [(document["document"], len(document["lines"])) for document in found] == [(1, 20), (2, 20)]
+    assert run(VOCABULARY, "--example", "search", "[mask]") == "103  [MASK]\n"
+    assert run(VOCABULARY, "--head=1", "--format=json") == '{"id": 0, "piece": "[PAD]"}\n'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["{data}/none"], 2, "{data}/none: there is no such file or directory; check the path."),
+        (["{data}", "{data}"], 2, "this is a second path"),
+        ([], 2, "PATH is missing"),
+        (["{data}", "--example", "0"], 2, "--example must be a number from 1 on"),
+        (["{data}", "--example", "999"], 2, "there is no example 999, only 1 to "),
+        (["{data}/text", "--example", "10"], 2, "there is no document 10, only 1 to 9"),
+        (["{data}", "--example", "search"], 2, "The word to search for is missing"),
+        (["{data}", "--example", "search", "zebra"], 1, "nothing in it has these words"),
+        (["{data}", "--example", "1", "--diff", "{data}"], 2, "--example and --diff exclude each other"),
+        (["{data}", "--head", "0"], 2, "--head must be from 1"),
+        (["{data}/eval/manifest.json", "--head", "1"], 2, "a manifest has no examples"),
+        (["{data}/examples/eval.txt.tfrecord.idx"], 2, "this is the index of {data}/examples/eval.txt.tfrecord"),
+        (["{data}", "--diff", "{data}/text"], 2, "compare two of a kind"),
+        (["{data}", "--split", "eval", "--example", "99999"], 2, "there is no example 99,999"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_sentence(arguments: list[str], code: int, said: str, run: Run, data: Path) -> None:
+    sentence = run(*(argument.format(data=data) for argument in arguments), code=code)
+    assert said.format(data=data) in sentence
+
+
+def test_difference_of_two_data_sets(run: Run, data: Path, tmp_path: Path) -> None:
+    write_set(tmp_path, setup_of(dupe_factor=4), picked=3)
+    shown = json.loads(run(data, "--diff", tmp_path, "--format=json"))
+    found = {(row["section"], row["name"]): (row["before"], row["after"]) for row in shown["differences"]}
+    assert found["options of examples", "dupe_factor"] == (2, 4)
+    assert found["how they were made", "dupe factor"] == (2, 4)
+    before, after = found["splits", "examples, train"]
+    assert after > 1.5 * before
+    (stage,) = (row for row in shown["files"] if row["stage"] == "examples")
+    assert (stage["the same"], stage["other content"]) == (0, 3)
+    text = run(data, "--diff", tmp_path)
+    assert re.search(r"^  dupe factor +2 +4 +\+100 %$", text, re.M)
+    same = json.loads(run(data, "--diff", data, "--format=json"))
+    assert same["differences"] == []
+
+
+def test_difference_of_two_vocabularies(run: Run, tmp_path: Path) -> None:
+    lines = Path(VOCABULARY).read_text().splitlines()
+    other = tmp_path / "vocab.txt"
+    other.write_text("\n".join([*lines[:2000], "newpiece", *lines[2001:-5]]) + "\n")
+    shown = json.loads(run(VOCABULARY, "--diff", other, "--format=json"))
+    assert shown["pieces of both"] == [{"in both": 30516, "with another id": 0, "only before": 6, "only after": 1}]
+    assert shown["only after"] == [{"piece": "newpiece", "id": 2000}]
+    assert [row["id"] for row in shown["only before"]] == [2000, *range(30517, 30522)]
+
+
+def test_hostile_texts_reach_no_terminal(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile = "\x1b]0;owned\x07 <script>alert(1)</script> \u202egpj.exe [bold red]x[/] \x9b31m :smile:"
+    pieces = Path(VOCABULARY).read_text().splitlines()
+    pieces[1996] = "\x1b[31mthe\u202e"  # "the"
+    pieces[2001] = "a" * 1_000_000
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_text("\n".join(pieces) + "\n")
+    texts = {"part-00000-of-00001": f"{hostile}\nThe end of the line.\nAnother one.\n{'x' * 1_000_000}\n\n" * 3}
+    write_set(tmp_path, setup_of(), texts=texts)
+    examples = tmp_path / "examples"
+    shutil.copyfile(vocabulary, examples / "vocab.txt")
+    manifest = json.loads((examples / "manifest.json").read_text())
+    manifest["vocabulary"] |= {"sha256": hashlib.sha256(vocabulary.read_bytes()).hexdigest()}
+    (examples / "manifest.json").write_text(json.dumps(manifest))
+    for is_terminal in (False, True):
+        monkeypatch.setattr("pipelines.inspect_text.is_terminal", lambda terminal=is_terminal: terminal)
+        for arguments in (
+            [examples],
+            [examples, "--head", "3"],
+            [vocabulary, "--example", "search", "the"],
+            [tmp_path / "text", "--head", "1"],
+            [examples, "--head", "2", "--format", "json"],
+        ):
+            text = run(*arguments)
+            left = ESCAPES.sub("", text)
+            assert not {c for c in left if not (c.isprintable() or c == "\n")}
+            assert len(text) < 200_000 or "json" in arguments
+    assert "[bold red]x[/]" in run(tmp_path / "text", "--head", "1")
+    assert ":smile:" in run(tmp_path / "text", "--head", "1")
+
+
+def test_terminal_gets_colours_and_the_same_words(run: Run, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = run(data, "--example", 3)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("pipelines.inspect_text.is_terminal", lambda: True)
+    shown = run(data, "--example", 3)
+    assert "\x1b[1;31m[MASK=" in shown
+    assert ESCAPES.sub("", shown).split() == plain.split()
+    for line in ESCAPES.sub("", run(data)).splitlines():
+        assert len(line) <= 80 or str(data) in line
+
+
+def test_one_damaged_file_does_not_hide_the_others(run: Run, data: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "examples"
+    shutil.copytree(data / "examples", copy)
+    whole = run(copy / "part-00001-of-00002.tfrecord", "--example", 1)
+    (copy / "part-00000-of-00002.tfrecord").write_bytes(b"damaged")
+    assert run(copy / "part-00001-of-00002.tfrecord", "--example", 1) == whole
+    assert "part-00000-of-00002.tfrecord" in run(copy, "--example", 1, code=2)
+    assert "part-00000-of-00002.tfrecord: " in " ".join(run(copy).split())
+
+
+def test_drawn_masks_name_their_epoch(run: Run, tmp_path: Path) -> None:
+    path = write_set(tmp_path, setup_of(objective="mlm", dynamic_masking=True, format="parquet"))
+    first, second = (run(path, "--example", 1, "--epoch", epoch) for epoch in (0, 1))
+    assert "(drawn by the reader in epoch 1, from 0)" in " ".join(second.split())
+    assert first != second
+
+
+def test_data_on_a_web_server(run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with file_server.serve() as server:
+        for path in data.rglob("*"):
+            if path.is_file():
+                server.files[str(path.relative_to(data))] = path.read_bytes()
+        local = run(data / "examples", "--example", 2).splitlines()
+        assert run(f"{server.url}/examples", "--example", 2).splitlines()[1:] == local[1:]
+        assert json.loads(run(f"{server.url}/examples", "--format=json"))["kind"] == "examples"
+        assert json.loads(run(server.url, "--format=json"))["kind"] == "build"
+        assert (
+            run(f"{server.url}/text/eval.txt", "--head", 1)
+            .splitlines()[1]
+            .endswith("1  Sentence 0 of shard 2 is about .")
+        )
+
+
+def test_help_and_summary_import_neither_beam_nor_rich(data: Path) -> None:
+    code = (
+        "import sys; from pipelines import cli; cli.main(sys.argv[1:]); "
+        "sys.exit(bool({'apache_beam', 'rich', 'pyarrow'} & set(sys.modules)))"
+    )
+    for arguments in (["inspect", "--help"], ["inspect", str(data), "--example", "1"]):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr

@@ -1,0 +1,290 @@
+"""The report in a real browser: it loads nothing, runs nothing, fits, is accessible, and shows hostile text as text."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report_pages
+from axe_playwright_python.base import AXE_FILE_PATH
+from playwright.sync_api import Browser, Page, sync_playwright
+from report_pages import Reports
+
+pytestmark = pytest.mark.browser
+
+NAMES = ("build", "comparison", "text", "examples", "not-verified", "hostile", "damaged")
+WIDTHS = (360, 768, 1440)
+SCHEMES = ("light", "dark")
+MOST_BYTES = 3_000_000
+# axe-core's rules for WCAG 2.2, levels A and AA, and its best practices.
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+_NAMES_OF_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+# Elements that reach over the right edge without being in a box that scrolls by itself.
+TOO_WIDE = """() => [...document.body.querySelectorAll("*")].filter(element => {
+    const box = element.getBoundingClientRect();
+    return box.width > 1 && box.right > document.documentElement.clientWidth + 1 && !element.closest(".wide");
+}).slice(0, 5).map(element => element.outerHTML.slice(0, 120))"""
+
+# Text that its box cuts off, and boxes of charts' texts that overlap each other.
+CUT_OFF = """() => [...document.body.querySelectorAll("p, h1, h2, h3, th, td, dt, dd, li, a")].filter(element => {
+    const style = getComputedStyle(element);
+    return style.overflowX !== "visible" && element.clientWidth > 1 && element.scrollWidth > element.clientWidth + 1;
+}).slice(0, 5).map(element => element.outerHTML.slice(0, 120))"""
+OUT_OF_CHARTS = """() => [...document.querySelectorAll("svg text")].filter(text => {
+    const chart = text.closest("svg").getBoundingClientRect(), box = text.getBoundingClientRect();
+    return box.width && (box.left < chart.left - 1 || box.right > chart.right + 1
+        || box.top < chart.top - 1 || box.bottom > chart.bottom + 1);
+}).slice(0, 5).map(text => text.textContent)"""
+OVERLAPPING = """() => [...document.querySelectorAll("svg")].flatMap(chart => {
+    const boxes = [...chart.querySelectorAll("text")].map(text => [text.textContent, text.getBoundingClientRect()])
+        .filter(([text, box]) => text.trim() && box.width);
+    return boxes.flatMap(([text, a], place) => boxes.slice(place + 1)
+        .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2
+            && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4)
+        .map(([other]) => `${text} | ${other}`));
+}).slice(0, 5)"""
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
+    """The pages by name."""
+    return Reports(tmp_path_factory.mktemp("reports"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, as it is installed on this machine."""
+    named = os.environ.get("MASKMILL_BROWSER") or next(filter(None, map(shutil.which, _NAMES_OF_CHROMIUM)), None)
+    if named is None:
+        pytest.fail(
+            "There is no Chromium on the path; install it (`apt-get install chromium`, or `playwright install "
+            "chromium`), or name one in MASKMILL_BROWSER."
+        )
+    with sync_playwright() as playwright:
+        # As root, which tests in a container often run as, Chromium has no sandbox.
+        opened = playwright.chromium.launch(executable_path=named, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+class Opened:
+    """A page in a window of its own, and all that it said, asked for and threw."""
+
+    def __init__(self, browser: Browser, path: Path, *, width: int = 1440, scheme: Any = "light") -> None:
+        self.events: list[str] = []
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page: Page = self.context.new_page()
+        self.page.on("console", lambda message: self.events.append(f"console: {message.text}"))
+        self.page.on("pageerror", lambda error: self.events.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: self.events.append(f"dialog: {dialog.message}"))
+        self.page.on("request", lambda request: self._note_request(request.url, path))
+        self.page.on("popup", lambda popup: self.events.append(f"popup: {popup.url}"))
+        began = time.perf_counter()
+        self.page.goto(path.as_uri(), wait_until="load")
+        self.seconds = time.perf_counter() - began
+
+    def _note_request(self, url: str, path: Path) -> None:
+        if url.partition("#")[0] != path.as_uri():
+            self.events.append(f"request: {url[:100]}")
+
+    def open_all(self) -> None:
+        """Unfolds everything that a click unfolds."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+
+    def __enter__(self) -> "Opened":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+
+def picture(page: Page, name: str) -> None:
+    """Keeps a picture where MASKMILL_PICTURES names a folder for them: they are to be looked at."""
+    folder = os.environ.get("MASKMILL_PICTURES")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_fits_and_asks_for_nothing(
+    name: str, width: int, scheme: str, reports: Reports, browser: Browser
+) -> None:
+    with Opened(browser, reports[name], width=width, scheme=scheme) as opened:
+        page = opened.page
+        picture(page, f"{name}-{width}-{scheme}")
+        for unfolded in (False, True):
+            if unfolded:
+                opened.open_all()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(TOO_WIDE)
+            for problem in (TOO_WIDE, CUT_OFF, OUT_OF_CHARTS, OVERLAPPING):
+                assert page.evaluate(problem) == []
+        assert opened.events == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", [WIDTHS[0], WIDTHS[-1]])
+@pytest.mark.parametrize("name", NAMES)
+def test_axe_finds_no_violation(name: str, width: int, scheme: str, reports: Reports, browser: Browser) -> None:
+    with Opened(browser, reports[name], width=width, scheme=scheme) as opened:
+        opened.open_all()
+        opened.page.evaluate(Path(AXE_FILE_PATH).read_text(encoding="utf-8"))
+        found = opened.page.evaluate("rules => axe.run({runOnly: {type: 'tag', values: rules}})", RULES)
+        assert len(found["passes"]) > 15
+        problems = [
+            f"{violation['id']} ({violation['impact']}): {node['html'][:160]}: {node['failureSummary']}"
+            for violation in found["violations"]
+            for node in violation["nodes"][:3]
+        ]
+        assert problems == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_small_and_opens_at_once(name: str, reports: Reports, browser: Browser) -> None:
+    assert reports[name].stat().st_size < MOST_BYTES
+    with Opened(browser, reports[name]) as opened:
+        pass
+    with Opened(browser, reports[name]) as opened:
+        print(f"{name}: {reports[name].stat().st_size:,} bytes, opened in {opened.seconds:.2f} s")
+
+
+@pytest.mark.parametrize("name", ["build", "comparison"])
+def test_a_page_can_be_printed(name: str, reports: Reports, browser: Browser) -> None:
+    with Opened(browser, reports[name], width=720, scheme="dark") as opened:
+        page = opened.page
+        page.emulate_media(media="print")
+        picture(page, f"{name}-print")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 720
+        assert page.locator("nav").is_hidden()
+        assert page.locator("figure svg").first.is_visible()
+        printed = page.pdf(format="A4")
+        assert printed.startswith(b"%PDF")
+        assert printed.count(b"/Type /Page\n") in range(2, 30)
+
+
+def test_dark_mode_changes_charts_too(reports: Reports, browser: Browser) -> None:
+    colours = {}
+    for scheme in SCHEMES:
+        with Opened(browser, reports["build"], scheme=scheme) as opened:
+            colours[scheme] = opened.page.evaluate(
+                """() => [getComputedStyle(document.body).backgroundColor,
+                    ...[...document.querySelectorAll("svg text, svg path")].map(
+                        shape => `${getComputedStyle(shape).fill} ${getComputedStyle(shape).stroke}`)]"""
+            )
+    assert colours["light"][0] == "rgb(250, 249, 247)"
+    assert max(map(int, colours["dark"][0][4:-1].split(", "))) < 64
+    assert len(colours["light"]) > 50
+    painted = [pair for pair in zip(colours["light"], colours["dark"], strict=True) if "rgb" in pair[0]]
+    assert sum(light == dark for light, dark in painted) == 0
+
+
+def test_each_chart_has_a_title_a_description_and_a_table(reports: Reports, browser: Browser) -> None:
+    for name in ("build", "comparison"):
+        with Opened(browser, reports[name]) as opened:
+            charts = opened.page.evaluate(
+                """() => [...document.querySelectorAll("figure")].map(figure => ({
+                    title: figure.querySelector("svg title")?.textContent ?? "",
+                    description: figure.querySelector("svg desc")?.textContent ?? "",
+                    named: (figure.querySelector("svg").getAttribute("aria-labelledby") ?? "").split(" ")
+                        .every(id => document.getElementById(id)),
+                    rows: figure.querySelectorAll("table tbody tr").length}))"""
+            )
+        assert len(charts) > 5
+        assert [c for c in charts if not (c["title"] and c["description"] and c["named"] and c["rows"])] == []
+
+
+def test_the_ids_of_a_page_are_its_own(reports: Reports, browser: Browser) -> None:
+    for name in NAMES:
+        with Opened(browser, reports[name]) as opened:
+            ids = opened.page.evaluate("[...document.querySelectorAll('[id]')].map(element => element.id)")
+            assert len(ids) == len(set(ids)), name
+            dead = opened.page.evaluate(
+                "[...document.querySelectorAll('a[href]')].map(link => link.getAttribute('href'))"
+                ".filter(target => !target.startsWith('#') || !document.getElementById(target.slice(1)))"
+            )
+            assert dead == [], name
+
+
+def test_everything_can_be_reached_by_keys(reports: Reports, browser: Browser) -> None:
+    with Opened(browser, reports["build"]) as opened:
+        page = opened.page
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        assert page.locator(".skip").bounding_box()["x"] >= 0
+        page.keyboard.press("Enter")
+        assert page.url.endswith("#main")
+        seen = set()
+        for _ in range(200):
+            page.keyboard.press("Tab")
+            seen.add(page.evaluate("document.activeElement.tagName"))
+        assert "SUMMARY" in seen
+        page.locator("summary").first.focus()
+        page.keyboard.press("Enter")
+        assert page.locator("details").first.get_attribute("open") is not None
+        assert opened.events == []
+
+
+# ---- hostile titles and texts
+
+
+def test_hostile_titles_and_texts_are_shown_and_not_run(reports: Reports, browser: Browser) -> None:
+    with Opened(browser, reports["hostile"]) as opened:
+        page = opened.page
+        opened.open_all()
+        page.wait_for_timeout(300)
+        assert page.evaluate("window.harmed") is None
+        harmful = "script, img, iframe, object, embed, link, base, form, audio, video, [onload], [onclick], [onerror]"
+        assert page.locator(harmful).count() == 0
+        assert (
+            page.evaluate(
+                "[...document.querySelectorAll('*')].filter(e => [...e.attributes]"
+                ".some(a => a.name.startsWith('on') || /javascript:/i.test(a.value))).length"
+            )
+            == 0
+        )
+        text = page.evaluate("document.body.innerText")
+        assert report_pages.SCRIPT in text
+        assert "onclick=harm()" in text
+        assert "a <b>bold & 'quoted' dump.xml" in text
+        assert "{{ 7 * 7 }}" in text
+        assert "49{%" not in text
+        # Characters that change the order of what stands around them are shown by their numbers.
+        assert not {"\u202e", "\u202c", "\u2067", "\u2069"} & set(text)
+        assert opened.events == []
+
+
+def test_a_page_without_its_policy_is_harmless_too(reports: Reports, browser: Browser, tmp_path: Path) -> None:
+    content = reports["hostile"].read_text(encoding="utf-8")
+    bare = tmp_path / "bare.html"
+    assert content.count("Content-Security-Policy") >= 1
+    bare.write_text(content.replace("Content-Security-Policy", "nothing", 1), encoding="utf-8")
+    with Opened(browser, bare) as opened:
+        opened.open_all()
+        opened.page.wait_for_timeout(300)
+        assert opened.page.evaluate("window.harmed") is None
+        assert opened.events == []
+
+
+def test_the_policy_would_stop_a_script(reports: Reports, browser: Browser, tmp_path: Path) -> None:
+    content = reports["build"].read_text(encoding="utf-8")
+    harmed = tmp_path / "harmed.html"
+    harmed.write_text(content.replace("</body>", f"{report_pages.SCRIPT}</body>"), encoding="utf-8")
+    with Opened(browser, harmed) as opened:
+        opened.page.wait_for_timeout(300)
+        assert opened.page.evaluate("window.harmed") is None
+        assert any("Content Security Policy" in event for event in opened.events)
+
+
+def test_what_verify_found_stands_first(reports: Reports, browser: Browser) -> None:
+    with Opened(browser, reports["damaged"], width=360) as opened:
+        verdict = opened.page.locator(".verdict")
+        assert "found errors" in verdict.inner_text()
+        assert verdict.bounding_box()["y"] < 900
+        assert "part-00000" in opened.page.locator(".findings").inner_text()
