@@ -12,7 +12,7 @@ from transforms.verification.findings import Verification
 from transforms.verification.options import VerifyOptions
 from transforms.verification.targets import Target
 
-_KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
+KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
 _TOKEN_BYTES = 8
 
 
@@ -46,7 +46,7 @@ def run(
         beam_options = runner.pipeline_options(beam_arguments, workload)
         beam_options.get_all_options()  # Beam reads most flags only when they are asked for
     if runner.is_local(beam_options):
-        compiler.prepare(_KERNELS)
+        compiler.prepare(KERNELS)
     token = secrets.token_hex(_TOKEN_BYTES)
     found, noted = files.join(scratch, f"verification-{token}.pickle"), files.join(scratch, f"progress-{token}")
     step = VerifyTargets(targets=tuple(targets), options=options, scratch=scratch, found=found, noted=noted)

@@ -16,6 +16,7 @@ PAGES = (
     "loading.md",
     "inspect.md",
     "terminal.md",
+    "verify.md",
 )
 
 

@@ -249,7 +249,7 @@ def bit_in_parquet_footer(scene: Scene) -> None:
     flip(scene.file, len(content) - 8 - struct.unpack("<I", content[-8:-4])[0] // 2)
 
 
-@damage("a bit of a sample is flipped", builds=("mds", "dynamic"), found="sha256 size", again="seed ids masks schema")
+@damage("a bit of a sample is flipped", builds=("mds", "dynamic"), found="sha256 size", again="seed ids masks schema segments")
 def bit_in_sample(scene: Scene) -> None:
     flip(scene.file, scene.file.stat().st_size // 2)
 
@@ -292,7 +292,7 @@ def cut_behind_a_record(scene: Scene) -> None:
     change_bytes(scene.file, lambda content: content.__delitem__(slice(at, len(content))))
 
 
-@damage("the file is empty", builds=ALL, found="size", again="framing missing seed schema")
+@damage("the file is empty", builds=ALL, found="size", again="framing missing counts shard_size text_used seed")
 def empty_file(scene: Scene) -> None:
     scene.file.write_bytes(b"")
 
@@ -347,12 +347,12 @@ def gzip_of_damaged_records(scene: Scene) -> None:
 # Whole shards.
 
 
-@damage("a shard is missing", builds=ALL, found="missing", again="missing")
+@damage("a shard is missing", builds=ALL, found="missing", again="missing shard_inputs text_used")
 def missing_shard(scene: Scene) -> None:
     scene.file.unlink()
 
 
-@damage("two shards are swapped", builds=ALL, found="sha256 size", again="seed shard_inputs")
+@damage("two shards are swapped", builds=ALL, found="sha256 size", again="seed text_used shard_inputs")
 def swapped_shards(scene: Scene) -> None:
     other = next(path for path in scene.files() if path.name == scene.file.name.replace("part-00001", "part-00002"))
     mine, theirs = scene.file.read_bytes(), other.read_bytes()
@@ -383,7 +383,7 @@ def renamed_shard(scene: Scene) -> None:
     scene.file.rename(scene.file.with_name(scene.file.name.replace("part-00001", "part-00017")))
 
 
-@damage("a shard of another build lies among the files", builds=PAIRS, found="foreign", again="foreign missing")
+@damage("a shard of another build lies among the files", builds=PAIRS, found="foreign", again="foreign missing similar_shards repeated_records")
 def foreign_shard(scene: Scene) -> None:
     name = scene.file.name
     shutil.copyfile(
