@@ -26,6 +26,7 @@ _Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions, FormatOptions)
 _PAIR = 2
 _MOST_SEGMENTS = 256
 _MOST_WIDTH = 1 << 20  # of rows without a manifest; a first record of more pieces is damaged
+_BERT_SHARES = {"mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
 _PIECES = ("input_ids", "input_word_ids")
 
 
@@ -237,6 +238,7 @@ def rules_of_records(
         if options.max_predictions_per_seq and column.feature in wanted:
             column = dataclasses.replace(column, width=options.max_predictions_per_seq)
         columns.append(column)
+    shares = _shares(options)
     names = {column.feature for column in columns}
     has_masks = "masked_lm_positions" in names
     is_bert = options.mask_unit == "piece" and options.masked_lm_prob is not None
@@ -247,6 +249,9 @@ def rules_of_records(
         is_dynamic=not has_masks,
         mask_unit=options.mask_unit,
         masked_lm_prob=options.masked_lm_prob,
+        mask_share=shares.get("mask_share"),
+        random_share=shares.get("random_share"),
+        keep_share=shares.get("keep_share"),
         short_seq_prob=options.short_seq_prob,
         max_seq_length=width,
         max_predictions_per_seq=next((c.width for c in columns if c.feature == "masked_lm_positions"), None),
@@ -255,6 +260,14 @@ def rules_of_records(
         is_exact=is_bert,
         never_in_text=_never_in_text(known),
     )
+
+
+def _shares(options: VerifyOptions) -> dict[str, float]:
+    """The shares of masks that a user gives; where the share of masks is given, the others are BERT's."""
+    given = {name: getattr(options, name) for name in _BERT_SHARES}
+    if options.masked_lm_prob is None and None in given.values():
+        return {}
+    return {name: _BERT_SHARES[name] if share is None else share for name, share in given.items()}
 
 
 def rules_of_file(rules: RowRules, file: DataFile) -> RowRules:
