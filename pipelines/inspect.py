@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipelines import inspect_text
+from pipelines import inspect_text, interruption
 from pipelines.inspect_options import RANDOM, SEARCH, InspectOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inspection import kinds, searching
@@ -24,6 +24,7 @@ from transforms.storage import files
 _TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a vocabulary or a checkpoint"
 
 
+@interruption.going_on(interruption.START_ANEW)
 def run(names: Sequence[str], options: InspectOptions) -> None:
     """Prints what is in a path.
 

@@ -29,11 +29,6 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STDOUT, _STDERR = 1, 2
 
 
-def scratch_prefix() -> str:
-    """How the names of this process's own directories in the temporary directory begin."""
-    return f"maskmill-{os.getpid()}-"
-
-
 @dataclasses.dataclass(frozen=True)
 class _Heard:
     """The handler of a signal that `Watch` hears, with what the user is told to do after it."""
@@ -110,21 +105,20 @@ class Watch:
                 # On a terminal the line holds the ^C that was typed.
                 os.write(self._errors, (b"\r\x1b[K" if os.isatty(self._errors) else b"") + line)
             _stop_children()
-            for directory in glob.glob(f"{glob.escape(tempfile.gettempdir())}/{scratch_prefix()}*"):
-                shutil.rmtree(directory, ignore_errors=True)
         finally:
             os._exit(SIGNAL_EXIT + number)
 
 
 def _stop_children() -> None:
-    """Stops the processes that this one has started, and removes the files that it or they were writing."""
+    """Stops the processes that this one has started, and removes the temporary files that it or they have made."""
     import psutil
 
-    from transforms.storage.files import TEMPORARY_SUFFIX
+    from transforms.storage.files import TEMPORARY_SUFFIX, scratch_prefix
 
     this = psutil.Process()
-    unfinished = []
+    unfinished, scratch = [], []
     for process in (this, *this.children(recursive=True)):
+        scratch.append(os.path.join(glob.escape(tempfile.gettempdir()), f"{scratch_prefix(process.pid)}*"))
         with contextlib.suppress(psutil.Error):
             unfinished += [file.path for file in process.open_files() if file.path.endswith(TEMPORARY_SUFFIX)]
             if process != this:
@@ -132,3 +126,6 @@ def _stop_children() -> None:
     for path in unfinished:
         with contextlib.suppress(OSError):
             os.unlink(path)
+    for pattern in scratch:
+        for directory in glob.glob(pattern):
+            shutil.rmtree(directory, ignore_errors=True)

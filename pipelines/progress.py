@@ -168,13 +168,17 @@ class Progress:
       steps: what is followed.
       stream: where to; None: standard error.
       is_local: whether the work is done by this process and those that it starts, so that their memory says something.
+      only_long: whether nothing is shown of a run that ends before there was anything to show.
     """
 
-    def __init__(self, steps: Sequence[Step], stream: TextIO | None = None, *, is_local: bool = True) -> None:
+    def __init__(
+        self, steps: Sequence[Step], stream: TextIO | None = None, *, is_local: bool = True, only_long: bool = False
+    ) -> None:
         stream = stream or sys.stderr
         self._stream = stream if isinstance(stream, Stream) else Stream(stream)
         self._steps = steps
         self._is_local = is_local
+        self._only_long = only_long
         self._display = _display(self._stream)
         self._began = time.time()
         self._states: dict[int, State] = {}
@@ -190,7 +194,7 @@ class Progress:
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        if error is None:
+        if error is None and (self._display.has_shown or not self._only_long):
             self._display.show(self._look(), is_last=True)
         self._keep_timings(only_done=False)
         self._display.end()
@@ -250,6 +254,10 @@ class Progress:
 
 
 class _Display(Protocol):
+    @property
+    def has_shown(self) -> bool:
+        """Whether anything was shown yet."""
+
     def show(self, steps: Sequence[Shown], *, is_last: bool) -> None:
         """Shows how far the steps are."""
 
@@ -272,6 +280,10 @@ class _Lines:
         self._between = " · " if _can_write("·", stream) else " | "
         self._next = time.monotonic() + _LINE_EVERY_SECONDS
         self._shown: list[State] = []
+
+    @property
+    def has_shown(self) -> bool:
+        return bool(self._shown)
 
     def show(self, steps: Sequence[Shown], *, is_last: bool) -> None:
         now, states = time.monotonic(), [step.state for step in steps]
@@ -326,6 +338,10 @@ class _Bars:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._room = 0
+
+    @property
+    def has_shown(self) -> bool:
+        return self._room > 0
 
     def show(self, steps: Sequence[Shown], *, is_last: bool) -> None:
         if not steps or not (is_last or self._is_in_foreground()):

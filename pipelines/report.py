@@ -36,7 +36,10 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     """
     if verified == "off":
         return
-    from transforms.reporting import page
+    from transforms.reporting import made_stages, page
+
+    if not made_stages.has_stages(output):
+        return
 
     facts, verification = collect(output, verified, beam_arguments)
     path = files.join(output, REPORT)
@@ -70,7 +73,7 @@ def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -
     from transforms.reporting import facts, made_stages
 
     stages = made_stages.find_stages(path)
-    shards = _shards_to_verify(stages, verified, is_local=files.is_local(path))
+    shards = shards_to_verify(stages, verified, is_local=files.is_local(path))
     if shards is None:
         return facts.collect(path), None
     from pipelines import verify
@@ -80,7 +83,7 @@ def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -
     return facts.collect(path, verification=verification, shards=shards), verification
 
 
-def _shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_local: bool) -> str | None:
+def shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_local: bool) -> str | None:
     """The numbers of the shards to verify, as --shards takes them; empty: all; None: none."""
     if verified == "all":
         return ""

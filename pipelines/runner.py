@@ -104,7 +104,7 @@ def run(
 def _scratch_directory() -> Iterator[str]:
     """A directory for this run's temporary files, which goes with it."""
     try:
-        directory = tempfile.TemporaryDirectory(prefix=interruption.scratch_prefix())
+        directory = tempfile.TemporaryDirectory(prefix=files.scratch_prefix())
     except OSError as error:
         raise RunFailedError(
             f"There is no directory for temporary files ({error.strerror or error}); make room, or name another one in "

@@ -3,10 +3,10 @@
 import dataclasses
 import json
 import os
-import sys
 from collections.abc import Sequence
 
-from pipelines import verify_text
+from pipelines import interruption, verify_text
+from pipelines.progress import Counter, Progress
 from transforms.errors import UnusableInputError
 from transforms.storage import files
 from transforms.verification import comparing, planning, verifying
@@ -22,6 +22,7 @@ RIGHT, WRONG = 0, 1
 _WORTH_BEAM = 256 << 20
 
 
+@interruption.going_on(interruption.START_ANEW)
 def run(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = ()) -> int:
     """Verifies data sets and prints what was found; returns the exit code: 0 where all is right, 1 where not.
 
@@ -73,17 +74,6 @@ def _size_of(path: str, expected: int | None) -> int:
 
 
 def _in_this_process(targets: Sequence[Target]) -> list[PieceResult]:
-    total = sum(len(target.pieces) for target in targets)
-    shows = sys.stderr.isatty()
-    done: list[PieceResult] = []
-
-    def show(result: PieceResult) -> None:
-        done.append(result)
-        if shows:
-            sys.stderr.write(f"\r\x1b[K{len(done):,}/{total:,} files")
-            sys.stderr.flush()
-
-    results = verifying.verify_targets(targets, show)
-    if shows and done:
-        sys.stderr.write("\r\x1b[K")
-    return results
+    counter = Counter("verify", pieces=sum(len(target.pieces) for target in targets))
+    with Progress([counter], only_long=True):
+        return verifying.verify_targets(targets, lambda result: counter.count(result.size or 0))

@@ -2,16 +2,17 @@
 
 import contextlib
 import secrets
+import shutil
 from collections.abc import Sequence
 
 from pipelines.startup import without_cloud_libraries
 from transforms.kernels import compiler
-from transforms.storage import files
+from transforms.storage import files, progress
 from transforms.verification.findings import Verification
 from transforms.verification.options import VerifyOptions
 from transforms.verification.targets import Target
 
-_KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
+KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
 _TOKEN_BYTES = 8
 
 
@@ -36,7 +37,8 @@ def run(
 
         from pipelines import beam_flags, runner
         from pipelines.checks import Workload
-        from transforms.verification.steps import VerifyTargets, read_found
+        from pipelines.progress import ProgressLine
+        from transforms.verification.steps import KIND, VerifyTargets, read_found
     pieces = [piece for target in targets for piece in target.pieces]
     paths = (*(target.directory for target in targets), scratch)
     workload = Workload(input_bytes=size, pieces=max(1, len(pieces)), paths=paths)
@@ -44,11 +46,20 @@ def run(
         beam_options = runner.pipeline_options(beam_arguments, workload)
         beam_options.get_all_options()  # Beam reads most flags only when they are asked for
     if runner.is_local(beam_options):
-        compiler.prepare(_KERNELS)
-    found = files.join(scratch, f"verification-{secrets.token_hex(_TOKEN_BYTES)}.pickle")
-    step = VerifyTargets(targets=tuple(targets), options=options, scratch=scratch, found=found)
+        compiler.prepare(KERNELS)
+    token = secrets.token_hex(_TOKEN_BYTES)
+    found, noted = files.join(scratch, f"verification-{token}.pickle"), files.join(scratch, f"progress-{token}")
+    step = VerifyTargets(targets=tuple(targets), options=options, scratch=scratch, found=found, noted=noted)
+    if not files.is_local(scratch):
+        step.noted = ""
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         _ = pipeline | "Verify" >> step
 
-    return read_found(found) if runner.run(build_graph, beam_options) else None
+    lines = [ProgressLine(label=KIND, output=noted, kind=KIND)]
+    if step.noted:
+        progress.announce(noted, KIND, pieces=len(pieces), size=size)
+    try:
+        return read_found(found) if runner.run(build_graph, beam_options, lines) else None
+    finally:
+        shutil.rmtree(noted, ignore_errors=True)

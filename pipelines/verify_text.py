@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from transforms.verification.conclude import NOTHING_THERE
 from transforms.verification.findings import CHECKS, SEVERITIES, Finding, Verification
 
 _COLUMNS = 80
@@ -67,20 +68,25 @@ def _verdict(found: Verification) -> str:
 
 
 def _looked_at(found: Verification) -> Iterator[str]:
-    passed = [o for o in found.outcomes.values() if o.looked_at and not o.findings]
-    skipped = [
-        o for o in found.outcomes.values() if o.skipped is not None and o.skipped != "there is nothing to look at"
-    ]
+    """The checks that found nothing, then those that were not made, together where the reason is the same."""
+    passed = [o.check for o in found.outcomes.values() if o.looked_at and not o.findings and o.skipped is None]
     if passed:
-        names = ", ".join(outcome.check for outcome in passed)
-        yield from textwrap.wrap(f"right: {names}", _COLUMNS - 2, subsequent_indent="  ")
-    for outcome in skipped:
-        yield from textwrap.wrap(
-            f"not looked at, or not at all of it: {outcome.check} ({outcome.skipped})",
-            _COLUMNS - 2,
-            subsequent_indent="  ",
-            break_long_words=False,
-        )
+        yield from _wrapped("right:", ", ".join(passed))
+    reasons: dict[str, list[str]] = {}
+    for outcome in found.outcomes.values():
+        if outcome.skipped is not None and outcome.skipped != NOTHING_THERE:
+            reasons.setdefault(outcome.skipped, []).append(outcome.check)
+    if reasons:
+        yield "not looked at, or not at all of it:"
+    for reason, names in reasons.items():
+        yield from _wrapped("  " + ", ".join(names) + ":", _plain(reason))
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    indent = " " * (len(head) - len(head.lstrip()) + 2)
+    return textwrap.wrap(
+        f"{head} {text}", _COLUMNS - 2, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _count(found: Verification, severity: str) -> int:

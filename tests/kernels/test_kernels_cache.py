@@ -18,14 +18,16 @@ import numpy as np
 import pytest
 from commands import IN_MEMORY, VOCAB, maskmill
 from conftest import ROOT
+from example_sets import setup_of, write_set
 from trained_tokenizers import trained
 
+from pipelines import verify_graph
 from transforms.kernels import cache, compiler, kernel
 from transforms.kernels.memory import load_u8
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.records.examples import kernels_of
-from transforms.records.options import FormatOptions
+from transforms.records.options import Format, FormatOptions
 from transforms.records.plan import ExamplesPlan
 from transforms.tokenization.tokenizers import load_tokenizer
 
@@ -322,3 +324,16 @@ def test_a_stage_prepares_all_kernels_that_it_runs(of_plan: tuple[str, ...], tmp
     assert "maskmill:" not in done.stderr
     compiled = {path.name for path in code_in(tmp_path / "cache" / "maskmill")} - prepared
     assert not compiled, "the stage compiled these behind the user's back"
+
+
+def test_verifying_runs_only_kernels_that_were_prepared(tmp_path: Path) -> None:
+    formats: tuple[Format, ...] = ("tfrecord", "parquet", "mds")
+    sets = [write_set(tmp_path / format, setup_of(format=format)) for format in formats]
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    program = f"from transforms.kernels import compiler; compiler.prepare({verify_graph.KERNELS!r})"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=os.environ | environment, check=True)
+    prepared = {path.name for path in code_in(tmp_path / "cache" / "maskmill")}
+    done = maskmill("verify", *sets, *IN_MEMORY, **environment)
+    assert "maskmill: compiling" not in done.stderr
+    compiled = {path.name for path in code_in(tmp_path / "cache" / "maskmill")} - prepared
+    assert not compiled, "the command compiled these behind the user's back"

@@ -244,6 +244,19 @@ def test_ctrl_c_removes_the_records_that_are_being_written(tmp_path: Path) -> No
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_while_a_data_set_is_verified(workers: int, tmp_path: Path) -> None:
+    text = [f"Sentence {n} of a long text has some words.\n{'' if n % 7 else chr(10)}" for n in range(400_000)]
+    for shard in range(4):
+        (tmp_path / f"part-{shard:05d}-of-00004").write_text("".join(text[shard::4]))
+    terminal = Terminal(["verify", str(tmp_path), f"--workers={workers}"], tmp_path / "scratch")
+    terminal.wait_for(lambda: list((tmp_path / "scratch").rglob("maskmill-*")))
+    terminal.type(CTRL_C)
+    assert terminal.end() == 130
+    assert terminal.screen()[-1] == f"maskmill verify: interrupted; {interruption.START_ANEW}"
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
 def test_ctrl_c_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))

@@ -68,7 +68,8 @@ def test_a_flow_has_every_document_once(train: int, held_out: int, lost: list[in
     assert flow.kept == train + held_out == sum(branch.count for branch in flow.branches if branch.is_kept)
     edges = [0.0, *(branch.end for branch in flow.branches)]
     assert [branch.start for branch in flow.branches] == edges[:-1]
-    assert edges[-1] == pytest.approx(1) and all(branch.end > branch.start for branch in flow.branches)
+    assert edges[-1] == pytest.approx(1)
+    assert all(branch.end > branch.start for branch in flow.branches)
 
 
 def _result(rows: list[list[int]], width: int, vocabulary: int) -> PieceResult:
@@ -101,7 +102,8 @@ _ROWS = st.lists(st.lists(st.integers(0, 199), max_size=150), min_size=1, max_si
 def test_rows_are_counted(first: list[list[int]], second: list[list[int]]) -> None:
     width, rows = 150, [*first, *second]
     facts = row_facts_of([_result(first, width, 200), _result(second, width, 200)], directory="d")["train"]
-    assert facts.rows == len(rows) and facts.pieces == sum(map(len, rows))
+    assert facts.rows == len(rows)
+    assert facts.pieces == sum(map(len, rows))
     assert facts.full_rows == sum(len(row) == width for row in rows)
     assert sum(part.value for part in facts.lengths) == len(rows) - facts.full_rows
     for part in facts.lengths:
@@ -110,7 +112,8 @@ def test_rows_are_counted(first: list[list[int]], second: list[list[int]]) -> No
         places = [place < len(row) for row in rows for place in range(part.first, part.last + 1)]
         assert part.value == pytest.approx(sum(places) / len(places))
     counts = sorted((sum(row.count(id) for row in rows) for id in {id for row in rows for id in row}), reverse=True)
-    assert facts.used == len(counts) and facts.vocabulary == 200
+    assert facts.used == len(counts)
+    assert facts.vocabulary == 200
     for part in facts.ranks:
         among = counts[part.first - 1 : part.last]
         assert part.value == pytest.approx(sum(among) / len(among))

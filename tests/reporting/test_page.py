@@ -1,7 +1,9 @@
 """The page of a data set: whole, harmless whatever is in the data, and the same for the same data."""
 
 import dataclasses
+import itertools
 import re
+import shutil
 from pathlib import Path
 
 import hypothesis
@@ -12,10 +14,12 @@ from properties import tries
 from read_pages import ReadPage
 from whole_builds import extract_text, make_build
 
-from transforms.errors import UnusableInputError
-from transforms.reporting import facts, page
+from pipelines import report
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.reporting import facts, page, shown
 from transforms.reporting.charts import charts_of
 from transforms.reporting.facts import Facts
+from transforms.reporting.made_stages import MadeStage
 from transforms.verification.verifying import verify
 
 _HOSTILE = {
@@ -67,29 +71,36 @@ def check_whole(content: str) -> ReadPage:
 
 def test_the_page_is_whole_and_loads_nothing(content: str) -> None:
     read = check_whole(content)
-    assert not read.named("script") and not read.named("link") and not read.named("img") and not read.named("iframe")
+    assert not read.named("script")
+    assert not read.named("link")
+    assert not read.named("img")
+    assert not read.named("iframe")
     assert all(a["href"].startswith("#") for a in read.named("a"))
     assert not any("src" in attributes for _, attributes in read.tags)
     (policy,) = [meta["content"] for meta in read.named("meta") if "http-equiv" in meta]
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
     assert len(read.named("caption")) == len(read.named("table")) > 0
     drawings = read.named("svg")
-    assert len(drawings) > 0 and all(svg["role"] == "img" and svg["aria-labelledby"] for svg in drawings)
+    assert len(drawings) > 0
+    assert all(svg["role"] == "img" and svg["aria-labelledby"] for svg in drawings)
     assert len(read.named("desc")) == len(drawings)
 
 
 def test_headings_are_in_order(content: str) -> None:
     levels = [int(tag[1]) for tag, _ in ReadPage(content).tags if re.fullmatch(r"h[1-6]", tag)]
-    assert levels[0] == 1 and levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
 def test_every_chart_has_its_figures(verified: Facts) -> None:
     charts = charts_of(verified)
     assert {"flow", "places", "row-lengths", "positions", "masks-at", "masks", "zipf", "coverage"} <= set(charts)
     for chart in charts.values():
-        assert chart.table.rows and all(len(row) == len(chart.table.columns) for row in chart.table.rows)
-        assert "#00ab" not in chart.svg and "DejaVu" not in chart.svg
+        assert chart.table.rows
+        assert all(len(row) == len(chart.table.columns) for row in chart.table.rows)
+        assert "#00ab" not in chart.svg
+        assert "DejaVu" not in chart.svg
 
 
 def test_the_same_data_gives_the_same_page(build: Path, verified: Facts, content: str) -> None:
@@ -102,7 +113,8 @@ def test_a_page_of_manifests_alone(build: Path) -> None:
     collected = facts.collect(str(build), with_samples=False)
     read = check_whole(page.render(collected))
     assert "Not verified" in read.text
-    assert collected.rows == {} and collected.samples.examples == ()
+    assert collected.rows == {}
+    assert collected.samples.examples == ()
 
 
 @pytest.mark.parametrize("stage", ["text", "examples", "eval"])
@@ -110,8 +122,33 @@ def test_a_single_directory_has_a_page(build: Path, stage: str) -> None:
     check_whole(page.render(facts.collect(str(build / stage))))
 
 
+def test_a_damaged_build_fails_and_has_a_report(build: Path, tmp_path: Path) -> None:
+    damaged = shutil.copytree(build, tmp_path / "build")
+    shard = damaged / "text" / "eval.txt"
+    shard.write_bytes(shard.read_bytes()[:-100])
+    with pytest.raises(RunFailedError, match="what was built is not right"):
+        report.of_build(str(damaged), "auto")
+    read = check_whole((damaged / "report.html").read_text())
+    assert "found errors" in read.text
+    assert str(shard) in read.text
+
+
+def test_a_build_without_a_report(build: Path, tmp_path: Path) -> None:
+    report.of_build(str(tmp_path / "there is none"), "off")
+    assert report.collect(str(build), "none")[1] is None
+
+
+@pytest.mark.parametrize(("verified", "size", "shards"), [("auto", 1, ""), ("auto", 10, "0"), ("auto", 4, "0-1")])
+def test_large_data_is_verified_in_part(verified: report.Verified, size: int, shards: str) -> None:
+    entries = [{"name": f"part-{number}", "kind": "train", "bytes": size * 100_000_000} for number in range(8)]
+    stage = MadeStage(name="extract", directory="text", made={"shards": entries})
+    assert report.shards_to_verify([stage], verified, is_local=True) == shards
+    assert report.shards_to_verify([stage], verified, is_local=False) is None
+    assert report.shards_to_verify([stage], "all", is_local=False) == ""
+
+
 def test_nothing_to_report_on(tmp_path: Path) -> None:
-    with pytest.raises(UnusableInputError, match="there is no manifest.json here"):
+    with pytest.raises(UnusableInputError, match=r"there is no manifest\.json here"):
         facts.collect(str(tmp_path))
 
 
@@ -124,7 +161,7 @@ def test_foreign_text_is_shown_and_not_run(name: str) -> None:
     read = check_whole(content)
     assert [tag for tag, _ in read.tags] == [tag for tag, _ in plain.tags]
     assert not set(re.findall(r"[\0-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200e\u200f\ud800-\udfff]", content))
-    assert read.text.count(page.shown.text(hostile[:100])) > 20
+    assert read.text.count(shown.text(hostile[:100])) > 20
 
 
 @tries(8)
@@ -142,18 +179,25 @@ def test_a_data_set_beside_itself_and_another(verified: Facts) -> None:
         options=(dataclasses.replace(verified.options[0], value="another"), *verified.options[1:]),
     )
     read = check_whole(page.render(verified, changed))
-    assert "Options that differ" in read.text and "another" in read.text and "Figures that differ" in read.text
+    assert "Options that differ" in read.text
+    assert "another" in read.text
+    assert "Figures that differ" in read.text
 
 
 def test_titles_of_what_was_left_out_are_on_the_page(verified: Facts) -> None:
     assert verified.documents is not None
     (redirects,) = [one for one in verified.documents.set_aside if one.name == "redirects"]
-    assert redirects.count > 5 and len(redirects.titles) == 5 and "AccessibleComputing" in redirects.titles
+    assert redirects.count > 5
+    assert len(redirects.titles) == 5
+    assert "AccessibleComputing" in redirects.titles
 
 
 def test_the_first_article_is_followed_from_wikitext_to_a_row(verified: Facts) -> None:
     article = verified.samples.article
     assert article is not None
-    assert article.title == "Anarchism" and "[[political philosophy]]" in article.wikitext
+    assert article.title == "Anarchism"
+    assert "[[political philosophy]]" in article.wikitext
     assert article.lines[0].startswith("Anarchism is a political philosophy")
-    assert article.pieces[0][:3] == ("ana", "##rch", "##ism") and article.rows > 0 and len(article.examples) == 1
+    assert article.pieces[0][:3] == ("ana", "##rch", "##ism")
+    assert article.rows > 0
+    assert len(article.examples) == 1

@@ -118,14 +118,13 @@ def _matches(units: Sequence[Unit], wanted: Wanted, reading: ReadOptions) -> Ite
 
     def matches_of(unit: Unit) -> list[Item]:
         found: list[Item] = []
-        with contextlib.closing(read_unit(unit, reading)) as items:  # type: ignore[type-var]
-            for item in items:
-                if is_over.is_set():
+        for item in read_unit(unit, reading):
+            if is_over.is_set():
+                break
+            if not isinstance(item, CutOff) and (wanted.has_id(item) or wanted.is_titled(item)):
+                found.append(item)
+                if wanted.id is None or wanted.has_id(item):
                     break
-                if not isinstance(item, CutOff) and (wanted.has_id(item) or wanted.is_titled(item)):
-                    found.append(item)
-                    if wanted.id is None or wanted.has_id(item):
-                        break
         return found
 
     threads = len(os.sched_getaffinity(0))

@@ -1,5 +1,6 @@
 """Finds where a text is in text shards, and the rows of examples that hold it."""
 
+import collections
 import dataclasses
 from collections.abc import Iterator, Sequence
 
@@ -11,33 +12,46 @@ from transforms.inspection.examples import OpenedExamples
 from transforms.inspection.text_shards import OpenedTexts, TextDocument
 
 _PROBES = 8  # lines of a document that are looked for
-_ENOUGH = 3  # of them in one document
+_ENOUGH = 3  # of them in one document: no other shard is searched
+_FEWEST = 2
+_PLACES = 8  # documents that may have the same line
 _ROWS = 1024  # read at a time
 _GRAM = 8  # pieces in a row that tell a text from others
 _MIXER = 0x9E3779B97F4A7C15
 
 
 def find_text(opened: OpenedTexts, lines: Sequence[bytes]) -> TextDocument | None:
-    """The document in text shards that has most of the longest of these lines; None where none has any.
+    """The document in text shards that has these lines, or most of the longest of them; None where none has two.
 
     Shards are searched as bytes, about 1 GB a second.
     """
     probes = sorted(dict.fromkeys(line for line in lines if line), key=len, reverse=True)[:_PROBES]
-    best, best_votes = None, 0
+    wanted = tuple(_text(line) for line in lines)
+    best, best_votes = None, min(_FEWEST, len(probes)) - 1
     for file in opened.files:
-        content = opened.ranges.read(file.path, 0, file.size).tobytes()
-        votes: dict[int, int] = {}
-        for probe in probes:
-            at = content.find(probe)
-            if at >= 0:
-                start = content.rfind(b"\n\n", 0, at) + 2 if b"\n\n" in content[:at] else 0
-                votes[start] = votes.get(start, 0) + 1
-        for start, count in votes.items():
+        content = bytes(opened.ranges.read(file.path, 0, file.size).data)
+        votes = collections.Counter(start for probe in probes for start in _documents_with(content, probe))
+        for start, count in votes.most_common(_PLACES):
+            document = _document(file.path, content, start)
+            if document.lines == wanted:
+                return document
             if count > best_votes:
-                best, best_votes = _document(file.path, content, start), count
+                best, best_votes = document, count
         if best_votes >= min(_ENOUGH, len(probes)):
             break
     return best
+
+
+def _documents_with(content: bytes, probe: bytes) -> set[int]:
+    """Where documents start that have a line, or a part of one: the first few."""
+    starts: set[int] = set()
+    at = content.find(probe)
+    while at >= 0 and len(starts) < _PLACES:
+        blank = content.rfind(b"\n\n", 0, at)
+        starts.add(blank + 2 if blank >= 0 else 0)
+        end = content.find(b"\n\n", at)
+        at = content.find(probe, end) if end >= 0 else -1
+    return starts
 
 
 def _document(path: str, content: bytes, start: int) -> TextDocument:
@@ -49,8 +63,12 @@ def _document(path: str, content: bytes, start: int) -> TextDocument:
         file=path,
         document=sum(1 for part in before.split(b"\n\n") if part.strip()) + 1,
         line=before.count(b"\n") + 1,
-        lines=tuple(line.decode(errors="backslashreplace") for line in text.split(b"\n")),
+        lines=tuple(_text(line) for line in text.split(b"\n")),
     )
+
+
+def _text(line: bytes) -> str:
+    return line.decode(errors="backslashreplace")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -32,21 +32,31 @@ def pattern_of(words: str) -> re.Pattern[str]:
 
 def search_examples(opened: OpenedExamples, words: str) -> Iterator[int]:
     """The samples, from 0, in whose text the words stand, masks undone."""
-    pattern = pattern_of(words)
+    wanted = _Wanted(words)
     at, end = opened.first, opened.first + opened.count
-    texts = opened.decoder.texts
     while at < end:
         count = min(_ROWS, end - at)
-        rows = opened.rows(at, count)
-        for row, text in enumerate(texts(rows, np.arange(count))):
-            if pattern.search(text):
+        for row, text in enumerate(opened.decoder.texts(opened.rows(at, count), np.arange(count))):
+            if wanted.stands_in(text):
                 yield at + row
         at += count
 
 
 def search_texts(opened: OpenedTexts, words: str) -> Iterator[TextDocument]:
     """The documents in which the words stand within a line."""
-    pattern = pattern_of(words)
+    wanted = _Wanted(words)
     for document in opened.all():
-        if any(pattern.search(line) for line in document.lines):
+        if any(map(wanted.stands_in, document.lines)):
             yield document
+
+
+class _Wanted:
+    """Words to search for in many texts."""
+
+    def __init__(self, words: str) -> None:
+        self._pattern = pattern_of(words)
+        self._longest = max(_PART.findall(words), key=len).lower()
+
+    def stands_in(self, text: str) -> bool:
+        # Patterns take ten times as long as this.
+        return self._longest in text.lower() and self._pattern.search(text) is not None

@@ -36,7 +36,7 @@ class Words:
         self._pieces: dict[int, str] = {}
         self._bytes: dict[str, int] | None = None
         self._mark = ""
-        self._joints: dict[int, str] = {}
+        self._joints: _Joints | None = None
         if vocabulary is None:
             return
         self._pieces = dict(zip(vocabulary.ids.tolist(), vocabulary.pieces, strict=True))
@@ -84,18 +84,18 @@ class Words:
             surfaces[-1] += decoder.decode(b"", True)
         return surfaces
 
-    def joined(self, ids: Sequence[int], blanks: Set[int]) -> str:
-        """The text of pieces, with a blank for those in `blanks`."""
-        if self._bytes is None:
-            return "".join(" " if id in blanks else self._joints.get(id) or self._joint(id) for id in ids).strip()
-        raw = b"".join(b" " if id in blanks else self._raw(self.piece(id), self._bytes) for id in ids)
-        return raw.decode(errors="backslashreplace").strip()
+    def joined(self, ids: Sequence[int], special_ids: Set[int]) -> str:
+        """The text of pieces, with a blank for special ones, which are the same at each call."""
+        if self._joints is None:
+            self._joints = _Joints(self, special_ids)
+        return b"".join(map(self._joints.__getitem__, ids)).decode(errors="backslashreplace").strip()
 
-    def _joint(self, id: int) -> str:
-        """What a piece adds to a text, with the blank before it; kept, because texts have the same pieces again."""
-        joint = ("" if self.goes_on(id) else " ") + self._without_mark(self.piece(id))
-        self._joints[id] = joint
-        return joint
+    def joint(self, id: int) -> bytes:
+        """What a piece adds to a text, with the blank before it."""
+        if self._bytes is not None:
+            return self._raw(self.piece(id), self._bytes)
+        text = ("" if self.goes_on(id) else " ") + self._without_mark(self.piece(id))
+        return text.encode(errors="surrogatepass")
 
     def _raw(self, piece: str, byte_of: Mapping[str, int]) -> bytes:
         """The bytes of a piece of byte-level BPE; an added token stands for itself."""
@@ -107,6 +107,18 @@ class Words:
         if self._mark and len(piece) > len(self._mark):
             return piece.removeprefix(self._mark)
         return "" if piece == self._mark == _SENTENCEPIECE_MARK else piece
+
+
+class _Joints(dict[int, bytes]):
+    """What each piece adds to a text: made when it is first met, because texts have the same pieces again."""
+
+    def __init__(self, words: Words, special_ids: Set[int]) -> None:
+        super().__init__(dict.fromkeys(special_ids, b" "))
+        self._words = words
+
+    def __missing__(self, id: int) -> bytes:
+        joint = self[id] = self._words.joint(id)
+        return joint
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -190,8 +202,8 @@ class RowDecoder:
             row, mask = np.nonzero(is_mask)
             ids[row, positions[row, mask]] = arrays["masked_lm_ids"][places][row, mask]
         special = (*(self.special_ids.get(name) for name in _SPECIAL), self.special_ids.get("pad_id") or 0)
-        blanks = {id for id in special if id is not None}
-        return [self.words.joined(line, blanks) for line in ids.tolist()]
+        special_ids = {id for id in special if id is not None}
+        return [self.words.joined(line, special_ids) for line in ids.tolist()]
 
     def _drawn(self, rules: RowMaskRules, values: "_RowValues", sample: int) -> tuple[list[int], dict[int, int]]:
         """The ids of a row and the pieces to predict by position, as a reader draws them."""
@@ -314,8 +326,10 @@ class _RowValues:
 
 
 def _feature_of_ids(arrays: Mapping[str, npt.NDArray[np.generic]]) -> str:
-    """The column of the pieces; the first column where a data set of another program calls it otherwise."""
-    return "input_ids" if "input_ids" in arrays else next(iter(arrays))
+    """The column of the pieces; where another program calls it otherwise, the first with the most integers a row."""
+    if "input_ids" in arrays:
+        return "input_ids"
+    return max((name for name in arrays if arrays[name].dtype.kind in "iu"), key=lambda name: arrays[name].shape[-1])
 
 
 def _of_width(values: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.int32]:

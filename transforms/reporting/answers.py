@@ -46,7 +46,10 @@ def _inputs(facts: Facts) -> Iterator[Answer]:
     if first.bytes:
         parts.append(shown.size(first.bytes))
     parts.append(f"sha256 {first.sha256[:_SHOWN_DIGITS]}…")
-    more = f"; and {plural(len(facts.inputs) - 1, 'more file')}" if len(facts.inputs) > 1 else ""
+    others = facts.inputs[1:]
+    more = f"; and {plural(len(others), 'more file')}" if others else ""
+    if len(others) == 1:
+        more = f"; and {files.base_name(others[0].path)}"
     question = "Which dump?" if facts.dump_date else "What was it made from?"
     yield Answer(question=question, answer=f"{', '.join(parts)}{more}.", section="made")
 

@@ -30,6 +30,16 @@ TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
 _DELETERS = 16  # threads
 _ATTEMPT_BYTES = 8
+
+
+def scratch_prefix(process: int | None = None) -> str:
+    """How the names of a process's own directories in the temporary directory begin; None: of this process.
+
+    A command that is told to stop removes those of its own and of its workers (pipelines/interruption.py).
+    """
+    return f"maskmill-{process or os.getpid()}-"
+
+
 _MOST_PIECES = 8  # into which commas may have cut a name
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _HTTP_NOT_FOUND = 404

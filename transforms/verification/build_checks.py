@@ -28,7 +28,7 @@ def check_builds(targets: Sequence[Target]) -> Checked:
                 looked_at += 1
                 findings += _compare_inputs(maker, made_of)
         if examples is not None and picked is not None:
-            findings += _compare_options(picked, examples)
+            findings += [*_compare_options(picked, examples), *_compare_available(picked, examples)]
         if text is not None and examples is not None:
             findings += _unused(text, examples)
         if vocabulary is not None and examples is not None:
@@ -79,6 +79,17 @@ def _compare_options(picked: Target, examples: Target) -> Iterator[Finding]:
         if name in is_so and is_so[name] != value:
             message = f"{path}: {name} of the examples is {is_so[name]!r}, but {str(value)[:60]!r} here; {_AGAIN}."
             yield Finding(check=_CHECK, file=path, expected=repr(is_so[name]), found=repr(value)[:60], message=message)
+
+
+def _compare_available(picked: Target, examples: Target) -> Iterator[Finding]:
+    """How many examples there were to pick from, against how many there are."""
+    said = (picked.made or {})["counts"].get("eval")
+    there = sum(shard.counts.get("examples", 0) for shard in examples.shards if shard.kind == "eval")
+    found = said.get("available") if isinstance(said, dict) else None
+    if found != there:
+        path = files.join(picked.directory, manifest.MANIFEST)
+        message = f"{path}: the eval shards have {there:,} examples to pick from, but {found!r} is said here; {_AGAIN}."
+        yield Finding(check=_CHECK, file=path, expected=f"{there:,}", found=repr(found)[:60], message=message)
 
 
 def _unused(text: Target, examples: Target) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 import collections
 from collections.abc import Sequence
 
+from transforms.verification.across import check_across
 from transforms.verification.build_checks import check_builds
 from transforms.verification.count_checks import check_counts
 from transforms.verification.findings import (
@@ -17,7 +18,8 @@ from transforms.verification.findings import (
 from transforms.verification.options import VerifyOptions
 from transforms.verification.pieces import PieceResult
 from transforms.verification.targets import Target
-from transforms.verification.verify_piece import is_there
+
+NOTHING_THERE = "there is nothing to look at"
 
 
 def conclude(
@@ -50,11 +52,7 @@ def conclude(
 def _across(
     targets: Sequence[Target], results: Sequence[PieceResult], options: VerifyOptions, scratch: str
 ) -> list[Checked]:
-    parts = []
-    if is_there("across"):
-        from transforms.verification.across import check_across
-
-        parts.append(check_across(targets, results, options, scratch))
+    parts = [check_across(targets, results, options, scratch)]
     if options.against is not None:
         from transforms.verification.comparing import check_against
 
@@ -88,6 +86,6 @@ def _outcomes(everything: Checked, findings: Sequence[Finding]) -> dict[str, Che
         looked_at = everything.looked_at.get(name, 0)
         skipped = everything.skipped.get(name)
         if skipped is None and not looked_at and not counts[name]:
-            skipped = "there is nothing to look at"
+            skipped = NOTHING_THERE
         outcomes[name] = CheckOutcome(check=name, looked_at=looked_at, findings=counts[name], skipped=skipped)
     return outcomes

@@ -143,6 +143,10 @@ def read_listed(made: Mapping[str, Any], path: str) -> tuple[tuple[ListedShard, 
         if shard is not None:
             shards.append(shard)
             numbers[shard.kind] += 1
+    for shard in shards:
+        for file in shard.files:
+            if file.examples == 0 and len(shard.files) > 1:
+                entries.note(f"examples of {file.name}", "1 or more (maskmill writes no file without examples)", "0")
     for name, count in collections.Counter(file.name for shard in shards for file in shard.files).items():
         if count > 1:
             entries.note(name, "listed once", f"listed {count} times")
@@ -260,6 +264,13 @@ def _compare_sums(made: Mapping[str, Any], shards: Sequence[ListedShard], path: 
 
 def _compare_picked(made: Mapping[str, Any], shards: Sequence[ListedShard], path: str) -> Iterator[Finding]:
     said = made["counts"].get("eval")
+    wanted = made["parameters"].get("num_examples_to_pick")
+    available = said.get("available") if isinstance(said, dict) else None
+    if isinstance(wanted, int) and isinstance(available, int):
+        least = min(wanted, available)
+        found = said.get("picked") if isinstance(said, dict) else None
+        if found != least:
+            yield _other_count(path, "picked of eval", f"{least:,} (of {available:,}, {wanted:,} wanted)", repr(found))
     examples = sum(file.examples or 0 for shard in shards for file in shard.files)
     size = sum(file.size or 0 for shard in shards for file in shard.files)
     for name, count in (("picked", examples), ("bytes", size)):

@@ -27,7 +27,7 @@ def check_picked(piece: Piece, ranges: ByteRanges) -> Checked:
             if sha256_of(path, ranges.size(path), ranges) != digest:
                 return Checked(skipped={_CHECK: f"{path} is not the file that eval examples were picked of"})
         count = piece.expected.counts.get("examples", 0)
-        with tempfile.TemporaryDirectory(prefix="maskmill-verify-") as directory:
+        with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
             again = files.join(directory, "picked.tfrecord")
             written = pick_examples(remake.inputs, again, count)
             if sha256_of(piece.path, ranges.size(piece.path), ranges) == written.sha256:

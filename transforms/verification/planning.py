@@ -15,7 +15,7 @@ from transforms.reading.remote import open_ranges
 from transforms.records.plan import ExamplesPlan
 from transforms.shards.text_files import kind_of_text
 from transforms.storage import files, manifest
-from transforms.verification.directory_checks import check_directory, check_numbers
+from transforms.verification.directory_checks import check_claim, check_directory, check_names, check_numbers
 from transforms.verification.findings import Checked, Finding, joined
 from transforms.verification.index_checks import check_listings
 from transforms.verification.known_rules import (
@@ -37,6 +37,7 @@ from transforms.verification.vocabulary_checks import FoundVocabulary, check_lin
 
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
 _INDEX_SUFFIX = ".idx"
+_OLDER = "an older version's manifest does not say what the picked examples were made with"
 _SOME_SIZE = 1 << 20  # of a vocabulary, where it is not known; it decides types alone
 _OF_VOCABULARY = ("vocabulary", "vocabulary_size", "special_ids")  # what a manifest says of it, or an older one not
 _THREADS = 16  # that look into different files
@@ -82,7 +83,11 @@ class _Planner:
         checks = [target.checked, checked]
         target = dataclasses.replace(target, shards=shards)
         if not target.named:
-            checks.append(check_directory(target, shards))
+            checks += [
+                check_directory(target, shards),
+                check_names(target, shards),
+                check_claim(target, self._ranges),
+            ]
         if target.kind == "vocabulary":
             return dataclasses.replace(target, checked=joined([*checks, self._check_vocabulary_files(shards)]))
         kept = [shard for shard in shards if self._is_chosen(shard.number)]
@@ -165,11 +170,15 @@ class _Planner:
         self, made: Mapping[str, Any], shards: Sequence[ListedShard]
     ) -> tuple[RowRules | None, FoundVocabulary, Checked]:
         """How rows must look, by the manifest and the vocabulary; None where the manifest cannot be understood."""
-        directory = self._target.directory
+        told = self._told(made)
+        if told is None:
+            skipped = {"vocabulary": _OLDER, "seed": _OLDER}
+            return self._rules_of_first(shards), FoundVocabulary(known=KnownPieces()), Checked(skipped=skipped)
+        of_made, directory = told
         file = files.join(directory, manifest.MANIFEST)
-        vocabulary, checked = find_vocabulary(made, directory, self._options.vocab_file, self._ranges)
+        vocabulary, checked = find_vocabulary(of_made, directory, self._options.vocab_file, self._ranges)
         try:
-            plan = plan_of(made)
+            plan = plan_of(of_made)
         except UnusableInputError as error:
             return None, vocabulary, joined([checked, _manifest_problem(file, "options of examples", str(error))])
         known = vocabulary.known
@@ -186,6 +195,26 @@ class _Planner:
             missing = next(name for name in _OF_VOCABULARY if name not in made)
             problems.append(_manifest_problem(file, "the entries of the vocabulary", f"{missing} is missing"))
         return rules_of_plan(plan, schema, known, directory), vocabulary, joined(problems)
+
+    def _told(self, made: Mapping[str, Any]) -> tuple[Mapping[str, Any], str] | None:
+        """The manifest that says what examples were made with, and its directory; None where there is none.
+
+        That of picked examples of an older version does not say it, but that of those that they were picked of does.
+        """
+        directory = self._target.directory
+        if made["stage"] != "eval" or "examples" in made:
+            return made, directory
+        directory = files.join(files.parent(directory.rstrip("/")), "examples")
+        of_made = _examples_manifest(directory, self._ranges)
+        return None if of_made is None else (of_made, directory)
+
+    def _rules_of_first(self, shards: Sequence[ListedShard]) -> RowRules | None:
+        """The rules of examples of which nothing is told, by the first of them."""
+        for path in (files.join(self._target.directory, file.name) for shard in shards for file in shard.files):
+            features = self._features_of(path)
+            if not isinstance(features, str):
+                return rules_of_records(features, self._options, KnownPieces(), path)
+        return None
 
     def _check_vocabulary_files(self, shards: Sequence[ListedShard]) -> Checked:
         """Holds the files of a vocabulary's directory against its manifest; they are small."""
@@ -307,6 +336,16 @@ class _Planner:
             contamination=self._options.contamination,
             scratch=self._scratch,
         )
+
+
+def _examples_manifest(directory: str, ranges: ByteRanges) -> dict[str, Any] | None:
+    """The manifest of the examples in a directory; None where there is none."""
+    path = files.join(directory, manifest.MANIFEST)
+    try:
+        made = manifest.parse_manifest(path, ranges.read_all(path))
+    except (UnusableInputError, RunFailedError):
+        return None
+    return made if made["stage"] == "examples" else None
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import importlib.util
 
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.remote import open_ranges
@@ -11,6 +10,8 @@ from transforms.verification import file_checks
 from transforms.verification.copied_file import CopiedFile
 from transforms.verification.findings import Checked, joined
 from transforms.verification.pieces import Piece, PieceResult
+
+_OF_ROWS = ("framing", "schema", "ids", "masks")
 
 
 def verify_piece(piece: Piece) -> PieceResult:
@@ -24,18 +25,11 @@ def verify_piece(piece: Piece) -> PieceResult:
         return _verify_file(piece, ranges)
 
 
-def is_there(module: str) -> bool:
-    """Whether a module of this room is written yet."""
-    return importlib.util.find_spec(f"transforms.verification.{module}") is not None
-
-
 def _remake(piece: Piece, ranges: ByteRanges) -> Checked:
     if piece.kind == "picked":
         from transforms.verification.picked_checks import check_picked
 
         return check_picked(piece, ranges)
-    if not is_there("remaking"):
-        return Checked(skipped={"seed": "not written yet"})
     from transforms.verification.remaking import check_shard
 
     return check_shard(piece, ranges)
@@ -46,26 +40,29 @@ def _verify_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
     result = _of_checked(piece, checked)
     if size is None:
         return result
-    result, starts = dataclasses.replace(result, size=size, sha256=digest), None
-    if piece.kind == "text" and is_there("text_checks"):
+    result = dataclasses.replace(result, size=size, sha256=digest)
+    parts = [checked]
+    starts = None
+    # What a piece does not need is not imported: text takes no kernels of rows.
+    if piece.kind == "text":
         from transforms.verification.text_checks import check_text
 
         text = check_text(piece, ranges)
-        more = Checked(findings=text.findings, looked_at=text.looked_at, skipped=text.skipped)
+        parts.append(Checked(findings=text.findings, looked_at=text.looked_at, skipped=text.skipped))
         result = dataclasses.replace(result, counts=text.counts, text=text.statistics, hashes=text.hashes)
-    elif piece.kind == "examples" and piece.rules is None:
-        more = Checked(skipped=dict.fromkeys(("framing", "schema", "ids"), "it is not known what the rows look like"))
-    elif piece.kind == "examples" and is_there("row_checks"):
+    elif piece.rules is None:
+        parts.append(Checked(skipped=dict.fromkeys(_OF_ROWS, "it is not known what the rows look like")))
+    else:
+        from transforms.verification.labels import check_labels
         from transforms.verification.row_checks import check_rows
 
         rows = check_rows(piece, ranges)
-        more = Checked(findings=rows.findings, looked_at=rows.looked_at, skipped=rows.skipped)
+        parts.append(Checked(findings=rows.findings, looked_at=rows.looked_at, skipped=rows.skipped))
+        parts.append(check_labels(piece, ranges))
         result = dataclasses.replace(result, counts=rows.counts, rows=rows.statistics, hashes=rows.hashes)
         starts = rows.starts
-    else:
-        more = Checked()
-    parts = [checked, more, file_checks.check_index(piece, ranges, starts)]
-    if piece.contamination and is_there("contamination"):
+    parts.append(file_checks.check_index(piece, ranges, starts))
+    if piece.contamination:
         from transforms.verification.contamination import check_piece
 
         parts.append(check_piece(piece, ranges))

@@ -5,6 +5,7 @@ import dataclasses
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
+from transforms.storage import files
 from transforms.verification.conclude import conclude
 from transforms.verification.findings import Verification
 from transforms.verification.options import VerifyOptions
@@ -48,5 +49,5 @@ def scratch_directory(options: VerifyOptions) -> Iterator[str]:
     if options.scratch is not None:
         yield options.scratch
         return
-    with tempfile.TemporaryDirectory(prefix="maskmill-verify-") as directory:
+    with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
         yield directory
