@@ -149,6 +149,8 @@ def open_examples(
             examples = parse_examples(made, chosen, directory)
             vocabulary, why = vocabulary_of(examples.vocabulary, directory, vocab_file, ranges)
             span, objective = _span(path, data_set), examples.options.get("objective", "nsp")
+        if not any(column.dtype.kind in "iu" for column in data_set.columns):
+            raise UnusableInputError(f"{path}: these records have no column of integers, so no pieces; name examples.")
         stack.pop_all()
         return OpenedExamples(
             path=path,
