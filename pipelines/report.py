@@ -36,7 +36,10 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     """
     if verified == "off":
         return
-    from transforms.reporting import page
+    from transforms.reporting import made_stages, page
+
+    if not made_stages.has_stages(output):
+        return
 
     facts, verification = collect(output, verified, beam_arguments)
     path = files.join(output, REPORT)

@@ -15,8 +15,8 @@ PAGES = (
     "estimate.md",
     "loading.md",
     "inspect.md",
-    "terminal.md",
     "verify.md",
+    "terminal.md",
 )
 
 

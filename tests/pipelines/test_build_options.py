@@ -146,7 +146,7 @@ def test_a_flag_can_give_what_the_file_leaves_out() -> None:
 
 def test_every_option_of_a_section_is_a_flag() -> None:
     flags = build_options.flags()
-    assert {name for name in flags if "." not in name} == {"output", "preset", "compat"}
+    assert {name for name in flags if "." not in name} == {"output", "preset", "compat", "report"}
     for entry in STAGES:
         for name in options_of(entry.options):
             assert (f"{entry.name}.{name}" in flags) != (name in entry.decided)

@@ -249,7 +249,12 @@ def bit_in_parquet_footer(scene: Scene) -> None:
     flip(scene.file, len(content) - 8 - struct.unpack("<I", content[-8:-4])[0] // 2)
 
 
-@damage("a bit of a sample is flipped", builds=("mds", "dynamic"), found="sha256 size", again="seed ids masks schema segments")
+@damage(
+    "a bit of a sample is flipped",
+    builds=("mds", "dynamic"),
+    found="sha256 size",
+    again="seed ids masks schema segments",
+)
 def bit_in_sample(scene: Scene) -> None:
     flip(scene.file, scene.file.stat().st_size // 2)
 
@@ -383,7 +388,12 @@ def renamed_shard(scene: Scene) -> None:
     scene.file.rename(scene.file.with_name(scene.file.name.replace("part-00001", "part-00017")))
 
 
-@damage("a shard of another build lies among the files", builds=PAIRS, found="foreign", again="foreign missing similar_shards repeated_records")
+@damage(
+    "a shard of another build lies among the files",
+    builds=PAIRS,
+    found="foreign",
+    again="foreign missing similar_shards repeated_records",
+)
 def foreign_shard(scene: Scene) -> None:
     name = scene.file.name
     shutil.copyfile(

@@ -126,6 +126,20 @@ def test_a_damaged_file_is_a_finding(built: Path, tmp_path: Path) -> None:
     assert _verdicts(compare(str(damaged), str(built))) == ["unreadable"]
 
 
+def test_a_difference_in_front_of_the_damage_is_shown(tmp_path: Path) -> None:
+    large = build_data_set(tmp_path / "large", sentences=200, dupe_factor=2)
+    other = tmp_path / "other"
+    other.mkdir()
+    content = bytearray((large / "part-00002-of-00003.tfrecord").read_bytes())
+    content[-100] ^= 1  # in the data of the last record, in another block than the first
+    (other / "part-00000-of-00003.tfrecord").write_bytes(content)
+    shutil.copy(large / "part-00002-of-00003.tfrecord.idx", other / "part-00000-of-00003.tfrecord.idx")
+    comparison = compare(str(other), str(large / "part-00001-of-00003.tfrecord"))
+    assert _verdicts(comparison) == ["unreadable"]
+    assert comparison.findings[0].record == 1
+    assert "record 1 has “[CLS]" in comparison.findings[0].message
+
+
 def test_what_cannot_be_compared_is_refused(built: Path, tmp_path: Path) -> None:
     text = tmp_path / "part-00000-of-00001"
     text.write_text("One sentence .\n\n")

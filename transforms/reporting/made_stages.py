@@ -80,13 +80,7 @@ def find_stages(path: str) -> tuple[MadeStage, ...]:
     Raises:
       UnusableInputError: there is none.
     """
-    found = {}
-    for directory in (path, *(files.join(path, folder) for folder in FOLDERS)):
-        made = manifest.find_manifest(directory)
-        if made is not None:
-            found[made["stage"]] = MadeStage(name=made["stage"], directory=directory, made=made)
-        if made is not None and directory == path:
-            break
+    found = _found(path)
     if not found:
         raise UnusableInputError(
             f"{path}: there is no {manifest.MANIFEST} here, nor in {', '.join(FOLDERS)} below it, to report on; name "
@@ -94,3 +88,20 @@ def find_stages(path: str) -> tuple[MadeStage, ...]:
         )
     order = list(TITLES)
     return tuple(sorted(found.values(), key=lambda stage: order.index(stage.name) if stage.name in order else 9))
+
+
+def has_stages(path: str) -> bool:
+    """Whether there is anything to report on: a build may be of other stages alone."""
+    return bool(_found(path))
+
+
+def _found(path: str) -> dict[str, MadeStage]:
+    """The stages below a directory, or of it, by their names."""
+    found = {}
+    for directory in (path, *(files.join(path, folder) for folder in FOLDERS)):
+        made = manifest.find_manifest(directory)
+        if made is not None:
+            found[made["stage"]] = MadeStage(name=made["stage"], directory=directory, made=made)
+        if made is not None and directory == path:
+            break
+    return found

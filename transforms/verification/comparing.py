@@ -163,9 +163,9 @@ def compare(
     """
     with contextlib.ExitStack() as stack:
         ranges = [stack.enter_context(contextlib.closing(open_ranges(side, cache_bytes=0))) for side in (path, against)]
-        theirs = find_parts(against, ranges[1], vocab_file)
+        theirs = [part.opened() for part in find_parts(against, ranges[1], vocab_file)]
         try:
-            ours = find_parts(path, ranges[0], vocab_file)
+            ours = [part.opened() for part in find_parts(path, ranges[0], vocab_file)]
         except UnusableInputError as error:
             finding = Finding(
                 check=CHECK, file=path, expected="a data set", found="none that can be read", message=str(error)
@@ -230,7 +230,8 @@ def _missing(here: Part | None, there: Part | None, path: str, against: str) -> 
 def _findings_of(part: ComparedPart, here: Part, there: Part, any_order: bool) -> list[Finding]:
     findings = _findings_of_columns(here, there)
     if part.verdict == "unreadable":
-        message = f"{here.path} cannot be compared with {there.path} to the end ({part.name}): {part.problem}"
+        before = "" if part.first is None else f"{_place(part.first, here, there)}; "
+        message = f"{before}{here.path} cannot be compared with {there.path} to the end ({part.name}): {part.problem}"
         return [*findings, _finding(here, part.first, "readable", "not readable", message)]
     if part.verdict == "same_order":
         message = (
