@@ -13,6 +13,8 @@ from transforms.verification.options import VerifyOptions
 from transforms.verification.targets import Target
 
 KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
+# Of shards that are made again.
+REMAKING_KERNELS = ("kernels.random", "tokenization.kernels", "masking.kernels", "records.kernels")
 _TOKEN_BYTES = 8
 
 
@@ -46,7 +48,8 @@ def run(
         beam_options = runner.pipeline_options(beam_arguments, workload)
         beam_options.get_all_options()  # Beam reads most flags only when they are asked for
     if runner.is_local(beam_options):
-        compiler.prepare(KERNELS)
+        remakes = any(piece.kind == "shard" for piece in pieces)
+        compiler.prepare((*KERNELS, *REMAKING_KERNELS) if remakes else KERNELS)
     token = secrets.token_hex(_TOKEN_BYTES)
     found, noted = files.join(scratch, f"verification-{token}.pickle"), files.join(scratch, f"progress-{token}")
     step = VerifyTargets(targets=tuple(targets), options=options, scratch=scratch, found=found, noted=noted)
