@@ -11,6 +11,8 @@ from transforms.verification.options import VerifyOptions
 from transforms.verification.targets import Target
 
 KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
+# Of shards that are made again.
+REMAKING_KERNELS = ("kernels.random", "tokenization.kernels", "masking.kernels", "records.kernels")
 
 
 def run(
@@ -43,7 +45,8 @@ def run(
         beam_options = runner.pipeline_options(beam_arguments, workload)
         beam_options.get_all_options()  # Beam reads most flags only when they are asked for
     if runner.is_local(beam_options):
-        compiler.prepare(KERNELS)
+        remakes = any(piece.kind == "shard" for piece in pieces)
+        compiler.prepare((*KERNELS, *REMAKING_KERNELS) if remakes else KERNELS)
     noted = files.join(scratch, "progress") if files.is_local(scratch) else ""
     step = VerifyTargets(scratch=scratch, pieces=len(pieces), noted=noted)
     write_plan(targets, options, scratch)
