@@ -17,7 +17,8 @@ from transforms.verification.scratch import Merged, merge_tables, runs_of, unpac
 _OF_WORDS = 0.3
 
 
-# How likely a false alarm may be, for all records of a data set together: a row of 60 pieces with 9 masks has 2**-40.
+# How likely a false alarm may be, for all records of a class together. It is more than elsewhere, so that a single row
+# of 60 pieces that is there twice is found: two of the same text have the same 10 masks with 2**-42.
 _FALSE_ALARM = 1e-9
 _MUCH = 0.1  # share of the records of a shard
 _CLASSES = 64  # of rows, by in how many ways they can be masked
@@ -67,9 +68,7 @@ def check_repeats(results: Sequence[PieceResult]) -> Checked:
     looked_at = {"repeated_records": found.rows}
     expected = np.cumsum(found.expected[::-1])[::-1].tolist()
     pairs = np.cumsum(found.pairs[::-1])[::-1].tolist()
-    least = next(
-        (k for k in range(_CLASSES) if pairs[k] and poisson_tail(pairs[k], expected[k]) < _FALSE_ALARM / _CLASSES), None
-    )
+    least = next((k for k in range(_CLASSES) if pairs[k] and poisson_tail(pairs[k], expected[k]) < _FALSE_ALARM), None)
     if least is None:
         return Checked(looked_at=looked_at)
     repeats = [repeat for repeat in found.found if repeat.ways >= least]
@@ -78,7 +77,8 @@ def check_repeats(results: Sequence[PieceResult]) -> Checked:
 
 def _find(tables: Sequence[PieceResult]) -> _Repeats:
     found = _Repeats()
-    factor = 1.0 if all(result.piece.rules.mask_unit == "piece" for result in tables) else _OF_WORDS
+    # The reference masks pieces, unless it is asked for words.
+    factor = 1.0 if all(result.piece.rules.mask_unit in ("piece", None) for result in tables) else _OF_WORDS
     for merged in merge_tables([result.hashes["rows"] for result in tables]):
         starts, counts = runs_of(merged.table[:, 0])
         found.rows += len(merged.table)
