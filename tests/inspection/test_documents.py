@@ -157,7 +157,10 @@ def test_sources_of_a_mix_are_read_with_their_own_options(tmp_path: Path) -> Non
     assert town.rows.count > 0
 
 
-def test_the_command_shows_the_first_lines_of_each_stage(build: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shows_the_first_lines_of_each_stage(
+    build: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert cli.main(["inspect", str(build), "--document", "Town 12"]) == 0
     printed = capsys.readouterr().out
     for heading in ("as wikitext", "as text", "as sentences: document", "as pieces"):

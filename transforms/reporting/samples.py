@@ -1,10 +1,11 @@
 """How the data looks: the beginning of some texts and some examples."""
 
 import collections
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inspection.decoded import DecodedExample
 from transforms.inspection.documents import find_document
 from transforms.inspection.examples import open_examples
@@ -78,12 +79,14 @@ class Samples:
       texts: the beginning of some documents.
       examples: some rows.
       word_pieces: how many words of some rows have so many pieces: (pieces, words); empty where it is not known.
+      unread: why some of it cannot be shown, a sentence each: files that are missing or damaged.
     """
 
     article: Article | None = None
     texts: tuple[SampleText, ...] = ()
     examples: tuple[DecodedExample, ...] = ()
     word_pieces: tuple[tuple[int, int], ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -105,18 +108,45 @@ def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[Fr
             yield FrequentPiece(id=id, text=words.piece(id), count=count)
 
 
-def samples_of(stages: Sequence[MadeStage], path: str) -> Samples:
-    """How the data of stages looks; `path` is their build's directory, or that of the one stage.
+@contextlib.contextmanager
+def noting(unread: list[str]) -> Iterator[None]:
+    """Notes why something cannot be read: what is damaged is just what a page has to tell of."""
+    try:
+        yield
+    except (UnusableInputError, RunFailedError) as error:
+        unread.append(str(error))
 
-    Raises:
-      UnusableInputError: a file is missing or damaged.
+
+def samples_of(stages: Sequence[MadeStage], path: str, unread: Sequence[str] = ()) -> Samples:
+    """How the data of stages looks, as far as it can be read.
+
+    Args:
+      stages: of a build.
+      path: the build's directory, or that of the one stage.
+      unread: why something else cannot be read.
     """
-    article = next((_article(stage, path) for stage in stages if stage.name == "extract"), None)
+    article: Article | None = None
+    texts: list[SampleText] = []
+    examples: list[DecodedExample] = []
+    word_pieces: list[tuple[int, int]] = []
+    reasons = list(unread)
+    for stage in stages:
+        if stage.name == "extract":
+            with noting(reasons):
+                article = article or _article(stage, path)
+            with noting(reasons):
+                texts.extend(_texts(stage))
+        elif stage.name == "examples":
+            with noting(reasons):
+                examples.extend(_examples(stage))
+            with noting(reasons):
+                word_pieces.extend(_word_pieces(stage))
     return Samples(
         article=article,
-        texts=tuple(text for stage in stages if stage.name == "extract" for text in _texts(stage)),
-        examples=tuple(row for stage in stages if stage.name == "examples" for row in _examples(stage)),
-        word_pieces=tuple(pair for stage in stages if stage.name == "examples" for pair in _word_pieces(stage)),
+        texts=tuple(texts),
+        examples=tuple(examples),
+        word_pieces=tuple(word_pieces),
+        unread=tuple(dict.fromkeys(reasons)),
     )
 
 

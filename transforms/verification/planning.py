@@ -20,6 +20,7 @@ from transforms.verification.findings import Checked, Finding, joined
 from transforms.verification.index_checks import check_listings
 from transforms.verification.known_rules import (
     KnownPieces,
+    cleaned,
     parameters_of,
     plan_of,
     rules_of_file,
@@ -81,7 +82,7 @@ class _Planner:
         file = files.join(target.directory, manifest.MANIFEST)
         shards, checked = read_listed(made, file)
         checks = [target.checked, checked]
-        target = dataclasses.replace(target, shards=shards)
+        target = dataclasses.replace(target, shards=shards, made=cleaned(made, shards))
         if not target.named:
             checks += [
                 check_directory(target, shards),
