@@ -375,7 +375,7 @@ def copied_shard(scene: Scene) -> None:
     "nine in ten rows of a shard are those of another one",
     builds=(*PAIRS, "packed"),
     found="sha256 size",
-    again="similar_shards",
+    again="similar_shards repeated_records",
 )
 def similar_shard(scene: Scene) -> None:
     other = next(path for path in scene.files() if path.name == scene.file.name.replace("part-00001", "part-00002"))
