@@ -1,5 +1,6 @@
 """Records and examples that are there more often than they may be."""
 
+import collections
 import dataclasses
 from collections.abc import Sequence
 
@@ -16,8 +17,10 @@ from transforms.verification.scratch import Merged, merge_tables, runs_of, unpac
 _OF_WORDS = 0.3
 
 
-# How likely a false alarm may be, for all records of a data set together: a row of 60 pieces with 9 masks has 2**-40.
+# How likely a false alarm may be, for all records of a class together. It is more than elsewhere, so that a single row
+# of 60 pieces that is there twice is found: two of the same text have the same 10 masks with 2**-42.
 _FALSE_ALARM = 1e-9
+_MUCH = 0.1  # share of the records of a shard
 _CLASSES = 64  # of rows, by in how many ways they can be masked
 _STEP = 4  # bits between two of them
 
@@ -65,18 +68,17 @@ def check_repeats(results: Sequence[PieceResult]) -> Checked:
     looked_at = {"repeated_records": found.rows}
     expected = np.cumsum(found.expected[::-1])[::-1].tolist()
     pairs = np.cumsum(found.pairs[::-1])[::-1].tolist()
-    least = next(
-        (k for k in range(_CLASSES) if pairs[k] and poisson_tail(pairs[k], expected[k]) < _FALSE_ALARM / _CLASSES), None
-    )
+    least = next((k for k in range(_CLASSES) if pairs[k] and poisson_tail(pairs[k], expected[k]) < _FALSE_ALARM), None)
     if least is None:
         return Checked(looked_at=looked_at)
     repeats = [repeat for repeat in found.found if repeat.ways >= least]
-    return Checked(findings=tuple(_describe(repeats, tables)), looked_at=looked_at)
+    return Checked(findings=(*_describe(repeats, tables), *_similar(repeats, tables)), looked_at=looked_at)
 
 
 def _find(tables: Sequence[PieceResult]) -> _Repeats:
     found = _Repeats()
-    factor = 1.0 if all(result.piece.rules.mask_unit == "piece" for result in tables) else _OF_WORDS
+    # The reference masks pieces, unless it is asked for words.
+    factor = 1.0 if all(result.piece.rules.mask_unit in ("piece", None) for result in tables) else _OF_WORDS
     for merged in merge_tables([result.hashes["rows"] for result in tables]):
         starts, counts = runs_of(merged.table[:, 0])
         found.rows += len(merged.table)
@@ -102,6 +104,29 @@ def _add_run(found: _Repeats, merged: Merged, start: int, count: int, ways: int)
         numbers = unpack_row(merged.table[members, -1])[0].tolist()
         (first_owner, first_number), *others = sorted(zip(merged.owner[members].tolist(), numbers, strict=True))
         found.found += [_Repeat(ways, owner, number, first_owner, first_number) for owner, number in others]
+
+
+def _similar(repeats: Sequence[_Repeat], tables: Sequence[PieceResult]) -> list[Finding]:
+    """Files that have much of their records in common with a file of another shard."""
+    findings = []
+    common = collections.Counter((repeat.owner, repeat.first_owner) for repeat in repeats)
+    for (owner, other), count in sorted(common.items()):
+        piece, first, rows = tables[owner].piece, tables[other].piece, tables[owner].rows
+        if (piece.split, piece.shard) == (first.split, first.shard) or rows is None or tables[owner].sha256 is None:
+            continue
+        share = count / max(1, rows.rows)
+        if share >= _MUCH and tables[owner].sha256 != tables[other].sha256:
+            findings.append(
+                Finding(
+                    check="similar_shards",
+                    file=piece.path,
+                    expected="records of its own",
+                    found=f"{share:.0%} as in {first.path}",
+                    message=f"{piece.path}: {share:.0%} of the records of this shard are in {first.path}, too; make it "
+                    "again from its own text.",
+                )
+            )
+    return findings
 
 
 def _describe(repeats: Sequence[_Repeat], tables: Sequence[PieceResult]) -> list[Finding]:
