@@ -2,9 +2,10 @@
 
 import collections
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inspection.decoded import DecodedExample
 from transforms.inspection.documents import find_document
 from transforms.inspection.examples import open_examples
@@ -14,6 +15,8 @@ from transforms.reporting.documents import first_title
 from transforms.reporting.made_stages import MadeStage
 from transforms.reporting.row_facts import RowFacts
 from transforms.storage import files
+
+_T = TypeVar("_T")
 
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 8
@@ -78,12 +81,14 @@ class Samples:
       texts: the beginning of some documents.
       examples: some rows.
       word_pieces: how many words of some rows have so many pieces: (pieces, words); empty where it is not known.
+      unreadable: what could not be shown because it is damaged or gone, a sentence each.
     """
 
     article: Article | None = None
     texts: tuple[SampleText, ...] = ()
     examples: tuple[DecodedExample, ...] = ()
     word_pieces: tuple[tuple[int, int], ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,7 +103,10 @@ class FrequentPiece:
 def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
     """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
     for split, facts in list(rows.items())[:1]:
-        opened = open_examples(directory, split=split)
+        try:
+            opened = open_examples(directory, split=split)
+        except (UnusableInputError, RunFailedError):  # damaged or gone: the samples say so
+            return
         words = Words(opened.vocabulary)
         opened.close()
         for id, count in facts.frequent:
@@ -106,17 +114,24 @@ def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[Fr
 
 
 def samples_of(stages: Sequence[MadeStage], path: str) -> Samples:
-    """How the data of stages looks; `path` is their build's directory, or that of the one stage.
+    """How the data of stages looks, as far as it can be read; `path` is their build's directory, or that of the one."""
+    unreadable: list[str] = []
 
-    Raises:
-      UnusableInputError: a file is missing or damaged.
-    """
-    article = next((_article(stage, path) for stage in stages if stage.name == "extract"), None)
+    def of(name: str, read: Callable[[MadeStage], Iterable[_T]]) -> tuple[_T, ...]:
+        """What is read of the stage of a name; nothing where its files are damaged, which is noted."""
+        try:
+            return tuple(one for stage in stages if stage.name == name for one in read(stage))
+        except (UnusableInputError, RunFailedError) as error:
+            unreadable.append(str(error))
+            return ()
+
+    article = of("extract", lambda stage: [_article(stage, path)])
     return Samples(
-        article=article,
-        texts=tuple(text for stage in stages if stage.name == "extract" for text in _texts(stage)),
-        examples=tuple(row for stage in stages if stage.name == "examples" for row in _examples(stage)),
-        word_pieces=tuple(pair for stage in stages if stage.name == "examples" for pair in _word_pieces(stage)),
+        article=article[0] if article else None,
+        texts=of("extract", _texts),
+        examples=of("examples", _examples),
+        word_pieces=of("examples", _word_pieces),
+        unreadable=tuple(dict.fromkeys(unreadable)),
     )
 
 
@@ -130,7 +145,7 @@ def _article(stage: MadeStage, path: str) -> Article | None:
         return None
     try:
         found = find_document(path, title, most_examples=1)
-    except UnusableInputError:  # the inputs are not there any more
+    except UnusableInputError:  # the inputs are not there any more, or the samples say what is damaged
         return None
     lines = () if found.document is None else found.document.lines
     return Article(
