@@ -91,6 +91,7 @@ class _Command:
       options: its own flags by name.
       run: runs it; may return an exit code of its own (128 + the signal that ended a training, as shells do).
       beam: whether it runs on Beam: Beam's flags go through.
+      prints_result: whether what it prints is what it is called for, which --quiet leaves.
       takes_names: whether it takes names of files that belong to no flag.
     """
 
@@ -100,6 +101,7 @@ class _Command:
     options: Mapping[str, Option]
     run: Callable[[CommandLine], int | None]
     beam: bool = False
+    prints_result: bool = False
     takes_names: bool = False
 
     @property
@@ -208,7 +210,7 @@ def _verify(line: CommandLine) -> int:
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
     from pipelines import verify
 
-    return verify.run(line.names, chosen, beam_arguments)
+    return verify.run(line.names, chosen, beam_arguments, quiet=bool(line.values.get("quiet")))
 
 
 def _train(line: CommandLine) -> int:
@@ -302,6 +304,7 @@ COMMANDS: Mapping[str, _Command] = {
         example="maskmill inspect examples --example search fox",
         options=options.options_of(InspectOptions),
         run=_inspect,
+        prints_result=True,
         takes_names=True,
     ),
     "verify": _Command(
@@ -311,6 +314,7 @@ COMMANDS: Mapping[str, _Command] = {
         options=options.options_of(VerifyOptions),
         run=_verify,
         beam=True,
+        prints_result=True,
         takes_names=True,
     ),
     "train": _of_options(
@@ -377,7 +381,7 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
         arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
     )
     common = options.from_flags(CommonOptions, line.values)
-    with prints.listening(quiet=common.quiet, level=common.log_level):
+    with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=command.prints_result):
         return command.run(line) or DONE
 
 

@@ -178,12 +178,13 @@ class Console:
             raise RunFailedError(f"What this command prints cannot be written ({failure.strerror}).")
 
     @contextlib.contextmanager
-    def listening(self, *, quiet: bool, level: str | None) -> Iterator[None]:
+    def listening(self, *, quiet: bool, level: str | None, keeps_output: bool = False) -> Iterator[None]:
         """Lets the code in the block print and log.
 
         Args:
           quiet: nothing is printed, and nothing but errors is logged.
           level: the least level of what is logged, of all loggers; None: warnings, and of Beam's nothing.
+          keeps_output: whether standard output is printed even so.
         """
         # Beam logs every attempt at a step that fails; the user gets one sentence instead. These levels stay, because
         # threads of Beam's complain about each other when all is done.
@@ -198,7 +199,8 @@ class Console:
         try:
             if quiet:
                 nowhere = Stream(None, as_json=self.errors.as_json)
-                with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+                output = self.output if keeps_output else nowhere
+                with contextlib.redirect_stdout(output), contextlib.redirect_stderr(nowhere):
                     yield
             else:
                 yield

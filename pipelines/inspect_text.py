@@ -58,8 +58,8 @@ def value_text(value: Value, unit: Unit = "") -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, str):
-        return shown(value, _MOST_CHARACTERS)
+    if not isinstance(value, (int, float)):  # of a manifest that somebody has changed: anything
+        return shown(str(value), _MOST_CHARACTERS)
     if unit == "share":
         return percent(value)
     if unit == "bytes":
@@ -297,7 +297,9 @@ class _Rich:
         import rich.table
 
         texts, right = _cells(table)
-        grid = rich.table.Table(box=rich.box.SIMPLE_HEAD, header_style="cyan", **self._titled(table.title))
+        grid = rich.table.Table(
+            box=rich.box.SIMPLE_HEAD, header_style="cyan", show_edge=False, **self._titled(table.title)
+        )
         for name, is_right in zip(texts[0], right, strict=True):
             grid.add_column(name, justify="right" if is_right else "left", overflow="fold")
         for row in texts[1:]:

@@ -23,13 +23,16 @@ _WORTH_BEAM = 256 << 20
 
 
 @interruption.going_on(interruption.START_ANEW)
-def run(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = ()) -> int:
+def run(
+    paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[str] = (), *, quiet: bool = False
+) -> int:
     """Verifies data sets and prints what was found; returns the exit code: 0 where all is right, 1 where not.
 
     Args:
       paths: what the user named.
       options: of the verification.
       beam_arguments: flags for Beam.
+      quiet: whether nothing is printed but findings, or the JSON object.
 
     Raises:
       UnusableInputError: there is nothing under a path, or the flags do not go together.
@@ -39,11 +42,16 @@ def run(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequence[s
         raise UnusableInputError("PATH is missing: name the directory of a build or of a stage, or files.")
     found = verify(paths, options, beam_arguments)
     if found is None:
-        print(f"{', '.join(paths)}: nothing was verified, the job was only described.")
+        if not quiet:
+            print(f"{', '.join(paths)}: nothing was verified, the job was only described.")
         return RIGHT
     found = dataclasses.replace(found, paths=tuple(paths))
     if options.json:
         print(json.dumps(verify_text.as_json(found, options.most_findings), indent=2, ensure_ascii=False))
+    elif quiet:
+        print(
+            *verify_text.findings(found.findings, options.most_findings), sep="\n", end="\n" if found.findings else ""
+        )
     else:
         print(verify_text.described(found, options.most_findings))
     return RIGHT if found.is_right else WRONG
@@ -60,7 +68,8 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
         targets = planning.plan(find_targets(paths), options, scratch)
         pieces = [piece for target in targets for piece in target.pieces]
         size = sum(_size_of(piece.path, piece.expected.size) for piece in pieces)
-        if is_local and (len(pieces) <= 1 or (size < _WORTH_BEAM and not beam_arguments)):
+        data = [piece for piece in pieces if piece.remake is None]
+        if is_local and (len(data) <= 1 or (size < _WORTH_BEAM and not beam_arguments)):
             return conclude(targets, _in_this_process(targets), options, scratch)
         from pipelines import verify_graph
 

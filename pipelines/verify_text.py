@@ -14,7 +14,7 @@ _PLURALS = {"error": "errors", "warning": "warnings", "note": "notes"}
 
 def described(found: Verification, most_findings: int) -> str:
     """A verification in words: the findings, the worst first, then what was looked at."""
-    lines = list(_findings(found.findings, most_findings))
+    lines = list(findings(found.findings, most_findings))
     more = f" and {len(found.paths) - 1:,} more" if found.paths[1:] else ""
     lines += [f"{_plain(found.paths[0])}{more}: {_verdict(found)}"]
     lines += [f"  {title}" for title in _looked_at(found)]
@@ -44,12 +44,13 @@ def as_json(found: Verification, most_findings: int) -> dict[str, Any]:
     }
 
 
-def _findings(findings: Sequence[Finding], most: int) -> Iterator[str]:
-    for finding in findings[:most]:
+def findings(found: Sequence[Finding], most: int) -> Iterator[str]:
+    """A line for each finding, the worst first."""
+    for finding in found[:most]:
         more = f" ({finding.count - 1:,} more of this kind in this file)" if finding.count > 1 else ""
         yield f"{finding.severity}: {_plain(finding.message)}{more}"
-    if len(findings) > most:
-        yield f"… and {len(findings) - most:,} more; --most_findings shows them."
+    if len(found) > most:
+        yield f"… and {len(found) - most:,} more; --most_findings shows them."
 
 
 def _plain(text: str) -> str:

@@ -168,6 +168,17 @@ def test_a_vocabulary_and_its_examples_on_the_cluster(cluster: flink.Cluster, tm
     assert vocabulary_build(tmp_path / "cluster", *cluster.flags(), "--parallelism=4") == here
 
 
+def test_a_verification_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
+    build(tmp_path, *commands.IN_MEMORY)
+    flags = (*cluster.flags(), "--parallelism=2", f"--scratch={tmp_path}")
+    right = commands.maskmill("verify", tmp_path / "out", "--json", *flags)
+    assert right.returncode == 0, right.stderr
+    assert json.loads(right.stdout) == json.loads(commands.maskmill("verify", tmp_path / "out", "--json").stdout)
+    (tmp_path / "out" / "text" / "eval.txt").unlink()
+    wrong = commands.maskmill("verify", tmp_path / "out", "--json", *flags)
+    assert (wrong.returncode, json.loads(wrong.stdout)["findings"][0]["check"]) == (1, "missing"), wrong.stderr
+
+
 @contextlib.contextmanager
 def running(cluster: flink.Cluster, texts: Path, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Runs `examples` on the cluster and gives the process when some shards are finished and others are not."""

@@ -155,3 +155,20 @@ def test_sources_of_a_mix_are_read_with_their_own_options(tmp_path: Path) -> Non
     assert town.document.lines[0] == "Town 12"
     assert town.rows is not None
     assert town.rows.count > 0
+
+
+def test_the_command_shows_the_first_lines_of_each_stage(
+    build: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.main(["inspect", str(build), "--document", "Town 12"]) == 0
+    printed = capsys.readouterr().out
+    for heading in ("as wikitext", "as text", "as sentences: document", "as pieces"):
+        assert f"\n{heading}" in printed
+    assert "… and 19 more lines; --format json has all" in printed
+    assert "[MASK=" in printed
+    assert max(map(len, printed.splitlines())) <= 2 * 80
+    assert cli.main(["inspect", str(build), "--document", "12", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["document"]["lines"]) == 29
+    assert found["outcome"] in ("train", "eval")

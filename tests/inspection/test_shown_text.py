@@ -20,14 +20,14 @@ def is_safe(text: str) -> bool:
 
 
 @given(st.text(st.characters(exclude_categories=[])))
-@tries(300)
+@tries(150)
 def test_shown_is_safe_and_one_line(text: str) -> None:
     assert is_safe(shown(text))
     assert shown(shown(text)) == shown(text)
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"])))
-@tries(200)
+@tries(100)
 def test_letters_of_all_scripts_stay(text: str) -> None:
     invisible = {"\u115f", "\u1160", "\u3164"}  # fillers of Hangul, which count as letters
     assert shown(text) == "".join(f"\\u{ord(c):04x}" if c in invisible else c for c in text)
@@ -38,7 +38,7 @@ def test_letters_of_all_scripts_stay(text: str) -> None:
         st.text() | st.integers() | st.none(), lambda values: st.lists(values) | st.dictionaries(st.text(), values)
     )
 )
-@tries(60)
+@tries(30)
 def test_json_is_the_value_and_safe(value: object) -> None:
     for indent in (None, 1):
         text = as_json(value, indent=indent)

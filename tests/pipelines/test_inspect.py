@@ -280,11 +280,11 @@ def test_data_on_a_web_server(run: Run, data: Path, tmp_path: Path, monkeypatch:
         )
 
 
-def test_help_and_summary_import_neither_beam_nor_rich(data: Path) -> None:
+def test_neither_beam_nor_rich_is_imported(data: Path) -> None:
     code = (
-        "import sys; from pipelines import cli; cli.main(sys.argv[1:]); "
+        "import sys; from pipelines import cli; cli.main(['inspect', '--help']); "
+        "cli.main(['inspect', sys.argv[1], '--example', '1']); "
         "sys.exit(bool({'apache_beam', 'rich', 'pyarrow'} & set(sys.modules)))"
     )
-    for arguments in (["inspect", "--help"], ["inspect", str(data), "--example", "1"]):
-        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=False)
-        assert done.returncode == 0, done.stderr
+    done = subprocess.run([sys.executable, "-c", code, str(data)], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr

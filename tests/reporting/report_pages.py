@@ -1,6 +1,7 @@
 """Reports on real builds, for the tests that open them in a browser: usual ones, and one of hostile text."""
 
 import functools
+import random
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +30,7 @@ HOSTILE = (
     "<a href=https://example.org>@import url(https://example.org)</a>",
 )
 LONG_LINE = "word" * 250_000
-_SENTENCE = "It stands in a sentence of its own, and the sentence has an end. Another one follows it at once."
+_SYLLABLES = ("ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "su", "ta", "vi")
 
 
 def _write_build(folder: Path, **sections: Mapping[str, object]) -> Path:
@@ -39,6 +40,12 @@ def _write_build(folder: Path, **sections: Mapping[str, object]) -> Path:
     config.write_text(yaml.safe_dump({"output": str(output), **sections}))
     assert cli.main(["build", str(config), *IN_MEMORY, "--quiet"]) == cli.DONE
     return output
+
+
+def _sentences(draw: random.Random) -> str:
+    """Some sentences that no other page has, so that verify has no reason to think that a text went in twice."""
+    words = ["".join(draw.choices(_SYLLABLES, k=draw.randint(1, 3))) for _ in range(60)]
+    return " ".join(" ".join(words[place : place + 12]).capitalize() + "." for place in range(0, 60, 12))
 
 
 def usual_build(folder: Path, *, name: str = "build", whole_words: bool = False) -> Path:
@@ -57,9 +64,10 @@ def usual_build(folder: Path, *, name: str = "build", whole_words: bool = False)
 
 def hostile_build(folder: Path) -> Path:
     """A build whose titles, texts, names of files, and vocabulary would do harm if a page did not escape them."""
+    draw = random.Random(7)
     pages = [
         dump_files.page(
-            10 + number, f"{text} {number}", f"<nowiki>{text}</nowiki> is the title of this page. {_SENTENCE * 3}\n"
+            10 + number, f"{text} {number}", f"<nowiki>{text}</nowiki> is the title of this page. {_sentences(draw)}\n"
         )
         for number, text in enumerate(HOSTILE * 4)
     ]
@@ -67,7 +75,7 @@ def hostile_build(folder: Path) -> Path:
     pages += [
         dump_files.page(200 + number, f"{text} ({number})", "{{disambiguation}}") for number, text in enumerate(HOSTILE)
     ]
-    pages.append(dump_files.page(300, "X" * 255, f"{LONG_LINE} ends here. {LONG_LINE}"))
+    pages.append(dump_files.page(300, "X" * 255, f"{LONG_LINE} ends here. {_sentences(draw)}"))
     dump = folder / "a <b>bold & 'quoted' dump.xml"
     dump.write_bytes(dump_files.dump(pages))
     return _write_build(

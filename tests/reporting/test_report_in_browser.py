@@ -287,4 +287,4 @@ def test_what_verify_found_stands_first(reports: Reports, browser: Browser) -> N
         verdict = opened.page.locator(".verdict")
         assert "found errors" in verdict.inner_text()
         assert verdict.bounding_box()["y"] < 900
-        assert "part-00000" in opened.page.locator(".findings").inner_text()
+        assert "part-00000" in opened.page.locator(".findings").first.inner_text()

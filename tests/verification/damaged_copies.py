@@ -47,7 +47,7 @@ class GoodBuilds:
         if name not in setups:
             text = self.folder / "text"
             if not text.exists():
-                extract_text(text, documents=24, eval_articles=4, shard_mb=0.1)
+                extract_text(text, documents=24, eval_articles=4, shard_mb=0.15)
             setups[name] = make_build(place, text, **BUILDS[name])
             place.rename(kept)
         if place.exists():

@@ -249,7 +249,12 @@ def bit_in_parquet_footer(scene: Scene) -> None:
     flip(scene.file, len(content) - 8 - struct.unpack("<I", content[-8:-4])[0] // 2)
 
 
-@damage("a bit of a sample is flipped", builds=("mds", "dynamic"), found="sha256 size", again="seed ids masks schema segments")
+@damage(
+    "a bit of a sample is flipped",
+    builds=("mds", "dynamic"),
+    found="sha256 size",
+    again="seed ids masks schema segments",
+)
 def bit_in_sample(scene: Scene) -> None:
     flip(scene.file, scene.file.stat().st_size // 2)
 
@@ -370,7 +375,7 @@ def copied_shard(scene: Scene) -> None:
     "nine in ten rows of a shard are those of another one",
     builds=(*PAIRS, "packed"),
     found="sha256 size",
-    again="similar_shards",
+    again="similar_shards repeated_records",
 )
 def similar_shard(scene: Scene) -> None:
     other = next(path for path in scene.files() if path.name == scene.file.name.replace("part-00001", "part-00002"))
@@ -383,7 +388,12 @@ def renamed_shard(scene: Scene) -> None:
     scene.file.rename(scene.file.with_name(scene.file.name.replace("part-00001", "part-00017")))
 
 
-@damage("a shard of another build lies among the files", builds=PAIRS, found="foreign", again="foreign missing similar_shards repeated_records")
+@damage(
+    "a shard of another build lies among the files",
+    builds=PAIRS,
+    found="foreign",
+    again="foreign missing similar_shards repeated_records",
+)
 def foreign_shard(scene: Scene) -> None:
     name = scene.file.name
     shutil.copyfile(
@@ -786,7 +796,7 @@ def another_mask_unit(scene: Scene) -> None:
     scene.remake_all(do_whole_word_mask=True)
 
 
-@damage("nine in ten rows are short, not one", builds=PAIRS, found="length_share", again="length_share seed")
+@damage("nine in ten rows are short, not one", builds=PAIRS, found="sha256 size", again="length_share seed")
 def short_rows(scene: Scene) -> None:
     scene.remake_all(short_seq_prob=0.9)
 
@@ -1035,12 +1045,12 @@ def manifest_with_another_objective(scene: Scene) -> None:
     scene.manifest(lambda made: made["parameters"].__setitem__("objective", "sop"))
 
 
-@damage("the schema in the manifest lacks a column", builds=PAIRS, found="schema", again="schema")
+@damage("the schema in the manifest lacks a column", builds=PAIRS, found="schema manifest", again="schema manifest")
 def schema_lacks_a_column(scene: Scene) -> None:
     scene.manifest(lambda made: made["schema"].pop())
 
 
-@damage("the schema in the manifest has another length", builds=PAIRS, found="schema", again="schema")
+@damage("the schema in the manifest has another length", builds=PAIRS, found="schema manifest", again="schema manifest")
 def schema_with_another_length(scene: Scene) -> None:
     scene.manifest(lambda made: made["schema"][0].__setitem__("shape", [63]))
 

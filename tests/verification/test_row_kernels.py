@@ -53,7 +53,7 @@ def found_by_oracle(made: MadeUp) -> dict[str, list[int]]:
     return found
 
 
-@tries(400, **SEEDED)
+@tries(200, **SEEDED)
 @hypothesis.given(st.integers(0, 1 << 32))
 def test_what_is_wrong_with_rows_is_what_the_oracle_finds(seed: int) -> None:
     made = made_up_examples(seed, damaged=True)

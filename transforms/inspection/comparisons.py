@@ -8,7 +8,7 @@ from typing import Any
 from transforms.errors import UnusableInputError
 from transforms.inspection import kinds
 from transforms.inspection.summaries import Comparison, Difference, Table, Value, differences, listed
-from transforms.inspection.summarizing import MOST_ROWS, TIMINGS, plain, stages_of, summarize
+from transforms.inspection.summarizing import MOST_ROWS, TIMINGS, explained, plain, stages_of, summarize
 from transforms.inspection.vocabularies import open_vocabulary
 from transforms.reading.byte_ranges import ByteRanges, MissingFileError
 from transforms.reading.remote import open_ranges
@@ -37,6 +37,7 @@ def compare(path: str, other: str, *, split: str | None = None, vocab_file: str 
     found = [difference for difference in differences(before, after) if difference.section != TIMINGS]
     tables, notes = list[Table](), list[str]()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(explained(other))
         one, two = (_Opened(named, stack) for named in (path, other))
         if _kind(before.kind) == "vocabulary":
             tables += _pieces(one, two)

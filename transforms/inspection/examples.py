@@ -139,7 +139,7 @@ def open_examples(
         found = _find_manifest(path, ranges)
         if found is None:
             data_set = open_data_set(_records_of(path), ranges=ranges, vocab_file=vocab_file)
-            vocabulary, why = _vocabulary(UNKNOWN, path, vocab_file, ranges)
+            vocabulary, why = vocabulary_of(UNKNOWN, path, vocab_file, ranges)
             span, chosen, objective = range(data_set.samples), _split_of(split or "train"), None
         else:
             made, directory = found
@@ -147,8 +147,10 @@ def open_examples(
             # A damaged data set can be looked at, too.
             data_set = open_data_set(directory, split=chosen, ranges=ranges, vocab_file=vocab_file, sizes=False)
             examples = parse_examples(made, chosen, directory)
-            vocabulary, why = _vocabulary(examples.vocabulary, directory, vocab_file, ranges)
+            vocabulary, why = vocabulary_of(examples.vocabulary, directory, vocab_file, ranges)
             span, objective = _span(path, data_set), examples.options.get("objective", "nsp")
+        if not any(column.dtype.kind in "iu" for column in data_set.columns):
+            raise UnusableInputError(f"{path}: these records have no column of integers, so no pieces; name examples.")
         stack.pop_all()
         return OpenedExamples(
             path=path,
@@ -222,7 +224,7 @@ def _span(path: str, data_set: DataSet) -> range:
     return range(first, last) if found else range(data_set.samples)
 
 
-def _vocabulary(
+def vocabulary_of(
     known: KnownVocabulary, path: str, vocab_file: str | None, ranges: ByteRanges
 ) -> tuple[Vocabulary | None, str | None]:
     """The vocabulary of examples, or why there is none."""

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ TIMINGS = "last run"  # the title of the table of how long that took
 _MEASURED = 1024  # rows
 _COUNTED_BYTES = 1 << 30  # of text shards without a manifest
 _DIGEST = 16  # hexadecimal digits of a sha256 that are shown
+_SHORT_DIGEST = 8  # in a table
 _INPUTS = 3  # that are named
 
 # Options that stand in a summary of examples, by what they are called there; those that were left open are decided.
@@ -61,6 +62,32 @@ def summarize(path: str, *, split: str | None = None, vocab_file: str | None = N
     """
     path = os.path.expanduser(path)
     path = path.rstrip("/") or path
+    with explained(path):
+        return _summarized(path, split, vocab_file)
+
+
+@contextlib.contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Turns what an odd entry of a manifest leads to into a sentence.
+
+    Raises:
+      UnusableInputError: the code in the block found a manifest that is not as maskmill writes it.
+    """
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise UnusableInputError(
+            f"{path}: an entry of its manifest is missing or not as maskmill writes it "
+            f"({type(error).__name__}: {error}); run the command that made it again."
+        ) from None
+
+
+def _summarized(path: str, split: str | None, vocab_file: str | None) -> Summary:
+    """`summarize`, of a path without `~`.
+
+    Raises:
+      KeyError, IndexError, TypeError, AttributeError, ValueError: a manifest is not as maskmill writes it.
+    """
     with contextlib.closing(open_ranges(path)) as ranges:
         kind = kinds.kind_of(path, ranges)
         if kind == "build":
@@ -233,7 +260,8 @@ def _files_table(made: Mapping[str, Any]) -> Table:
     for shard in made["shards"]:
         for file in manifest.files_of_shard(shard):
             number = file.get("examples", file.get("documents"))
-            rows.append((file["name"], shard.get("kind"), number, file.get("bytes"), str(file.get("sha256"))[:_DIGEST]))
+            digest = str(file.get("sha256"))[:_SHORT_DIGEST]
+            rows.append((file["name"], shard.get("kind"), number, file.get("bytes"), digest))
     is_text = made["stage"] == "extract"
     columns = ("file", "split", "documents" if is_text else "examples", "bytes", "sha256")
     return listed("files", columns, rows, ("", "", "", "bytes", ""), MOST_ROWS)

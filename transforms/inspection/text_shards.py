@@ -145,7 +145,13 @@ def open_texts(path: str) -> OpenedTexts:
             if made is not None:
                 break
         if made is not None:
-            listed = _of_manifest(made, directory, path)
+            try:
+                listed = _of_manifest(made, directory, path)
+            except (KeyError, TypeError, ValueError) as error:
+                raise UnusableInputError(
+                    f"{files.join(directory, manifest.MANIFEST)}: an entry of this manifest is missing or not as "
+                    f"maskmill writes it ({type(error).__name__}: {error}); run the command that made it again."
+                ) from None
             if listed:
                 stack.pop_all()
                 return OpenedTexts(path, directory, made, listed, ranges)

@@ -326,8 +326,10 @@ class _RowValues:
 
 
 def _feature_of_ids(arrays: Mapping[str, npt.NDArray[np.generic]]) -> str:
-    """The column of the pieces; the first column where a data set of another program calls it otherwise."""
-    return "input_ids" if "input_ids" in arrays else next(iter(arrays))
+    """The column of the pieces; where another program calls it otherwise, the first with the most integers a row."""
+    if "input_ids" in arrays:
+        return "input_ids"
+    return max((name for name in arrays if arrays[name].dtype.kind in "iu"), key=lambda name: arrays[name].shape[-1])
 
 
 def _of_width(values: npt.NDArray[np.generic], width: int) -> npt.NDArray[np.int32]:

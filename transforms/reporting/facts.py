@@ -10,7 +10,7 @@ from transforms.reporting.figures import Figure
 from transforms.reporting.lineage import Input, Option, Step
 from transforms.reporting.made_stages import MadeStage
 from transforms.reporting.row_facts import RowFacts, row_facts_of
-from transforms.reporting.samples import FrequentPiece, Samples, frequent_pieces, samples_of
+from transforms.reporting.samples import FrequentPiece, Samples, frequent_pieces, noting, samples_of
 from transforms.reporting.stage_counts import StageCounts, stage_counts_of
 from transforms.reporting.text_facts import TextFacts, text_facts_of
 from transforms.storage import files, timings
@@ -133,15 +133,20 @@ def collect(
       with_samples: whether to show how the data looks, for which the beginning of some files is read.
 
     Raises:
-      UnusableInputError: there is no manifest, or a file is missing or damaged.
+      UnusableInputError: there is no manifest, or it is damaged.
     """
     directory = path.rstrip("/") or path
+    unread: list[str] = []
+    frequent: tuple[FrequentPiece, ...] = ()
     stages = made_stages.find_stages(directory)
     by_name = {stage.name: stage for stage in stages}
     examples = by_name.get("examples") or by_name.get("eval")
     text = by_name.get("extract")
     results = () if verification is None else verification.results
     rows = row_facts_of(results, directory=None if examples is None else examples.directory)
+    if examples is not None:
+        with noting(unread):
+            frequent = tuple(frequent_pieces(rows, examples.directory))
     return Facts(
         name=files.base_name(directory) if directory not in (".", "/") else directory,
         path=directory,
@@ -158,11 +163,11 @@ def collect(
         row_length=None if examples is None else examples.parameter("max_seq_length"),
         places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
         rows=rows,
-        frequent=() if examples is None else tuple(frequent_pieces(rows, examples.directory)),
+        frequent=frequent,
         texts=text_facts_of(results),
         timings=tuple(_timings(stages)),
         checked=None if verification is None else checked_of(verification, shards),
-        samples=samples_of(stages, directory) if with_samples else Samples(),
+        samples=samples_of(stages, directory, unread) if with_samples else Samples(unread=tuple(unread)),
     )
 
 

@@ -1,9 +1,9 @@
 """How the data looks: the beginning of some texts and some examples."""
 
 import collections
+import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
 
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inspection.decoded import DecodedExample
@@ -15,8 +15,6 @@ from transforms.reporting.documents import first_title
 from transforms.reporting.made_stages import MadeStage
 from transforms.reporting.row_facts import RowFacts
 from transforms.storage import files
-
-_T = TypeVar("_T")
 
 _MOST_BYTES = 1 << 20
 _MOST_LINES = 8
@@ -81,14 +79,14 @@ class Samples:
       texts: the beginning of some documents.
       examples: some rows.
       word_pieces: how many words of some rows have so many pieces: (pieces, words); empty where it is not known.
-      unreadable: what could not be shown because it is damaged or gone, a sentence each.
+      unread: why some of it cannot be shown, a sentence each: files that are missing or damaged.
     """
 
     article: Article | None = None
     texts: tuple[SampleText, ...] = ()
     examples: tuple[DecodedExample, ...] = ()
     word_pieces: tuple[tuple[int, int], ...] = ()
-    unreadable: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,35 +101,52 @@ class FrequentPiece:
 def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
     """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
     for split, facts in list(rows.items())[:1]:
-        try:
-            opened = open_examples(directory, split=split)
-        except (UnusableInputError, RunFailedError):  # damaged or gone: the samples say so
-            return
+        opened = open_examples(directory, split=split)
         words = Words(opened.vocabulary)
         opened.close()
         for id, count in facts.frequent:
             yield FrequentPiece(id=id, text=words.piece(id), count=count)
 
 
-def samples_of(stages: Sequence[MadeStage], path: str) -> Samples:
-    """How the data of stages looks, as far as it can be read; `path` is their build's directory, or that of the one."""
-    unreadable: list[str] = []
+@contextlib.contextmanager
+def noting(unread: list[str]) -> Iterator[None]:
+    """Notes why something cannot be read: what is damaged is just what a page has to tell of."""
+    try:
+        yield
+    except (UnusableInputError, RunFailedError) as error:
+        unread.append(str(error))
 
-    def of(name: str, read: Callable[[MadeStage], Iterable[_T]]) -> tuple[_T, ...]:
-        """What is read of the stage of a name; nothing where its files are damaged, which is noted."""
-        try:
-            return tuple(one for stage in stages if stage.name == name for one in read(stage))
-        except (UnusableInputError, RunFailedError) as error:
-            unreadable.append(str(error))
-            return ()
 
-    article = of("extract", lambda stage: [_article(stage, path)])
+def samples_of(stages: Sequence[MadeStage], path: str, unread: Sequence[str] = ()) -> Samples:
+    """How the data of stages looks, as far as it can be read.
+
+    Args:
+      stages: of a build.
+      path: the build's directory, or that of the one stage.
+      unread: why something else cannot be read.
+    """
+    article: Article | None = None
+    texts: list[SampleText] = []
+    examples: list[DecodedExample] = []
+    word_pieces: list[tuple[int, int]] = []
+    reasons = list(unread)
+    for stage in stages:
+        if stage.name == "extract":
+            with noting(reasons):
+                article = article or _article(stage, path)
+            with noting(reasons):
+                texts.extend(_texts(stage))
+        elif stage.name == "examples":
+            with noting(reasons):
+                examples.extend(_examples(stage))
+            with noting(reasons):
+                word_pieces.extend(_word_pieces(stage))
     return Samples(
-        article=article[0] if article else None,
-        texts=of("extract", _texts),
-        examples=of("examples", _examples),
-        word_pieces=of("examples", _word_pieces),
-        unreadable=tuple(dict.fromkeys(unreadable)),
+        article=article,
+        texts=tuple(texts),
+        examples=tuple(examples),
+        word_pieces=tuple(word_pieces),
+        unread=tuple(dict.fromkeys(reasons)),
     )
 
 
@@ -145,7 +160,7 @@ def _article(stage: MadeStage, path: str) -> Article | None:
         return None
     try:
         found = find_document(path, title, most_examples=1)
-    except UnusableInputError:  # the inputs are not there any more, or the samples say what is damaged
+    except UnusableInputError:  # the inputs are not there any more
         return None
     lines = () if found.document is None else found.document.lines
     return Article(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.inspection.examples import vocabulary_of
 from transforms.inspection.words import RowDecoder
 from transforms.kernels.crc32c import masked_crc32c
 from transforms.reading.beside import lies_beside
@@ -16,7 +17,7 @@ from transforms.reading.byte_ranges import ByteRanges, MissingFileError
 from transforms.reading.data_set import DataSet
 from transforms.reading.made_examples import parse_examples
 from transforms.reading.opening import open_data_set
-from transforms.reading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known
+from transforms.reading.read_vocabulary import UNKNOWN, KnownVocabulary
 from transforms.reading.record_indexes import open_range_file
 from transforms.records.kernels.frames import HEAD
 from transforms.records.tfrecord import unpacked
@@ -45,9 +46,10 @@ class Part:
       kind: what they hold.
       name: as messages have it: "training examples".
       path: what the user named it by, or the stage's directory below that.
+      source, split: what `open_data_set` takes for it.
       files: the paths.
       ranges: reads them.
-      data_set: of examples; None: see `problem`.
+      data_set: of examples that are opened.
       known: what the data set says of its vocabulary.
       vocab_file: what the user says of it.
       objective: of examples; None: not known.
@@ -57,6 +59,8 @@ class Part:
     kind: PartKind
     name: str
     path: str
+    source: str
+    split: str
     files: tuple[str, ...]
     ranges: ByteRanges
     data_set: DataSet | None = None
@@ -64,6 +68,16 @@ class Part:
     vocab_file: str | None = None
     objective: str | None = None
     problem: str | None = None
+
+    def opened(self) -> "Part":
+        """This part, of examples with their data set, or with why it cannot be read."""
+        if self.kind == "text":
+            return self
+        try:
+            data_set = open_data_set(self.source, split=self.split, ranges=self.ranges, vocab_file=self.vocab_file)
+        except (UnusableInputError, RunFailedError) as error:
+            return dataclasses.replace(self, problem=str(error))
+        return dataclasses.replace(self, data_set=data_set).only(self.files)
 
     def only(self, chosen: Collection[str]) -> "Part":
         """This part with some of its files alone, by their paths."""
@@ -82,7 +96,7 @@ class Part:
     def vocabulary(self) -> Vocabulary | None:
         """The vocabulary of examples; None: it is not known, or cannot be read."""
         with contextlib.suppress(UnusableInputError, RunFailedError):  # words only make a message easier to read
-            return load_known(self.known, NamedVocabulary(self.path, self.vocab_file, self.ranges), is_needed=True)
+            return vocabulary_of(self.known, self.path, self.vocab_file, self.ranges)[0]
         return None
 
     def decoder(self, vocabulary: Vocabulary | None) -> RowDecoder:
@@ -99,6 +113,9 @@ def find_parts(path: str, ranges: ByteRanges, vocab_file: str | None = None) -> 
       path: what the user named; without a manifest, a directory, a file or a glob of text shards or TFRecords.
       ranges: reads the files; the parts keep it.
       vocab_file: the vocabulary of examples that have no copy of it.
+
+    Returns:
+      The parts; examples are not opened yet.
 
     Raises:
       UnusableInputError: there is nothing of this kind.
@@ -186,30 +203,25 @@ def _parts_of_stage(
             listed = [shard for shard in made["shards"] if shard["kind"] == split]
             paths = tuple(files.join(directory, shard["name"]) for shard in listed)
             if any(shard["bytes"] for shard in listed):
-                yield Part(kind="text", name=name, path=directory, files=paths, ranges=ranges)
+                yield Part(
+                    kind="text", name=name, path=directory, source=directory, split=split, files=paths, ranges=ranges
+                )
             continue
         examples = parse_examples(made, split, directory)
         if not examples.files:
             continue
-        part = Part(
+        yield Part(
             kind="examples",
             name=name,
             path=directory,
+            source=directory,
+            split=split,
             files=tuple(file.path for file in examples.files),
             ranges=ranges,
             known=examples.vocabulary,
             vocab_file=vocab_file,
             objective=examples.options.get("objective"),
         )
-        yield _opened(part, directory, split)
-
-
-def _opened(part: Part, path: str, split: str) -> Part:
-    try:
-        data_set = open_data_set(path, split=split, ranges=part.ranges, vocab_file=part.vocab_file)
-    except (UnusableInputError, RunFailedError) as error:
-        return dataclasses.replace(part, problem=str(error))
-    return dataclasses.replace(part, data_set=data_set)
 
 
 def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> list[Part]:
@@ -231,8 +243,18 @@ def _parts_of_files(path: str, ranges: ByteRanges, vocab_file: str | None) -> li
             continue
         kind: PartKind = "examples" if _has_records(of_split[0], ranges) else "text"
         name = _NAMES["examples" if kind == "examples" else "extract", split]
-        part = Part(kind=kind, name=name, path=path, files=of_split, ranges=ranges, vocab_file=vocab_file)
-        parts.append(part if kind == "text" else _opened(part, ",".join(of_split), split))
+        parts.append(
+            Part(
+                kind=kind,
+                name=name,
+                path=path,
+                source=",".join(of_split),
+                split=split,
+                files=of_split,
+                ranges=ranges,
+                vocab_file=vocab_file,
+            )
+        )
     return parts
 
 

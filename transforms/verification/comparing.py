@@ -163,9 +163,9 @@ def compare(
     """
     with contextlib.ExitStack() as stack:
         ranges = [stack.enter_context(contextlib.closing(open_ranges(side, cache_bytes=0))) for side in (path, against)]
-        theirs = find_parts(against, ranges[1], vocab_file)
+        theirs = [part.opened() for part in find_parts(against, ranges[1], vocab_file)]
         try:
-            ours = find_parts(path, ranges[0], vocab_file)
+            ours = [part.opened() for part in find_parts(path, ranges[0], vocab_file)]
         except UnusableInputError as error:
             finding = Finding(
                 check=CHECK, file=path, expected="a data set", found="none that can be read", message=str(error)

@@ -18,6 +18,7 @@ from transforms.records.columns import Column, ColumnRules, columns_of, schema
 from transforms.records.options import Format, FormatOptions
 from transforms.records.plan import ExamplesPlan
 from transforms.tokenization.vocabulary import Vocabulary
+from transforms.verification.listed_shards import ListedShard
 from transforms.verification.options import VerifyOptions
 from transforms.verification.row_rules import RowRules
 
@@ -25,6 +26,7 @@ _Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions, FormatOptions)
 _PAIR = 2
 _MOST_SEGMENTS = 256
 _MOST_WIDTH = 1 << 20  # of rows without a manifest; a first record of more pieces is damaged
+_BERT_SHARES = {"mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
 _PIECES = ("input_ids", "input_word_ids")
 
 
@@ -40,6 +42,62 @@ def options_from(kind: type[_Options], parameters: Mapping[str, Any]) -> _Option
         if not _may_be(value, hints[name]):
             raise UnusableInputError(f"{name} is {value!r}, which it cannot be.")
     return kind(**values)
+
+
+def cleaned(made: Mapping[str, Any], shards: Sequence[ListedShard]) -> dict[str, Any]:
+    """A manifest without what cannot be: other checks may take its values as maskmill writes them.
+
+    What is left out is a finding already.
+
+    Args:
+      made: the manifest.
+      shards: what can be used of its shards.
+    """
+    decided, chosen = made.get("decided"), made.get("examples")
+    clean = dict(made) | {
+        "parameters": _without_wrong(made["parameters"]),
+        "decided": _without_wrong(decided) if isinstance(decided, dict) else {},
+        "counts": {step: counts for step, counts in made["counts"].items() if isinstance(counts, dict)},
+        "shards": [_entry_of(shard) for shard in shards],
+    }
+    return clean | ({"examples": _without_wrong(chosen)} if isinstance(chosen, dict) else {})
+
+
+_HINTS = {
+    **typing.get_type_hints(MaskingOptions),
+    **typing.get_type_hints(ObjectiveOptions),
+    **typing.get_type_hints(FormatOptions),
+    "compat": str,
+    "shard_size_mb": float | None,
+    "num_eval_articles": int | None,
+    "num_examples_to_pick": int,
+    "one_seed": bool,
+    "packed": bool,
+}
+
+
+def _without_wrong(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in _HINTS or _may_be(value, _HINTS[name])}
+
+
+def _entry_of(shard: ListedShard) -> dict[str, Any]:
+    entry = {"name": shard.name, "kind": shard.kind, "inputs": dict(shard.inputs), **shard.counts}
+    if shard.seed is not None:
+        entry["random_seed"] = shard.seed
+    described = [
+        {
+            "name": file.name,
+            "bytes": file.size,
+            "sha256": file.sha256,
+            **({} if file.index is None else {"index": file.index, "index_sha256": file.index_sha256}),
+            **({} if file.examples is None else {"examples": file.examples}),
+            **({} if file.width is None else {"width": file.width}),
+        }
+        for file in shard.files
+    ]
+    if len(described) == 1 and described[0]["name"] == shard.name:
+        return entry | described[0]
+    return entry | {"files": described}
 
 
 def _may_be(value: Any, annotation: Any) -> bool:
@@ -180,6 +238,7 @@ def rules_of_records(
         if options.max_predictions_per_seq and column.feature in wanted:
             column = dataclasses.replace(column, width=options.max_predictions_per_seq)
         columns.append(column)
+    shares = _shares(options)
     names = {column.feature for column in columns}
     has_masks = "masked_lm_positions" in names
     is_bert = options.mask_unit == "piece" and options.masked_lm_prob is not None
@@ -190,6 +249,9 @@ def rules_of_records(
         is_dynamic=not has_masks,
         mask_unit=options.mask_unit,
         masked_lm_prob=options.masked_lm_prob,
+        mask_share=shares.get("mask_share"),
+        random_share=shares.get("random_share"),
+        keep_share=shares.get("keep_share"),
         short_seq_prob=options.short_seq_prob,
         max_seq_length=width,
         max_predictions_per_seq=next((c.width for c in columns if c.feature == "masked_lm_positions"), None),
@@ -198,6 +260,14 @@ def rules_of_records(
         is_exact=is_bert,
         never_in_text=_never_in_text(known),
     )
+
+
+def _shares(options: VerifyOptions) -> dict[str, float]:
+    """The shares of masks that a user gives; where the share of masks is given, the others are BERT's."""
+    given = {name: getattr(options, name) for name in _BERT_SHARES}
+    if options.masked_lm_prob is None and None in given.values():
+        return {}
+    return {name: _BERT_SHARES[name] if share is None else share for name, share in given.items()}
 
 
 def rules_of_file(rules: RowRules, file: DataFile) -> RowRules:

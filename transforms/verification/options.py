@@ -50,6 +50,9 @@ class VerifyOptions:
     max_seq_length: int | None = option(None, help="pieces of a row (default: those of the first record)")
     max_predictions_per_seq: int | None = option(None, help="most masks of a row (default: those of the first record)")
     masked_lm_prob: float | None = option(None, help="share of the pieces to predict, as 0.15")
+    mask_share: float | None = option(None, help="share of the masks that are [MASK] (with masked_lm_prob: 0.8)")
+    random_share: float | None = option(None, help="share of them that are a random piece (with masked_lm_prob: 0.1)")
+    keep_share: float | None = option(None, help="share of them that are left (with masked_lm_prob: 0.1)")
     dupe_factor: int | None = option(None, help="how often each document was used")
     short_seq_prob: float | None = option(None, help="share of the sequences that were made shorter, as 0.1")
     objective: Objective | None = option(None, help="what is learnt (default: nsp where there are labels of pairs)")
@@ -77,6 +80,10 @@ class VerifyOptions:
                 raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
         if self.masked_lm_prob is not None and not 0 < self.masked_lm_prob <= 1:
             raise UnusableInputError(f"--masked_lm_prob must be above 0 and at most 1, not {self.masked_lm_prob}.")
+        for name in ("mask_share", "random_share", "keep_share"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise UnusableInputError(f"--{name} must be from 0 to 1, not {value}.")
         if self.short_seq_prob is not None and not 0 <= self.short_seq_prob <= 1:
             raise UnusableInputError(f"--short_seq_prob must be from 0 to 1, not {self.short_seq_prob}.")
 

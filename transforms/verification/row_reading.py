@@ -316,7 +316,7 @@ class _BlockRows:
     """Rows of files that are read by blocks."""
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
-        self._faults, self._path = faults, data_set.files[0].path
+        self._faults, self._path, self._format = faults, data_set.files[0].path, data_set.format
         samples = _count_samples(data_set, ranges)
         file = dataclasses.replace(data_set.files[0], samples=samples, size=None)
         self._samples = samples
@@ -352,8 +352,7 @@ class _BlockRows:
 
     def _note(self, record: int, error: DamagedBlockError) -> None:
         """Notes what a reader says of a record."""
-        is_checksum = type(error.__cause__).__name__ == "WrongChecksumError"  # its module imports Arrow
-        check = "crc" if is_checksum else check_of(error.feature or "")
+        check = "crc" if self._is_checksum(error) else check_of(error.feature or "")
         # Of a damaged row group there is one finding; of values one for each column.
         kind = error.feature or str(error).removeprefix(f"{self._path}, record {record + 1:,}: ")
         if self._faults.has(check, kind):
@@ -362,6 +361,13 @@ class _BlockRows:
         reason = str(error).removeprefix(f"{self._path}, record {record + 1:,}: ").removeprefix(f"{self._path}: ")
         reason = reason.partition("; make or fetch")[0]
         self._faults.add(_value_fault(check, kind, record, reason))
+
+    def _is_checksum(self, error: DamagedBlockError) -> bool:
+        if self._format != "parquet":
+            return False
+        from transforms.reading.parquet_pages import WrongChecksumError
+
+        return isinstance(error.__cause__, WrongChecksumError)
 
 
 def _reader_of(data_set: DataSet, ranges: ByteRanges) -> "MdsReader | ParquetReader":

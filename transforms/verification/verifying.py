@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import secrets
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
@@ -13,6 +15,8 @@ from transforms.verification.pieces import PieceResult
 from transforms.verification.planning import plan
 from transforms.verification.targets import Target, find_targets
 from transforms.verification.verify_piece import verify_piece
+
+_TOKEN_BYTES = 8
 
 
 def verify(
@@ -45,9 +49,16 @@ def verify_targets(targets: Sequence[Target], done: Callable[[PieceResult], obje
 
 @contextlib.contextmanager
 def scratch_directory(options: VerifyOptions) -> Iterator[str]:
-    """The directory for temporary files: the one that the user names, or one that goes with the verification."""
+    """A directory for temporary files that goes with the verification: below the one that a user names, or anywhere."""
     if options.scratch is not None:
-        yield options.scratch
+        directory = files.join(options.scratch, f"verify-{secrets.token_hex(_TOKEN_BYTES)}")
+        files.make_directory(directory)
+        try:
+            yield directory
+        finally:
+            files.delete(files.list_directory(directory))
+            if files.is_local(directory):
+                shutil.rmtree(directory)
         return
     with tempfile.TemporaryDirectory(prefix=files.scratch_prefix()) as directory:
         yield directory

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -209,6 +210,13 @@ def _read_named(path: str) -> bytes:
 def _parsed(
     path: str, content: bytes, duplicates: Duplicates, special_ids: Mapping[str, int | None]
 ) -> tuple[Vocabulary | None, Checked]:
+    return _parsed_once(path, content, duplicates, tuple(special_ids.items()))
+
+
+@functools.lru_cache(maxsize=4)  # parts of a build have copies of one
+def _parsed_once(
+    path: str, content: bytes, duplicates: Duplicates, special_ids: tuple[tuple[str, int | None], ...]
+) -> tuple[Vocabulary | None, Checked]:
     try:
         if _is_tokenizer(content):
             from transforms.tokenization.tokenizer_vocabulary import tokenizer_vocabulary, vocabulary_of_ids
@@ -216,7 +224,7 @@ def _parsed(
 
             ids = parse_tokenizer(path, content).get_vocab(with_added_tokens=True)
             if special_ids:
-                return vocabulary_of_ids(path, content, ids, special_ids), Checked()
+                return vocabulary_of_ids(path, content, ids, dict(special_ids)), Checked()
             return tokenizer_vocabulary(path, content, ids), Checked()
         return parse_vocabulary(path, content, duplicates), check_lines(path, content)
     except UnusableInputError as error:

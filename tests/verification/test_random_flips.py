@@ -1,0 +1,69 @@
+"""Any flipped bit, changed, lost or added byte in any file of a small build is found, where the file has checksums."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from damage import mutations
+from damaged_copies import BUILDS, GoodBuilds, serious
+from regenerating import regenerate
+
+from transforms.verification.options import VerifyOptions
+from transforms.verification.verifying import verify
+
+pytestmark = pytest.mark.defects
+
+# Damages of a build, in each of the two ways.
+DAMAGES = 25
+# What has no checksum: descriptions, versions and times. A gzip file's first bytes say when it was packed, and where.
+_WITHOUT = ("manifest.json", "README.md", "rejected.jsonl")
+_GZIP_HEAD = 10
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> GoodBuilds:
+    return GoodBuilds(folder=tmp_path_factory.mktemp("builds"))
+
+
+def files_of(root: Path) -> list[Path]:
+    """The files of a build that have checksums."""
+    return sorted(
+        path
+        for path in root.rglob("*")
+        if path.is_file() and ".maskmill" not in path.parts and path.name not in _WITHOUT
+    )
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_any_damage_to_any_file_is_found(build: str, good: GoodBuilds) -> None:
+    root = good.copy(build).root
+    chance = random.Random(build)
+    for number in range(DAMAGES):
+        path = chance.choice(files_of(root))
+        before = path.read_bytes()
+        damaged = next(content for content in mutations(before, number) if content != before)
+        path.write_bytes(damaged)
+        assert serious(verify([str(root)], VerifyOptions(remake=0))), (str(path), number)
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_any_damage_to_examples_is_found_without_the_manifest(build: str, good: GoodBuilds) -> None:
+    root = good.copy(build).root
+    kept = root.with_name("kept")
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(root, kept)
+    chance = random.Random(build)
+    for number in range(DAMAGES):
+        path = chance.choice([path for path in files_of(root / "examples") if path.name.startswith(("part", "eval"))])
+        before = path.read_bytes()
+        head = _GZIP_HEAD if build == "gzip" else 0
+        damaged = next(c for c in mutations(before[head:], number) if c != before[head:])
+        if path.suffix == ".idx":
+            continue
+        path.write_bytes(before[:head] + damaged)
+        regenerate(root)
+        assert serious(verify([str(root)])), (str(path), number)
+        shutil.rmtree(root)
+        shutil.copytree(kept, root)
