@@ -20,6 +20,8 @@ Verified = Literal["auto", "all", "none"]
 BuildReport = Literal["auto", "all", "none", "off"]
 
 _AT_ONCE = 1_000_000_000  # bytes that are verified in some seconds
+# Checks that find files that are not as they were written.
+_DAMAGE = frozenset(("manifest", "missing", "size", "sha256", "framing", "crc", "schema", "index"))
 _MOST_SAID = 5  # findings on the terminal; the report has more
 
 
@@ -51,9 +53,10 @@ def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] =
     for finding in doubtful[:_MOST_SAID]:
         sys.stderr.write(f"maskmill build: {finding.severity}: {finding.message}\n")
     sys.stderr.flush()
-    if any(finding.severity == "error" for finding in doubtful):
+    # Whatever else is found lies in the input or in what was asked for, and this build did what it was asked for.
+    if any(finding.check in _DAMAGE for finding in doubtful):
         raise RunFailedError(
-            f"{output}: what was built is not right; {path} lists what verify found. Run the build again, which makes "
+            f"{output}: what was built is damaged; {path} lists what verify found. Run the build again, which makes "
             "damaged files again."
         )
 

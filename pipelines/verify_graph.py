@@ -1,8 +1,6 @@
 """Verification of large data sets, and of those in object stores: on Beam."""
 
 import contextlib
-import secrets
-import shutil
 from collections.abc import Sequence
 
 from pipelines.startup import without_cloud_libraries
@@ -13,7 +11,8 @@ from transforms.verification.options import VerifyOptions
 from transforms.verification.targets import Target
 
 KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
-_TOKEN_BYTES = 8
+# Of shards that are made again.
+REMAKING_KERNELS = ("kernels.random", "tokenization.kernels", "masking.kernels", "records.kernels")
 
 
 def run(
@@ -24,7 +23,7 @@ def run(
     Args:
       targets: as `planning.plan` gives them.
       options: of the verification.
-      scratch: a directory that all workers reach.
+      scratch: a directory that all workers reach, of this run alone.
       size: bytes to read, as far as that is known.
       beam_arguments: flags for Beam.
 
@@ -38,7 +37,7 @@ def run(
         from pipelines import beam_flags, runner
         from pipelines.checks import Workload
         from pipelines.progress import ProgressLine
-        from transforms.verification.steps import KIND, VerifyTargets, read_found
+        from transforms.verification.steps import KIND, VerifyTargets, read_found, write_plan
     pieces = [piece for target in targets for piece in target.pieces]
     paths = (*(target.directory for target in targets), scratch)
     workload = Workload(input_bytes=size, pieces=max(1, len(pieces)), paths=paths)
@@ -46,20 +45,16 @@ def run(
         beam_options = runner.pipeline_options(beam_arguments, workload)
         beam_options.get_all_options()  # Beam reads most flags only when they are asked for
     if runner.is_local(beam_options):
-        compiler.prepare(KERNELS)
-    token = secrets.token_hex(_TOKEN_BYTES)
-    found, noted = files.join(scratch, f"verification-{token}.pickle"), files.join(scratch, f"progress-{token}")
-    step = VerifyTargets(targets=tuple(targets), options=options, scratch=scratch, found=found, noted=noted)
-    if not files.is_local(scratch):
-        step.noted = ""
+        remakes = any(piece.kind == "shard" for piece in pieces)
+        compiler.prepare((*KERNELS, *REMAKING_KERNELS) if remakes else KERNELS)
+    noted = files.join(scratch, "progress") if files.is_local(scratch) else ""
+    step = VerifyTargets(scratch=scratch, pieces=len(pieces), noted=noted)
+    write_plan(targets, options, scratch)
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         _ = pipeline | "Verify" >> step
 
-    lines = [ProgressLine(label=KIND, output=noted, kind=KIND)]
-    if step.noted:
+    lines = [ProgressLine(label=KIND, output=noted or scratch, kind=KIND)]
+    if noted:
         progress.announce(noted, KIND, pieces=len(pieces), size=size)
-    try:
-        return read_found(found) if runner.run(build_graph, beam_options, lines) else None
-    finally:
-        shutil.rmtree(noted, ignore_errors=True)
+    return read_found(scratch) if runner.run(build_graph, beam_options, lines) else None

@@ -126,11 +126,22 @@ def test_a_damaged_build_fails_and_has_a_report(build: Path, tmp_path: Path) -> 
     damaged = shutil.copytree(build, tmp_path / "build")
     shard = damaged / "text" / "eval.txt"
     shard.write_bytes(shard.read_bytes()[:-100])
-    with pytest.raises(RunFailedError, match="what was built is not right"):
+    with pytest.raises(RunFailedError, match="what was built is damaged"):
         report.of_build(str(damaged), "auto")
     read = check_whole((damaged / "report.html").read_text())
     assert "found errors" in read.text
     assert str(shard) in read.text
+
+
+def test_what_is_damaged_is_left_out_and_said(build: Path, tmp_path: Path) -> None:
+    damaged = shutil.copytree(build, tmp_path / "build")
+    for shard in (damaged / "examples").glob("*.tfrecord"):
+        content = bytearray(shard.read_bytes())
+        content[200] ^= 1
+        shard.write_bytes(content)
+    collected, _ = report.collect(str(damaged), "auto")
+    assert collected.samples.examples == ()
+    assert "does not fit its checksum" in check_whole(page.render(collected)).text
 
 
 def test_a_build_without_a_report(build: Path, tmp_path: Path) -> None:

@@ -375,7 +375,7 @@ def copied_shard(scene: Scene) -> None:
     "nine in ten rows of a shard are those of another one",
     builds=(*PAIRS, "packed"),
     found="sha256 size",
-    again="similar_shards",
+    again="similar_shards repeated_records",
 )
 def similar_shard(scene: Scene) -> None:
     other = next(path for path in scene.files() if path.name == scene.file.name.replace("part-00001", "part-00002"))
@@ -629,7 +629,9 @@ def label_two(scene: Scene) -> None:
     scene.edit(lambda row: row["next_sentence_labels"].__setitem__(0, 2))
 
 
-@damage("the labels of pairs are inverted", builds=(*PAIRS, "packed"), found="labels seed", again="labels seed")
+@damage(
+    "the labels of pairs are inverted", builds=(*PAIRS, "packed"), found="labels seed sha256 size", again="labels seed"
+)
 def inverted_labels(scene: Scene) -> None:
     def change(row: Row) -> None:
         row["next_sentence_labels"][:] = 1 - row["next_sentence_labels"]
@@ -796,7 +798,7 @@ def another_mask_unit(scene: Scene) -> None:
     scene.remake_all(do_whole_word_mask=True)
 
 
-@damage("nine in ten rows are short, not one", builds=PAIRS, found="length_share", again="length_share seed")
+@damage("nine in ten rows are short, not one", builds=PAIRS, found="sha256 size", again="length_share seed")
 def short_rows(scene: Scene) -> None:
     scene.remake_all(short_seq_prob=0.9)
 
@@ -1045,12 +1047,12 @@ def manifest_with_another_objective(scene: Scene) -> None:
     scene.manifest(lambda made: made["parameters"].__setitem__("objective", "sop"))
 
 
-@damage("the schema in the manifest lacks a column", builds=PAIRS, found="schema", again="schema")
+@damage("the schema in the manifest lacks a column", builds=PAIRS, found="schema manifest", again="schema manifest")
 def schema_lacks_a_column(scene: Scene) -> None:
     scene.manifest(lambda made: made["schema"].pop())
 
 
-@damage("the schema in the manifest has another length", builds=PAIRS, found="schema", again="schema")
+@damage("the schema in the manifest has another length", builds=PAIRS, found="schema manifest", again="schema manifest")
 def schema_with_another_length(scene: Scene) -> None:
     scene.manifest(lambda made: made["schema"][0].__setitem__("shape", [63]))
 

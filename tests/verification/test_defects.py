@@ -54,7 +54,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> GoodBuilds:
     return GoodBuilds(folder=tmp_path_factory.mktemp("builds"))
 
 
-@pytest.mark.parametrize(("damage", "build", "mode"), _cases())
+@pytest.mark.parametrize(("damage", "build", "mode"), list(_cases()))
 def test_damage_is_found(damage: Damage, build: str, mode: str, good: GoodBuilds) -> None:
     verification = look_at(good, build, damage, regenerated=mode == REGENERATED)
     findings = serious(verification)

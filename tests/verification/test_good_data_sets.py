@@ -64,7 +64,7 @@ BUILDS: Mapping[str, Mapping[str, Any]] = {
         "tokenizer_file": "",
     },
 }
-_QUICK = ("pairs", "packed_order")
+_QUICK = ("pairs",)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from transforms.reading.byte_ranges import LocalRanges
 from transforms.records.tfrecord import frame, read_records
 from transforms.storage import manifest
 from transforms.verification.options import VerifyOptions
-from transforms.verification.pieces import Piece
+from transforms.verification.pieces import ExpectedFile, Piece
 from transforms.verification.planning import plan
 from transforms.verification.row_checks import RowsResult, check_rows
 from transforms.verification.targets import find_targets
@@ -131,6 +131,17 @@ def test_several_damaged_records_are_counted(pieces: Any, tmp_path: Path) -> Non
     frames[11] = frame(b"\n\1")
     result = check(damaged(piece, tmp_path, b"".join(frames)))
     assert found(result) == [("crc", 4, 3), ("framing", 6, 1), ("schema", 12, 1)]
+
+
+def test_a_feature_that_no_column_has_is_found_where_a_manifest_lists_the_columns(pieces: Any, tmp_path: Path) -> None:
+    piece = pieces(format="tfrecord")[0]
+    frames = frames_of(piece)
+    more = b"\x12\x0a" + b"\x0a\x08" + b"\x0a\x02xy" + b"\x12\x02" + b"\x1a\x00"
+    record = list(read_records(piece.path))[3] + b"\n" + more[1:]
+    frames[3] = frame(record)
+    changed = damaged(piece, tmp_path, b"".join(frames))
+    assert found(check(changed)) == [("schema", 4, 1)]
+    assert found(check(dataclasses.replace(changed, expected=ExpectedFile()))) == []
 
 
 @pytest.mark.parametrize("kept", [5, 14, -1], ids=["in its head", "in its data", "in its checksum"])

@@ -54,7 +54,8 @@ def _of_text(target: Target, results: Sequence[PieceResult]) -> list[Checked]:
 def _of_examples(target: Target, results: Sequence[PieceResult]) -> list[Checked]:
     parts = [repeats.check_repeats(results), shares.check_shares(target, results)]
     if target.kind == "examples":
-        parts += [similarity.check_similar(results, repeats=False), similarity.check_sizes(target, results)]
+        parts += [similarity.check_sizes(target, results)]
+        parts.append(similarity.check_similar(results, repeats=similarity.takes_documents_twice(target)))
         parts.append(usage.check_usage(target, results))
     return parts
 

@@ -39,6 +39,7 @@ from transforms.verification.vocabulary_checks import FoundVocabulary, check_lin
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)")
 _INDEX_SUFFIX = ".idx"
 _OLDER = "an older version's manifest does not say what the picked examples were made with"
+_COMPATS = ("none", "mlperf", "google")
 _SOME_SIZE = 1 << 20  # of a vocabulary, where it is not known; it decides types alone
 _OF_VOCABULARY = ("vocabulary", "vocabulary_size", "special_ids")  # what a manifest says of it, or an older one not
 _THREADS = 16  # that look into different files
@@ -364,6 +365,9 @@ def _check_options(made: Mapping[str, Any], file: str) -> list[Checked]:
     given, options = made["parameters"].get("format"), parameters_of(made)
     if given is not None and given != made.get("format", given):
         problems.append(_manifest_problem(file, "the format", f"it is {given!r} and {made['format']!r}"))
+    compat = made["parameters"].get("compat", "none")
+    if compat not in _COMPATS:
+        problems.append(_manifest_problem(file, "compat", f"it is {_shown(compat)}"))
     option = "tokenizer_file" if options.get("tokenizer_file") is not None else "vocab_file"
     used, digest = options.get(option), options.get(f"{option}_sha256")
     said = [entry.get("sha256") for entry in made["inputs"] if entry.get("path") == used]

@@ -83,7 +83,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
     if not _fit_together(data_set, faults):
         return RowsResult(findings=faults.findings(), skipped={"special_tokens": "the columns do not fit together"})
     try:
-        source = open_rows(data_set, ranges, faults)
+        source = open_rows(data_set, ranges, faults, is_listed=piece.expected.size is not None)
     except UnusableInputError as error:
         faults.add(_unreadable(piece.path, error))
         return RowsResult(findings=faults.findings(), skipped=dict.fromkeys(_made_checks(rules), _UNREAD))

@@ -107,15 +107,21 @@ class RowSource(Protocol):
         ...
 
 
-def open_rows(data_set: DataSet, ranges: ByteRanges, faults: Faults) -> RowSource:
-    """Opens the only file of a data set; faults: takes what is wrong with its records.
+def open_rows(data_set: DataSet, ranges: ByteRanges, faults: Faults, *, is_listed: bool = False) -> RowSource:
+    """Opens the only file of a data set.
+
+    Args:
+      data_set: its columns, and the file.
+      ranges: reads the file.
+      faults: takes what is wrong with its records.
+      is_listed: whether a manifest lists the columns, so that TFRecords must not have others.
 
     Raises:
       UnusableInputError: it cannot be read at all.
       RunFailedError: the machine cannot read it on.
     """
     if data_set.format == "tfrecord":
-        return _TfRecordRows(data_set, ranges, faults)
+        return _TfRecordRows(data_set, ranges, faults, is_listed=is_listed)
     return _BlockRows(data_set, ranges, faults)
 
 
@@ -166,9 +172,9 @@ class _Unpacked:
 class _TfRecordRows:
     """Rows of TFRecords. A record that cannot be read is passed over; behind a broken length the next is looked for."""
 
-    def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults) -> None:
+    def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults, *, is_listed: bool) -> None:
         file = data_set.files[0]
-        self._columns, self._faults = data_set.columns, faults
+        self._columns, self._faults, self._is_listed = data_set.columns, faults, is_listed
         self.room = max(1, _BLOCK_BYTES // (_WORD * max(1, data_set.width)))
         self.records = 0
         self.unread: str | None = None
@@ -187,7 +193,7 @@ class _TfRecordRows:
             end, i, self.records, row, needs, column, why = kernels.read_run(
                 data, i, self.records, row, into.numbers, places, table
             )
-            self._places.append(places[first:row] + self._start)
+            self._keep_places(places[first:row], into.numbers[first:row])
             if end == kernels.FULL:
                 yield row
                 row = 0
@@ -214,6 +220,21 @@ class _TfRecordRows:
             self._note_end(len(data) - i, i)
         starts = np.concatenate([*self._places, np.array([self._start + max(i, 0)])])
         self.starts = starts if len(starts) == self.records + 1 else None
+
+    def _keep_places(self, places: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> None:
+        """Keeps where records start, and notes those that have features which are no columns."""
+        has_others = places < 0
+        self._places.append(np.where(has_others, ~places, places) + self._start)
+        if self._is_listed and has_others.any():
+            fault = Fault(
+                check="schema",
+                kind="other features",
+                record=int(numbers[has_others][0]),
+                expected="the columns of the manifest",
+                found="another feature",
+                what="this record has a feature that is none of the columns in the manifest",
+            )
+            self._faults.add(fault, int(np.count_nonzero(has_others)))
 
     def _find_next(self, data: npt.NDArray[np.uint8], i: int, is_last: bool) -> tuple[npt.NDArray[np.uint8], int, bool]:
         """Looks for the record behind a broken length: the data, the place (-1: none), and whether the file ends."""

@@ -5,11 +5,14 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.shards.options import DEFAULT_SHARD_SIZE_MB
+from transforms.storage import files, manifest
 from transforms.verification.findings import Checked, Finding
 from transforms.verification.pieces import PieceResult
 from transforms.verification.scratch import merge_tables, runs_of
@@ -17,10 +20,12 @@ from transforms.verification.targets import Target
 
 _SAME = 0.9  # share of what two shards have in common from which on they are the same
 _SIMILAR = 0.4
+_WORTH_A_NOTE = 0.5  # of examples: pages of a bot are alike, too, but not the same
 _LEAST = 8  # hashes in common; fewer may be chance in small shards
 _COMMON = 24  # what so many shards have is boilerplate
 _SKETCH = 1024
 _MEGABYTE = 1 << 20
+_TEXT = "text"  # folder of a build
 _FACTOR = 8  # how much smaller or larger than the median a shard may be, where nothing says more
 _FEW = 4  # shards; of fewer none can be said to be unlike the others
 
@@ -45,7 +50,9 @@ def check_similar(results: Sequence[PieceResult], *, repeats: bool) -> Checked:
     if not repeats:
         shared = _shared_documents(results) if any(r.piece.kind == "text" for r in results) else _sketched(results)
         for pair, share in shared.items():
-            if pair not in same and share >= _SIMILAR and _may_compare(results, *pair):
+            one, other = (results[place].piece for place in pair)
+            # What the splits share is a leak, which another check names.
+            if pair not in same and share >= _SIMILAR and one.split == other.split and one.shard != other.shard:
                 same[pair] = share
     skipped = {}
     if repeats:
@@ -103,7 +110,7 @@ def _sketched(results: Sequence[PieceResult]) -> dict[Pair, float]:
     return {
         pair: share
         for pair, count in common.items()
-        if count >= _LEAST and (share := _resemblance(sketches[pair[0]], sketches[pair[1]])) >= _SIMILAR
+        if count >= _LEAST and (share := _resemblance(sketches[pair[0]], sketches[pair[1]])) >= _WORTH_A_NOTE
     }
 
 
@@ -129,13 +136,16 @@ def _similar(results: Sequence[PieceResult], pair: Pair, share: float) -> Findin
         what = "has the same text as"
     else:
         what = f"has {share:.0%} of its text in common with"
+    is_text = results[pair[0]].piece.kind == "text"
+    is_same = share >= _SAME
+    advice = "make it again from its own text" if is_text or is_same else "look whether the text repeats itself"
     return Finding(
         check="similar_shards",
-        severity="error" if share >= _SAME else "warning",
+        severity="error" if is_same else "warning" if is_text else "note",
         file=other,
         expected="text of its own",
         found=f"{share:.0%} as in {one}",
-        message=f"{other}: this shard {what} {one}; make it again from its own text.",
+        message=f"{other}: this shard {what} {one}; {advice}.",
     )
 
 
@@ -156,8 +166,25 @@ def check_sizes(target: Target, results: Sequence[PieceResult]) -> Checked:
 
 
 def takes_documents_twice(target: Target) -> bool:
-    """Whether text is of a mix that may take a source several times."""
-    decided = (target.made or {}).get("decided", {})
+    """Whether text, or that of examples where its manifest is there, is of a mix that takes a source several times."""
+    made = target.made or {}
+    if target.kind != "text":
+        text = files.join(files.parent(target.directory), _TEXT)
+        places = {files.parent(entry["path"]) for entry in made.get("inputs", [])} | {text}
+        found = [files.join(place, manifest.MANIFEST) for place in places]
+        return any(_repeats_sources(manifest.find_manifest(files.parent(path))) for path in found if _is_there(path))
+    return _repeats_sources(made)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return files.exists(path)
+    except (UnusableInputError, RunFailedError, ValueError):
+        return False
+
+
+def _repeats_sources(made: Mapping[str, Any] | None) -> bool:
+    decided = (made or {}).get("decided", {})
     sources = decided.get("sources", {}) if isinstance(decided, dict) else {}
     return any(source.get("epochs", 1) > 1 for source in sources.values() if isinstance(source, dict))
 

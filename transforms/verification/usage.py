@@ -18,6 +18,7 @@ from transforms.verification.targets import Target
 _UNKNOWN = "it is not known how the examples were made"
 _MOST_LEFT_OUT = 0.8  # a shard of pairs uses less of its text than this share of what the others use
 _FEW = 3  # shards
+_FEW_UNUSED = 0.01  # share of the pieces that are in no pair; there are more where lines are longer than a row
 _MANY_PIECES = 20_000  # of a shard's text, before its share means something
 _LONG = 48  # pieces; shorter examples may well be the same by chance
 _MANY = 0.2  # share of the rows
@@ -97,6 +98,7 @@ def _used_pairs(shards: Sequence[_Shard], dupes: int) -> list[Finding]:
         elif (
             len(shards) >= _FEW
             and int(shard.counts["tokens"]) >= _MANY_PIECES
+            and int(shard.counts.get("unused_tokens", 0)) < _FEW_UNUSED * int(shard.counts["tokens"])
             and shares[id(shard)] < _MOST_LEFT_OUT * usual
         ):
             findings.append(_other_use(shard, shard.used, round(expected * usual), "warning"))

@@ -63,6 +63,11 @@ _BYTES = 1
 _FLOATS = 2
 _INTS = 3
 
+# What `example` returns in place of a column where nothing is wrong: there are features that are no columns, or none.
+OTHER_FEATURES = -2
+NO_COLUMN = -1
+
+_OTHER = np.int64(1 << MOST_COLUMNS)  # in what tells which columns were seen
 _LINE = 8 * TARGET  # bytes of a column's line
 
 
@@ -240,12 +245,17 @@ def _features(data, i, end, row, targets, columns, seen):
                     return seen, place, np.int64(REPEATED)
                 seen |= np.int64(1) << place
                 guess = place + 1
+            else:
+                seen |= _OTHER
     return seen, np.int64(-1), np.int64(0)
 
 
 @kernel
 def example(data, i, end, row, targets, columns):
-    """Reads an Example to a row; returns the column that is wrong, if one is, and why it is: a negative number."""
+    """Reads an Example to a row; returns the column that is wrong, if one is, and why it is: a negative number.
+
+    Where nothing is wrong, it returns OTHER_FEATURES or NO_COLUMN, and 0.
+    """
     seen = np.int64(0)
     while i < end:
         tag, start, i = _field(data, i, end)
@@ -261,7 +271,7 @@ def example(data, i, end, row, targets, columns):
             if not get_i64(column, IS_OPTIONAL):
                 return place, np.int64(MISSING)
             zero_row(column, row)
-    return np.int64(-1), np.int64(0)
+    return np.int64(OTHER_FEATURES if seen & _OTHER else NO_COLUMN), np.int64(0)
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 from transforms.kernels import kernel
 from transforms.kernels.crc32c import masked_crc32c
 from transforms.kernels.memory import address, load_u8, load_u32, load_u64
-from transforms.reading.kernels.examples import example
+from transforms.reading.kernels.examples import OTHER_FEATURES, example
 from transforms.reading.kernels.targets import TARGET
 from transforms.records.kernels.frames import FRAME, HEAD, TAIL
 
@@ -35,8 +35,8 @@ def read_run(data, start, record, row, numbers, places, targets):
     """Reads records to rows until one is damaged, the rows are full, or the data ends.
 
     data: uint8, a part of a file. start: where a record starts in it. record: its number. row: the first row to fill.
-    numbers, places: int64[rows], take the number of the record of each row, and where it starts in the data. targets:
-    reading/kernels/targets.py.
+    numbers, places: int64[rows], take the number of the record of each row, and where it starts in the data: ~place, if
+    it has features that are no columns. targets: reading/kernels/targets.py.
 
     Returns how it ended, the place and number of the record that is next, or damaged; the row behind the last; how many
     bytes a damaged or incomplete record has with its frame (at least); of an example the column (-1: none), and why.
@@ -58,7 +58,7 @@ def read_run(data, start, record, row, numbers, places, targets):
         if why < 0:
             return BAD_EXAMPLE, i, record, row, length + FRAME, column, why
         numbers[row] = record
-        places[row] = i
+        places[row] = ~i if column == OTHER_FEATURES else i
         row += 1
         record += 1
         i = at + length + TAIL

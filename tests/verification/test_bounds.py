@@ -1,0 +1,48 @@
+"""The tails of the laws by which shares are judged, held against exact sums."""
+
+import math
+from fractions import Fraction
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+from properties import tries
+
+from transforms.verification.bounds import is_too_few, is_too_many, lower_tail, poisson_tail, upper_tail
+
+
+def exact_tail(successes: int, trials: int, probability: Fraction) -> float:
+    """P(X >= successes), in whole numbers."""
+    return float(
+        sum(
+            math.comb(trials, k) * probability**k * (1 - probability) ** (trials - k)
+            for k in range(max(0, successes), trials + 1)
+        )
+    )
+
+
+@tries(60)
+@hypothesis.given(st.data())
+def test_binomial_tails_are_the_exact_sums(data: st.DataObject) -> None:
+    trials = data.draw(st.integers(1, 60))
+    successes = data.draw(st.integers(0, trials))
+    probability = data.draw(st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100))
+    wanted = exact_tail(successes, trials, probability)
+    assert upper_tail(successes, trials, float(probability)) == pytest.approx(wanted, rel=1e-6, abs=1e-13)
+    wanted = exact_tail(trials - successes, trials, 1 - probability)
+    assert lower_tail(successes, trials, float(probability)) == pytest.approx(wanted, rel=1e-6, abs=1e-13)
+
+
+def test_poisson_tails() -> None:
+    assert poisson_tail(0, 3.0) == 1.0
+    assert poisson_tail(1, 0.0) == 0.0
+    assert poisson_tail(3, 0.01) == pytest.approx(1 - math.exp(-0.01) * (1 + 0.01 + 0.01**2 / 2), rel=1e-4)
+
+
+def test_only_what_cannot_be_chance_is_too_much() -> None:
+    assert not is_too_many(5300, 10_000, 0.5)
+    assert is_too_many(5400, 10_000, 0.5)
+    assert is_too_few(4600, 10_000, 0.5)
+    assert not is_too_many(8, 10, 0.5)
+    assert is_too_many(1, 10, 0.0)
+    assert not is_too_many(5350, 10_000, 0.5, tests=1000)

@@ -1,0 +1,158 @@
+"""What is seen across the examples of a data set, and by making a shard again: without the text, too."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import VOCAB
+from whole_builds import Made, extract_text, make_build
+
+from transforms.errors import UnusableInputError
+from transforms.records import example_proto
+from transforms.records.tfrecord import frame, read_records
+from transforms.verification import contamination
+from transforms.verification.findings import Finding
+from transforms.verification.kernels import borders
+from transforms.verification.options import VerifyOptions
+from transforms.verification.verifying import verify
+
+Record = bytes
+SHARD = "part-00000-of-"
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("build")
+    text = extract_text(folder / "text", documents=12, eval_articles=2, shard_mb=0.1)
+    return make_build(folder / "build", text, max_seq_length=64, max_predictions_per_seq=10, dupe_factor=5)
+
+
+def shards(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.glob("part-*.tfrecord"))
+
+
+def alone(build: Made, folder: Path, edit: Callable[[list[Record]], list[Record]]) -> list[Finding]:
+    """What is found of the records of a shard, edited, as a file of another program: no manifest, no text."""
+    folder.mkdir(exist_ok=True)
+    (path, *_) = shards(build.root / "examples")
+    records = edit(list(read_records(str(path))))
+    (folder / "part-00000-of-00001.tfrecord").write_bytes(b"".join(frame(record) for record in records))
+    found = verify([str(folder)], VerifyOptions(vocab_file=str(VOCAB), dupe_factor=5, masked_lm_prob=0.15))
+    return [finding for finding in found.findings if finding.severity != "note"]
+
+
+def with_labels(records: Sequence[Record], change: Callable[[int], int]) -> list[Record]:
+    changed = []
+    for record in records:
+        example = example_proto.parse_example(record)
+        label = example["next_sentence_labels"].int64_list.value
+        label[0] = change(label[0])
+        changed.append(example_proto.encode_example(example))
+    return changed
+
+
+def test_a_shard_by_itself_is_right(build: Made, tmp_path: Path) -> None:
+    assert alone(build, tmp_path / "alone", lambda records: records) == []
+
+
+def test_a_single_record_that_is_there_twice_is_found(build: Made, tmp_path: Path) -> None:
+    (finding,) = alone(build, tmp_path / "twice", lambda records: [*records[:20], records[7], *records[20:]])
+    assert (finding.check, finding.record, finding.found.split(" of ")[0]) == ("repeated_records", 21, "record 8")
+
+
+def test_an_example_of_the_eval_set_is_found_without_the_text(build: Made, tmp_path: Path) -> None:
+    folder = tmp_path / "leak"
+    folder.mkdir()
+    shutil.copy(build.root / "examples" / "eval.txt.tfrecord", folder / "eval.tfrecord")
+    held_out = list(read_records(str(folder / "eval.tfrecord")))
+    findings = alone(build, folder, lambda records: [*records, *held_out[:3]])
+    assert "eval_leak" in {finding.check for finding in findings}
+
+
+def test_a_seed_that_does_not_belong_is_found(build: Made, tmp_path: Path) -> None:
+    copy = build.copy(tmp_path / "build").root
+    path = copy / "examples" / "manifest.json"
+    made = json.loads(path.read_text())
+    made["shards"][0]["random_seed"] += 1
+    path.write_text(json.dumps(made))
+    found = {finding.check for finding in verify([str(copy)]).findings}
+    assert found == {"seed"}
+
+
+def test_inverted_labels_are_found(build: Made, tmp_path: Path) -> None:
+    findings = alone(build, tmp_path / "inverted", lambda records: with_labels(records, lambda label: 1 - label))
+    assert "labels" in {finding.check for finding in findings}
+
+
+# ---- test sets
+
+
+def words(seed: int, count: int) -> list[str]:
+    chosen = random.Random(seed)
+    return ["".join(chosen.choices("abcdefgh", k=5)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("said", "written", "is_found"),
+    [
+        (" ".join(words(1, 13)), " ".join(words(1, 13)), True),
+        (" ".join(words(1, 13)), " ".join(words(1, 12)), False),
+        (" ".join(words(1, 13)).upper(), "\n".join(words(1, 13)), True),
+        (", ".join(words(1, 13)) + "!", " ".join(words(1, 13)), True),
+        (" ".join(["café", *words(1, 12)]), " ".join(["CAFE", *words(1, 12)]), True),
+        (" ".join(words(1, 13)), " ".join(words(1, 6)) + "\n\n" + " ".join(words(1, 13)[6:]), False),
+        ("東京は日本の首都であり世界最大の都市である", "東京は日本の首都であり世界最大の都市である", True),
+    ],
+    ids=["the_same", "too_few", "other_case_and_lines", "punctuation", "accents", "two_documents", "ideographs"],
+)
+def test_thirteen_words_in_a_row_are_found(tmp_path: Path, said: str, written: str, is_found: bool) -> None:
+    (tmp_path / "test.txt").write_text(f"Something else.\n\n{said}\n\n")
+    directory = tmp_path / "text"
+    directory.mkdir()
+    (directory / "part-00000-of-00001").write_text(f"{' '.join(words(2, 40))}\n\n{written}\n\n")
+    found = verify([str(directory)], VerifyOptions(contamination=(str(tmp_path / "test.txt"),))).findings
+    assert [finding.check for finding in found] == (["contamination"] if is_found else [])
+    if is_found:
+        assert (found[0].record, "(line 3)" in found[0].message) == (3, True)
+
+
+def test_test_sets_are_found_in_examples(build: Made, tmp_path: Path) -> None:
+    text = (build.root / "text" / f"{shards(build.root / 'examples')[0].stem}").read_text().split("\n\n")[1]
+    (tmp_path / "test.txt").write_text(text)
+    (path, *_) = shards(build.root / "examples")
+    options = VerifyOptions(contamination=(str(tmp_path / "test.txt"),), vocab_file=str(VOCAB))
+    found = verify([str(path)], options).findings
+    assert "contamination" in {finding.check for finding in found}
+
+
+def test_a_test_set_without_thirteen_words_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "test.txt").write_text("Too short.\n")
+    with pytest.raises(UnusableInputError, match="13 words"):
+        contamination.load_grams((str(tmp_path / "test.txt"),))
+
+
+# ---- labels
+
+
+def test_borders_are_found_where_the_text_goes_on() -> None:
+    rows, width = 40, 32
+    numbers = np.random.default_rng(1).integers(10, 1000, rows * width).astype(np.int32)
+    ids = numbers.reshape(rows, width).copy()
+    parts = np.tile(np.array([1, 15, 16, 31], np.int64), (rows, 1))
+    # The text around the border of row 0 stands inside of row 1; of row 2, the other way round, inside of row 3.
+    ids[1, 2:10] = np.concatenate([ids[0, 11:15], ids[0, 16:20]])
+    ids[3, 17:25] = np.concatenate([ids[2, 27:31], ids[2, 1:5]])
+    hashes = np.zeros((rows, 2), np.uint64)
+    assert borders.hash_borders(ids, rows, parts, hashes) == rows
+    table = np.zeros(1 << 9, np.uint64)
+    borders.fill_set(hashes.ravel(), table)
+    assert set(hashes.ravel().tolist()) == set(table[table != 0].tolist())
+    marks, found = np.zeros(len(table), np.uint8), np.zeros((2, 3), np.int64)
+    borders.mark_insides(ids, rows, parts, table, marks)
+    labels = np.arange(rows, dtype=np.int64) // 2 % 2
+    borders.count_marked(hashes, labels, rows, table, marks, found)
+    assert found.tolist() == [[rows // 2, 1, 0], [rows // 2, 0, 1]]

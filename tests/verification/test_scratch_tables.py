@@ -1,0 +1,68 @@
+"""Tables of hashes, merged in bounded memory, held against a sort of all rows."""
+
+import collections
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+from properties import tries
+
+from transforms.verification.pieces import ExpectedFile, Piece
+from transforms.verification.scratch import merge_tables, pack_row, runs_of, unpack_row, write_table
+
+
+def piece_of(name: str, scratch: Path | None) -> Piece:
+    return Piece(
+        kind="examples",
+        path=name,
+        split="train",
+        shard=0,
+        directory="data",
+        expected=ExpectedFile(),
+        scratch=None if scratch is None else str(scratch),
+    )
+
+
+HASHES = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 3)), max_size=30)
+
+
+@tries(40, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.given(st.lists(HASHES, max_size=4), st.integers(1, 20))
+def test_tables_are_merged_in_order_and_equal_hashes_together(
+    tmp_path: Path, tables: list[list[int]], most_rows: int
+) -> None:
+    paths = []
+    for number, hashes in enumerate(tables):
+        rows = np.array([[value, place] for place, value in enumerate(hashes)], np.uint64).reshape(-1, 2)
+        path = write_table(piece_of(f"file-{number}", tmp_path), "rows", rows)
+        assert path is not None
+        paths.append(path)
+    found, ends = [], []
+    for merged in merge_tables(paths, most_rows):
+        found += list(zip(merged.table[:, 0].tolist(), merged.owner.tolist(), merged.table[:, 1].tolist(), strict=True))
+        ends.append(found[-1][0])
+    wanted = [(value, n, place) for n, hashes in enumerate(tables) for place, value in enumerate(hashes)]
+    assert sorted(found) == sorted(wanted)
+    assert [value for value, _, _ in found] == sorted(value for value, _, _ in wanted)
+    assert len(set(ends)) == len(ends)
+
+
+@tries(40)
+@hypothesis.given(st.lists(st.integers(0, 5)))
+def test_runs_are_counted(values: list[int]) -> None:
+    starts, counts = runs_of(np.sort(np.array(values, np.uint64)))
+    ordered = sorted(values)
+    assert {ordered[start]: count for start, count in zip(starts.tolist(), counts.tolist(), strict=True)} == dict(
+        collections.Counter(values)
+    )
+
+
+def test_what_is_packed_comes_back() -> None:
+    packed = pack_row(np.array([1, 2**40], np.uint64), np.array([7, 5000]), np.array([43, 9999]))
+    numbers, lengths, bits = unpack_row(packed)
+    assert (numbers.tolist(), lengths.tolist(), bits.tolist()) == ([1, 2**40], [7, 1023], [40, 252])
+
+
+def test_nothing_is_written_without_a_scratch_directory() -> None:
+    assert write_table(piece_of("file", None), "rows", np.zeros((1, 2), np.uint64)) is None
