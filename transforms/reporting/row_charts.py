@@ -27,7 +27,7 @@ from transforms.reporting.facts import Facts, Places
 from transforms.reporting.row_facts import Bin, RowFacts, named
 
 _BAR, _BAR_ROOM = 30, 58  # height of a stacked bar, and of all that belongs to it
-_NARROW = 0.09  # of the width: a share of less has no room for its number
+_NARROW = 0.12  # of the width: a share of less has no room for its number
 _MOST_RANKS = 24  # of a table
 
 
