@@ -10,12 +10,15 @@ import numpy.typing as npt
 from transforms.verification.bounds import poisson_tail
 from transforms.verification.findings import Checked, Finding
 from transforms.verification.pieces import PieceResult
+from transforms.verification.row_rules import RowRules
 from transforms.verification.scratch import Merged, merge_tables, runs_of, unpack_row
 
 # Where words or spans are masked as a whole, there are fewer ways to mask a row than its pieces alone would allow: the
-# logarithm of their number is at least this part of it.
-_OF_WORDS = 0.3
-
+# logarithm of their number is at least this part of it, with words of a piece or two, n-grams of up to three words and
+# spans of four on average.
+_PART_OF_WAYS = {"piece": 1.0, "whole_word": 0.3, "word": 0.3, "ngram": 0.15, "span": 0.1}
+# A tokenizer.json may cut words into single characters.
+_PART_OF_WORDS_IN_ANY_PIECES = 0.03
 
 # How likely a false alarm may be, for all records of a class together. It is more than elsewhere, so that a single row
 # of 60 pieces that is there twice is found: two of the same text have the same 10 masks with 2**-42.
@@ -77,8 +80,7 @@ def check_repeats(results: Sequence[PieceResult]) -> Checked:
 
 def _find(tables: Sequence[PieceResult]) -> _Repeats:
     found = _Repeats()
-    # The reference masks pieces, unless it is asked for words.
-    factor = 1.0 if all(result.piece.rules.mask_unit in ("piece", None) for result in tables) else _OF_WORDS
+    factor = min(_part_of_ways(result.piece.rules) for result in tables)
     for merged in merge_tables([result.hashes["rows"] for result in tables]):
         starts, counts = runs_of(merged.table[:, 0])
         found.rows += len(merged.table)
@@ -91,6 +93,11 @@ def _find(tables: Sequence[PieceResult]) -> _Repeats:
         for run in repeated.tolist():
             _add_run(found, merged, int(starts[run]), int(counts[run]), int(bits[run]) // _STEP)
     return found
+
+
+def _part_of_ways(rules: RowRules) -> float:
+    unit = rules.mask_unit or "piece"  # the reference masks pieces, unless it is asked for words
+    return _PART_OF_WORDS_IN_ANY_PIECES if rules.is_tokenizer and unit != "piece" else _PART_OF_WAYS[unit]
 
 
 def _add_run(found: _Repeats, merged: Merged, start: int, count: int, ways: int) -> None:
