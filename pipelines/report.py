@@ -67,7 +67,8 @@ def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -
     Args:
       path: the directory of a build, or of one of its stages.
       verified: how much of it is verified.
-      beam_arguments: flags for Beam.
+      beam_arguments: flags for Beam; those of another runner than the local one are not used, because a report is made
+        where the command runs.
 
     Raises:
       UnusableInputError: there is no such data set.
@@ -82,7 +83,9 @@ def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -
     from pipelines import verify
     from transforms.verification.options import VerifyOptions
 
-    verification = verify.verify([path], VerifyOptions(shards=shards or None), beam_arguments)
+    is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
+    options = VerifyOptions(shards=shards or None)
+    verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
     return facts.collect(path, verification=verification, shards=shards), verification
 
 
