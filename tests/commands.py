@@ -28,11 +28,15 @@ def maskmill(*arguments: object, **environment: str) -> subprocess.CompletedProc
 
 
 def digests(directory: Path, *, manifests: bool = True) -> dict[str, str]:
-    """The sha256 of every output file below a directory, by relative path; the work directory is left out."""
+    """The sha256 of every output file below a directory, by relative path.
+
+    The work directory and the report are left out: they tell how long a run took, too.
+    """
+    left_out = {"report.html"} if manifests else {"report.html", "manifest.json"}
     checksums = {}
     for path in sorted(directory.rglob("*")):
         relative = path.relative_to(directory)
-        if path.is_file() and ".maskmill" not in relative.parts and (manifests or path.name != "manifest.json"):
+        if path.is_file() and ".maskmill" not in relative.parts and path.name not in left_out:
             checksums[str(relative)] = hashlib.sha256(path.read_bytes()).hexdigest()
     return checksums
 

@@ -127,7 +127,7 @@ def mixed_build(directory: Path, *flags: str) -> dict[str, str]:
     (directory / "book.txt").write_text("\n\n".join(chapters))
     config = directory / "build.yaml"
     config.write_text(
-        f"output: {directory / 'out'}\npreset: modernbert\n"
+        f"output: {directory / 'out'}\nreport: off\npreset: modernbert\n"
         f"sources:\n  wikipedia: {{input: {commands.DUMP}, weight: 9}}\n"
         f"  book: {{input: {directory / 'book.txt'}, weight: 1, max_epochs: 2}}\n"
         "extract: {num_eval_articles: 7, shard_size_mb: 0.2}\n"

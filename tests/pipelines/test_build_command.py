@@ -30,7 +30,7 @@ def config(folder: Path, output: Path, **changes: dict[str, object]) -> Path:
     """Writes the file of a small build into `folder`; `changes` replace options of its sections."""
     sections = {name: values | changes.get(name, {}) for name, values in SECTIONS.items()}
     path = folder / f"{output.name}.yaml"
-    path.write_text(yaml.safe_dump({"output": str(output), **sections}))
+    path.write_text(yaml.safe_dump({"output": str(output), "report": "off", **sections}))
     return path
 
 

@@ -69,6 +69,7 @@ def build(output: Path, sources: Mapping[str, Mapping[str, object]], *flags: str
     """Runs a small build of sources in this process."""
     content = {
         "output": str(output),
+        "report": "off",
         "sources": sources,
         "extract": {"shard_size_mb": 0.01, "num_eval_articles": 9, **extract},
         "examples": EXAMPLES,
@@ -214,7 +215,12 @@ def test_a_build_from_text_shards_extracts_nothing_and_gives_the_same_examples(b
     path = tmp_path / "from.yaml"
     path.write_text(
         yaml.safe_dump(
-            {"output": str(tmp_path / "out"), "extract": {"from": str(built / "text")}, "examples": EXAMPLES}
+            {
+                "output": str(tmp_path / "out"),
+                "report": "off",
+                "extract": {"from": str(built / "text")},
+                "examples": EXAMPLES,
+            }
         )
     )
     assert cli.main(["build", str(path), *IN_MEMORY]) == 0

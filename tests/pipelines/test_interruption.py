@@ -86,7 +86,9 @@ def build_file(folder: Path) -> Path:
     extract = {"input": str(DUMP), "num_eval_articles": 7, "shard_size_mb": 0.1}
     examples = {"vocab_file": str(VOCAB), "max_seq_length": 64, "max_predictions_per_seq": 10, "dupe_factor": 4}
     path = folder / "build.yaml"
-    path.write_text(yaml.safe_dump({"output": str(folder / "out"), "extract": extract, "examples": examples}))
+    path.write_text(
+        yaml.safe_dump({"output": str(folder / "out"), "report": "off", "extract": extract, "examples": examples})
+    )
     return path
 
 

@@ -60,6 +60,7 @@ def test_a_build_ends_in_a_training(tmp_path, kind):
     (tmp_path / "corpus.txt").write_text(documents + "\n")
     build = {
         "output": str(tmp_path / "out"),
+        "report": "off",
         "extract": {"input": str(tmp_path / "corpus.txt"), "num_eval_articles": 4},
         "examples": {"vocab_file": str(DATA / "vocab.txt"), "max_seq_length": 32, "max_predictions_per_seq": 5} | kind,
         "train": {
