@@ -3,6 +3,7 @@
 A row is a dict of one-dimensional arrays by column.
 """
 
+import gzip
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -58,13 +59,18 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 def records_of(path: Path) -> list[bytes]:
     """The records of a TFRecord, by lengths alone."""
-    content = path.read_bytes()
+    content = _unpacked(path)
     return [content[at + FRAME_HEAD : at + FRAME_HEAD + size] for at, size in frames(path)]
+
+
+def _unpacked(path: Path) -> bytes:
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
 
 
 def frames(path: Path) -> list[tuple[int, int]]:
     """Where each record of a TFRecord starts, with its frame, and how many bytes its data has; by lengths alone."""
-    content, at, found = path.read_bytes(), 0, []
+    content, at, found = _unpacked(path), 0, []
     while at + FRAME <= len(content):
         (size,) = struct.unpack_from("<Q", content, at)
         if at + FRAME + size > len(content):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.defects
 # Damages of a build, in each of the two ways.
 DAMAGES = 25
 # What has no checksum: descriptions, versions and times. A gzip file's first bytes say when it was packed, and where.
-_WITHOUT = ("manifest.json", "README.md", "rejected.jsonl")
+_WITHOUT = ("manifest.json", "index.json", "README.md", "rejected.jsonl")
 _GZIP_HEAD = 10
 
 
