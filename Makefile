@@ -83,7 +83,7 @@ test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, 
 	  tests/loading
 
 test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and none in good data sets
-	$(PYTEST) -m defects tests/verification
+	$(PYTEST) -m defects tests/verification tests/kernels
 
 test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)
 	$(BIN)/python -m pytest -q -m browser tests/reporting

@@ -322,7 +322,7 @@ def test_a_verification_starts_without_beam() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-@pytest.mark.long
+@pytest.mark.defects
 @pytest.mark.parametrize("flags", [("--workers=1",), TWO_PROCESSES])
 def test_on_beam(build: Made, tmp_path: Path, flags: tuple[str, ...]) -> None:
     copied = build.copy(tmp_path / "copy")
