@@ -273,7 +273,7 @@ def test_a_manifest_that_was_edited_in_any_way_ends_no_plan(damaged: Made, folde
         verify_plan(damaged.root)
 
 
-@pytest.mark.long
+@pytest.mark.defects
 @pytest.mark.parametrize("options", [{"format": "mds"}, {"format": "parquet", "objective": "mlm"}, {"bins": 2}])
 def test_a_manifest_that_was_edited_in_any_way_ends_no_verification(
     text: Path, tmp_path: Path, options: dict[str, Any]
@@ -352,12 +352,12 @@ def files_of(root: Path) -> list[Path]:
     return [path for path in sorted(root.rglob("*")) if path.is_file() and ".maskmill" not in path.parts]
 
 
-@pytest.mark.long
+@pytest.mark.defects
 def test_in_cloud_storage(build: Made, bucket: str) -> None:
     assert outline(verify([bucket])) == outline(verify([str(build.root)]))
 
 
-@pytest.mark.long
+@pytest.mark.defects
 def test_on_a_web_server(build: Made) -> None:
     with file_server.serve() as server:
         for path in files_of(build.root):
