@@ -375,3 +375,15 @@ def outline(verification: Verification) -> dict[str, Any]:
     """What became of each check, without the places; the claims of directories are not uploaded."""
     outcomes = {name: (o.looked_at, o.findings, o.skipped is None) for name, o in verification.outcomes.items()}
     return outcomes | {"manifest": verification.outcomes["manifest"].findings}
+
+
+def test_what_a_missing_file_would_have_shown_is_not_called_right(build: Made, tmp_path: Path) -> None:
+    shutil.copytree(build.root, tmp_path / "copy")
+    sorted((tmp_path / "copy" / "text").glob("part-*"))[0].unlink()
+    outcomes = verify([str(tmp_path / "copy")]).outcomes
+    assert {name for name in ("documents", "eval_leak", "shard_size") if outcomes[name].skipped} == {
+        "documents",
+        "eval_leak",
+        "shard_size",
+    }
+    assert outcomes["missing"].findings == 1

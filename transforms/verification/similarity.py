@@ -153,6 +153,8 @@ def check_sizes(target: Target, results: Sequence[PieceResult]) -> Checked:
     """Looks for shards that are too small or too large beside the others of their split."""
     if not target.is_whole:
         return Checked(skipped={"shard_size": "only some of the shards are verified"})
+    if any(result.size is None for result in results):
+        return Checked(skipped={"shard_size": "a file is not there"})
     findings: list[Finding] = []
     made: Mapping[str, object] = target.made["parameters"] if target.made else {}
     for split in ("train", "eval"):

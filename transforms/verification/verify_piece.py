@@ -14,6 +14,17 @@ from transforms.verification.pieces import Piece, PieceResult
 _OF_ROWS = ("framing", "schema", "ids", "masks")
 
 
+# The checks that are not made of a file that is not there, by what it would hold.
+_OF_CONTENT = {
+    "text": ("size", "sha256", "documents", "eval_leak", "similar_shards"),
+    "examples": (
+        *("size", "sha256", "framing", "crc", "schema", "ids", "padding", "special_tokens", "segments", "masks"),
+        *("labels", "mask_share", "pair_share", "text_used", "seed"),
+        *("repeated_records", "repeated_examples", "similar_shards"),
+    ),
+}
+
+
 def verify_piece(piece: Piece) -> PieceResult:
     """What the checks of one piece give; a damaged file gives findings, not exceptions."""
     with contextlib.ExitStack() as opened:
@@ -39,7 +50,7 @@ def _verify_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
     checked, size, digest = file_checks.check_file(piece, ranges)
     result = _of_checked(piece, checked)
     if size is None:
-        return result
+        return dataclasses.replace(result, skipped=dict.fromkeys(_OF_CONTENT[piece.kind], "a file is not there"))
     result = dataclasses.replace(result, size=size, sha256=digest)
     parts = [checked]
     starts = None
