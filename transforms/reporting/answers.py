@@ -84,7 +84,7 @@ def _lost(facts: Facts) -> Iterator[Answer]:
 
 def _padding(facts: Facts) -> Iterator[Answer]:
     shares = [(split, facts.figure(f"Examples, {split}", "padding")) for split in ("training", "eval")]
-    known = [f"{figure.text} of the {split} examples" for split, figure in shares if figure is not None]
+    known = [f"{figure.text} of the places in the {split} examples" for split, figure in shares if figure is not None]
     if known:
         yield Answer(question="What share is padding?", answer=f"{', '.join(known)}.", section="rows")
 
@@ -104,7 +104,10 @@ def _eval(facts: Facts) -> Iterator[Answer]:
     if line.mark == "passed":
         part = f" ({line.skipped})" if line.skipped else ""
         yield Answer(
-            question=question, answer=f"Yes:{held} none of which is in a training shard{part}.", section="checks"
+            question=question,
+            answer=f"Yes:{held} none of which is in a training shard{part}. Whole articles were compared, by their "
+            "text; single sentences were not.",
+            section="checks",
         )
         return
     yield Answer(
@@ -124,5 +127,5 @@ def _looks(facts: Facts) -> Iterator[Answer]:
         question="What does an example look like?",
         answer=f"The first has {len(example.pieces)} pieces in a row of {example.width}, {masked} of them to be "
         f"predicted{label}; it is shown below as words.",
-        section="samples",
+        section="first-example",
     )
