@@ -19,7 +19,7 @@ from transforms.verification.targets import Target, find_targets
 RIGHT, WRONG = 0, 1
 
 # Below this much data a second process costs more than it saves.
-_WORTH_BEAM = 256 << 20
+_WORTH_BEAM = 1 << 30
 
 
 @interruption.going_on(interruption.START_ANEW)

@@ -107,7 +107,7 @@ def _eval(facts: Facts) -> Iterator[Answer]:
             question=question,
             answer=f"Yes:{held} none of which is in a training shard{part}. Whole articles were compared, by their "
             "text; single sentences were not.",
-            section="checks",
+            section="eval-leak",
         )
         return
     yield Answer(
