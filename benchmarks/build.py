@@ -68,6 +68,7 @@ def maskmill(arguments: argparse.Namespace, scratch: Path, workers: int) -> Usag
     config = scratch / f"build-{workers}.yaml"
     sections = {
         "output": str(scratch / "build"),
+        "report": "off",  # the reference makes none
         "extract": {
             "input": arguments.dump,
             "shard_size_mb": arguments.shard_size_mb,
