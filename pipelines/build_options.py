@@ -12,6 +12,7 @@ from pipelines import options as option_tools
 from pipelines import presets, yaml_text
 from pipelines.build_sections import SOURCES, Section, make_mix, place_of, texts_of
 from pipelines.options import Option
+from pipelines.release_options import SETTINGS, EventsOptions, ReleaseOptions, WatchOptions
 from pipelines.report import BuildReport
 from pipelines.source_options import NOT_OF_A_SOURCE, MixOptions, SourceOptions, TextsOptions
 from pipelines.stage_options import Compat, ExtractOptions
@@ -46,7 +47,8 @@ class BuildOptions:
 
     stages: the options of each stage by its name; an optional one is there where its section is, and extract where the
     text is not there already. texts: the text shards with which the build begins in that case. preset: the name of the
-    recipe that it follows. report: how much of the build is verified for its report.
+    recipe that it follows. report: how much of the build is verified for its report. release, events: these sections.
+    watch: that section; None where the file has none.
     """
 
     output: str
@@ -55,14 +57,19 @@ class BuildOptions:
     texts: tuple[str, ...] | None = None
     preset: str | None = None
     report: BuildReport = "auto"
+    release: ReleaseOptions = dataclasses.field(default_factory=ReleaseOptions)
+    watch: WatchOptions | None = None
+    events: EventsOptions = dataclasses.field(default_factory=EventsOptions)
 
 
 def flags() -> dict[str, Option]:
     """The flags of a build: the keys, and each option that a section can give as `section.option`."""
+    sections = {entry.name: options_of_section(entry) for entry in STAGES}
+    sections |= {name: dict(option_tools.options_of(settings)) for name, settings in SETTINGS.items()}
     return dict(option_tools.options_of(BuildKeys)) | {
-        f"{entry.name}.{name}": dataclasses.replace(known, name=f"{entry.name}.{name}", group=entry.name)
-        for entry in STAGES
-        for name, known in options_of_section(entry).items()
+        f"{section}.{name}": dataclasses.replace(known, name=f"{section}.{name}", group=section)
+        for section, options in sections.items()
+        for name, known in options.items()
     }
 
 
@@ -96,7 +103,7 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
       UnusableInputError: as `read_build`.
     """
     overrides = overrides or {}
-    known = [*option_tools.names(BuildKeys), SOURCES, *(entry.name for entry in STAGES)]
+    known = [*option_tools.names(BuildKeys), SOURCES, *(entry.name for entry in STAGES), *SETTINGS]
     for key in content:
         if key not in known:
             line = place_of(content, key)
@@ -143,12 +150,26 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
         texts=so_far.texts,
         preset=keys.preset,
         report=keys.report,
+        **_settings(content, overrides, where),
     )
+
+
+def _settings(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The sections that are no stages, by name; without `watch` where there is none."""
+    made = {}
+    for name, options_class in SETTINGS.items():
+        given = {n.partition(".")[2]: v for n, v in overrides.items() if n.partition(".")[0] == name and "." in n}
+        title = f"{where}: {name}"
+        if name == "watch" and name not in content and not given:
+            continue
+        values = option_tools.as_mapping(content.get(name), where=title) | given
+        made[name] = option_tools.from_mapping(options_class, values, where=title)
+    return made
 
 
 def _keys(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> BuildKeys:
     """The keys beside the sections, with those of the preset."""
-    sections = {SOURCES, *(entry.name for entry in STAGES)}
+    sections = {SOURCES, *(entry.name for entry in STAGES), *SETTINGS}
     given = {key: value for key, value in content.items() if key not in sections}
     given |= {name: value for name, value in overrides.items() if "." not in name}
     preset = given.get("preset")
@@ -179,8 +200,19 @@ def print_config(build: BuildOptions | None = None, preset: str | None = None) -
             parts.append(f"# {entry.purpose}\n" + _commented(_stage_section(entry, None, recipe)))
         elif build is None or chosen is not None:
             parts.append(_stage_section(entry, build, recipe))
+    for name, options_class in SETTINGS.items():
+        own = None if build is None else getattr(build, name)
+        section = f"{name}:\n" + _section(options_class, own, skip=(), indent="  ")
+        is_default = own is None or own == options_class()
+        parts.append(_SETTINGS_HEADS[name] + (_commented(section) if is_default else section))
     return "\n\n".join(parts)
 
+
+_SETTINGS_HEADS = {
+    "release": "# How `maskmill build --release` names releases, and how many it keeps.\n",
+    "watch": "# Where `maskmill watch` finds new dumps; it gives extract its input then.\n",
+    "events": "# Who is told of a build.\n",
+}
 
 _Recipe = Mapping[str, tuple[Any, str]]
 

@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.reading.byte_ranges import LocalRanges, MissingFileError
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
+from transforms.reading.byte_ranges import LocalRanges
 from transforms.reading.disk_cache import DiskCache
 from transforms.reading.remote import RemoteRanges, WebRanges, open_ranges
-from transforms.reading.web_client import WebClient
+from transforms.storage.web_client import WebClient
 
 CONTENT = bytes(range(256)) * 40
 

@@ -15,9 +15,8 @@ from example_sets import setup_of, write_set
 from file_server import FileServer
 
 import maskmill
-from transforms.errors import UnusableInputError
+from transforms.errors import MissingFileError, UnusableInputError
 from transforms.reading.block_reader import DamagedBlockError
-from transforms.reading.byte_ranges import MissingFileError
 from transforms.reading.remote import open_ranges
 
 BUCKET = "maskmill-loading"

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from transforms.errors import UnusableInputError
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.errors import MissingFileError, UnusableInputError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.storage import files
 
 _SAFETENSORS_INDEX = ".safetensors.index.json"

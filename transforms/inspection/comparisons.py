@@ -5,12 +5,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from transforms.errors import UnusableInputError
+from transforms.errors import MissingFileError, UnusableInputError
 from transforms.inspection import kinds
 from transforms.inspection.summaries import Comparison, Difference, Table, Value, differences, listed
 from transforms.inspection.summarizing import MOST_ROWS, TIMINGS, explained, plain, stages_of, summarize
 from transforms.inspection.vocabularies import open_vocabulary
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.remote import open_ranges
 from transforms.storage import files, manifest
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transforms.errors import UnusableInputError
+from transforms.errors import MissingFileError, UnusableInputError
 from transforms.inspection.decoded import DecodedExample
 from transforms.inspection.words import RowDecoder, place_of
 from transforms.reading.block_reader import Block, BlockReader
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet
 from transforms.reading.fetching import BlockFetcher
 from transforms.reading.made_examples import parse_examples

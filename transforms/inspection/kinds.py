@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from transforms.errors import UnusableInputError
+from transforms.errors import MissingFileError, UnusableInputError
 from transforms.kernels.crc32c import masked_crc32c
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.storage import files, manifest
 from transforms.storage.paths import is_glob
 

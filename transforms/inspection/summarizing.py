@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from transforms.errors import UnusableInputError
+from transforms.errors import MissingFileError, UnusableInputError
 from transforms.inspection import checkpoints, kinds
 from transforms.inspection.examples import OpenedExamples, open_examples
 from transforms.inspection.summaries import Fact, Section, Summary, Table, Unit, Value, listed
 from transforms.inspection.text_shards import OpenedTexts, open_texts
 from transforms.inspection.vocabularies import VocabularyFile, open_vocabulary
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.remote import open_ranges
 from transforms.storage import files, manifest, timings
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from transforms.errors import UnusableInputError
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.errors import MissingFileError, UnusableInputError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.record_indexes import open_range_file
 from transforms.reading.remote import open_ranges
 from transforms.storage import files, manifest

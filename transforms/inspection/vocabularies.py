@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transforms.errors import UnusableInputError
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.errors import MissingFileError, UnusableInputError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.storage import files
 from transforms.tokenization.byte_level import byte_characters
 from transforms.tokenization.special_tokens import roles_of

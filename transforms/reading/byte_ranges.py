@@ -10,11 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import RunFailedError, UnusableInputError
-
-
-class MissingFileError(UnusableInputError):
-    """There is no file of this name."""
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
 
 
 class ByteRanges(abc.ABC):

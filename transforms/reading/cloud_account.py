@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from transforms.errors import UnusableInputError
-from transforms.reading.web_client import TransientError
+from transforms.storage.web_client import TransientError
 
 _READ_SCOPE = "https://www.googleapis.com/auth/devstorage.read_only"
 

@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transforms.errors import UnusableInputError
+from transforms.errors import MissingFileError, UnusableInputError
 from transforms.masking.kernels.row_masks import RowMaskRules
 from transforms.reading.beside import INDEX_SUFFIX, lies_beside
 from transforms.reading.block_reader import BlockReader
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataFile, DataSet
 from transforms.reading.fingerprints import digest_of_ends, fingerprint
 from transforms.reading.made_examples import MadeExamples, parse_examples

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
-from transforms.reading import disk_cache, web_client
+from transforms.reading import disk_cache
 from transforms.reading.byte_ranges import ByteRanges, LocalRanges
 from transforms.reading.cloud_account import CloudAccount
 from transforms.reading.disk_cache import DiskCache, Piece
-from transforms.reading.web_client import DeniedError, RefusedError, TransientError, WebClient
-from transforms.storage import files, paths
+from transforms.storage import files, paths, web_client
+from transforms.storage.web_client import DeniedError, RefusedError, TransientError, WebClient
 
 CACHE_BYTES = 8 << 30
 PARALLEL_READS = 32

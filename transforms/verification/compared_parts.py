@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transforms.errors import RunFailedError, UnusableInputError
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
 from transforms.inspection.examples import vocabulary_of
 from transforms.inspection.words import RowDecoder
 from transforms.kernels.crc32c import masked_crc32c
 from transforms.reading.beside import lies_beside
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet
 from transforms.reading.made_examples import parse_examples
 from transforms.reading.opening import open_data_set

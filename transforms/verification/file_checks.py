@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.record_indexes import find_records, open_range_file, read_index
 from transforms.records.tfrecord import unpacked
 from transforms.verification.findings import Checked, Finding

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.records.closing import DATASET_CARD, MDS_INDEX
 from transforms.storage import files
 from transforms.verification.findings import Checked, Finding, Severity, joined

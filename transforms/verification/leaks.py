@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.errors import MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.shards.text_shards import EVAL_MD5
 from transforms.storage import files
 from transforms.verification.bounds import is_too_many

@@ -9,7 +9,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.errors import MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.remote import open_ranges
 from transforms.storage import files
 from transforms.verification.compared_parts import bare_name

@@ -7,9 +7,9 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from transforms.errors import RunFailedError, UnusableInputError
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
 from transforms.reading.beside import INDEX_SUFFIX, lies_beside
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.remote import open_ranges
 from transforms.storage import completions, files, manifest
 from transforms.storage.paths import is_glob

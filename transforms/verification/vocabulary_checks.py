@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.reading.byte_ranges import ByteRanges, MissingFileError
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
+from transforms.reading.byte_ranges import ByteRanges
 from transforms.storage import files
 from transforms.tokenization.vocabulary import Vocabulary, parse_vocabulary
 from transforms.verification.findings import Checked, Finding, Severity, joined

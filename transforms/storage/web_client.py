@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import TypeVar
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.reading.byte_ranges import MissingFileError
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
 
 T = TypeVar("T")
 

@@ -1,0 +1,48 @@
+"""What is known of a dump on a mirror, whatever its layout."""
+
+import dataclasses
+from collections.abc import Sequence
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DumpFile:
+    """A file of a dump.
+
+    Attributes:
+      name: without a directory.
+      url: where it is: http(s)://, gs:// or a local path.
+      size: in bytes; None where the mirror does not say.
+      checksum: in hexadecimal; empty where the mirror publishes none.
+      algorithm: of the checksum: sha256, sha1 or md5; empty without one.
+      is_index: whether it is the index of a multistream file, which no build needs.
+    """
+
+    name: str
+    url: str
+    size: int | None = None
+    checksum: str = ""
+    algorithm: str = ""
+    is_index: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dump:
+    """A complete dump on a mirror.
+
+    Attributes:
+      wiki: as enwiki.
+      date: ISO; one for all files.
+      layout: classic, content or listing.
+      files: its pages' files, in order of their names; indexes among them.
+    """
+
+    wiki: str
+    date: str
+    layout: str
+    files: Sequence[DumpFile]
+
+    @property
+    def size(self) -> int | None:
+        """The bytes of all files; None where a size is not known."""
+        sizes = [file.size for file in self.files]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
