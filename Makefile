@@ -16,9 +16,8 @@ $(VENV)/base: requirements.lock setup.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
-	@echo "Compiling the kernels, once: about two minutes."
-	@# The scanner and verify take as long as the others: two processes, each finds what the other has compiled.
-	@$(BIN)/python -m transforms.kernels extraction verification >/dev/null & $(BIN)/python -m transforms.kernels && wait
+	@echo "Compiling the kernels, once: about a minute on two cores."
+	@$(BIN)/python -m transforms.kernels
 	touch $@
 
 $(VENV)/dev: $(VENV)/base requirements-dev.lock
