@@ -12,9 +12,9 @@ written to the first that can be written, so an install without a home directory
 
 import contextlib
 import functools
-import multiprocessing
 import hashlib
 import logging
+import multiprocessing
 import os
 import pickle
 import stat
