@@ -183,7 +183,11 @@ def _environment(python: Path, home: Path, port: int) -> dict[str, str]:
     }
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "PYTHON", "MASKMILL"))}
     path = f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    return kept | {f"AIRFLOW__{name}": value for name, value in settings.items()} | {"AIRFLOW_HOME": str(home), "PATH": path}
+    return (
+        kept
+        | {f"AIRFLOW__{name}": value for name, value in settings.items()}
+        | {"AIRFLOW_HOME": str(home), "PATH": path}
+    )
 
 
 def _run(command: list[str], environment: Mapping[str, str]) -> str:
@@ -209,7 +213,10 @@ def _start(command: list[str], log: Path, environment: Mapping[str, str]) -> sub
 def _wait_for_token(port: int, started: list[subprocess.Popen[bytes]], home: Path) -> str:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline and all(process.poll() is None for process in started):
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/auth/token", timeout=5) as answer:
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/auth/token", timeout=5) as answer,
+        ):
             return str(json.load(answer)["access_token"])
         time.sleep(0.5)
     logs = "\n".join(f"== {p.name}\n{p.read_text(errors='replace')[-3000:]}" for p in sorted(home.glob("*.out")))

@@ -1,7 +1,7 @@
 """From a new dump to a trained checkpoint, without a person.
 
-`maskmill_new_dumps` waits for the watcher's event and starts `maskmill_rebuild` with the dump's date as its logical date.
-`maskmill_rebuild` has one task for each stage. Start it by hand for an older dump: its logical date is the dump.
+`maskmill_new_dumps` waits for the watcher's event and starts `maskmill_rebuild` with the dump's date as its logical
+date. `maskmill_rebuild` has one task for each stage. Start it by hand for an older dump: its logical date is the dump.
 
 Edit the lines below, or set the variables in the environment of all of Airflow's processes.
 """
@@ -12,7 +12,6 @@ from typing import Any
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Asset, AssetWatcher, AsyncCallback, DeadlineAlert, DeadlineReference, chain, dag, task
-
 from maskmill_airflow.callbacks import TellFailure, tell_late
 from maskmill_airflow.operators.maskmill import MaskmillDownloadOperator, MaskmillStageOperator, MaskmillTrainOperator
 from maskmill_airflow.triggers.new_dump import NewDumpTrigger
@@ -31,7 +30,7 @@ RETRY_SECONDS = float(os.environ.get("MASKMILL_RETRY_SECONDS", "300"))
 RETRIES = int(os.environ.get("MASKMILL_RETRIES", "3"))
 LATE_AFTER = timedelta(hours=float(os.environ.get("MASKMILL_LATE_HOURS", "48")))
 
-# `airflow pools set NAME SLOTS …`: how many stages and trainings run at a time on all DAGs together (install.sh makes them).
+# How many stages and trainings run at a time, those of all DAGs together; install.sh makes these pools.
 POOL, TRAINING_POOL = "maskmill", "maskmill_training"
 
 NEW_DUMP = Asset(

@@ -34,7 +34,11 @@ class MaskmillHook(BaseHook):
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
         """The form of the connection: nothing but its extra fields."""
-        example = {"command": "/opt/maskmill/bin/maskmill", "directory": "/srv/maskmill", "environment": {"TMPDIR": "/x"}}
+        example = {
+            "command": "/opt/maskmill/bin/maskmill",
+            "directory": "/srv/maskmill",
+            "environment": {"TMPDIR": "/x"},
+        }
         return {
             "hidden_fields": ["host", "schema", "login", "password", "port"],
             "relabeling": {},
@@ -101,7 +105,7 @@ class RunnerHook(BaseHook):
         extra: Mapping[str, Any] = found.extra_dejson
         flags = extra.get("flags", [])
         if not isinstance(flags, list) or set(extra) - {"flags"}:
-            raise ValueError(f"The extra field of the connection {self.runner_conn_id} must be {{\"flags\": [\"--…\"]}}.")
+            raise ValueError(f'The extra field of the connection {self.runner_conn_id} must be {{"flags": ["--…"]}}.')
         if not found.host:
             return [str(flag) for flag in flags]
         address = f"{found.host}:{found.port or 8081}"
