@@ -147,7 +147,7 @@ def parse_with_warnings(python: Path, home: Path, **variables: str) -> dict[str,
         "    warnings.simplefilter('always')\n"
         "    bag = DagBag(sys.argv[1])\n"
         "print(json.dumps({\n"
-        "    'dags': {name: {t.task_id: sorted(t.downstream_task_ids) for t in d.tasks} for name, d in bag.dags.items()},\n"
+        "    'dags': {n: {t.task_id: sorted(t.downstream_task_ids) for t in d.tasks} for n, d in bag.dags.items()},\n"
         "    'errors': bag.import_errors,\n"
         "    'warnings': [str(w.message) for w in caught],\n"
         "    'captured': [str(w) for found in bag.captured_warnings.values() for w in found],\n"

@@ -78,7 +78,8 @@ class MaskmillHook(BaseHook):
     def _without_connection(self) -> Installation:
         if self.maskmill_conn_id != self.default_conn_name:
             raise AirflowNotFoundException(
-                f"There is no connection {self.maskmill_conn_id!r}; add one of the type maskmill, or leave maskmill_conn_id out."
+                f"There is no connection {self.maskmill_conn_id!r}; add one of the type maskmill, or leave "
+                "maskmill_conn_id out."
             )
         return Installation()
 
