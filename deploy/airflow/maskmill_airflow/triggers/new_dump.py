@@ -51,7 +51,7 @@ class NewDumpTrigger(BaseEventTrigger):
         return "maskmill_airflow.triggers.new_dump.NewDumpTrigger", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yields an event for each new dump: wiki, date, publication (a digest), config, and all that the check says."""
+        """Yields an event for each new dump: its wiki and date, and what `describe` adds."""
         announced = await self._read_announced()
         while True:
             try:
