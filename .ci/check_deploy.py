@@ -1,9 +1,10 @@
 """Holds what deploy/ has, and every script and Dockerfile, against what reads it: a part of `make lint`.
 
     python .ci/check_deploy.py
+    terraform providers schema -json | python .ci/check_deploy.py --write_terraform_schema   # in deploy/terraform
 
-Prints a line for each finding, and one for each check that this machine lacks a tool for. Exit code: 0 nothing found,
-1 a finding, or in CI (MASKMILL_CI) a check that was left out.
+The first prints a line for each finding, and one for each check that this machine lacks a tool for. Exit code: 0
+nothing found, 1 a finding, or in CI (MASKMILL_CI) a check that was left out.
 
 | files | held against |
 |---|---|
@@ -191,6 +192,9 @@ def check_flink(paths: Sequence[Path]) -> Result:
     ]
 
 
+_TOP_LEVEL = {"check", "data", "locals", "module", "moved", "output", "provider", "resource", "terraform", "variable"}
+
+
 def check_terraform(paths: Sequence[Path]) -> Result:
     """Where Terraform's files do not parse, are not formatted, or use names that the provider's schema lacks."""
     import hcl2
@@ -203,6 +207,9 @@ def check_terraform(paths: Sequence[Path]) -> Result:
         except Exception as error:  # noqa: BLE001 - the parser raises the errors of the one that it is made with
             findings.append(f"{path}: {str(error).splitlines()[0]}")
             continue
+        if path.suffix == ".tf":
+            unknown = [name for name in content if name not in _TOP_LEVEL and not name.startswith("__")]
+            findings += [f"{path}: there is no block {name}" for name in unknown]
         for kind in ("resource", "data"):
             for block in content.get(kind, []):
                 findings += [f"{path}: {finding}" for finding in _check_blocks(block, kind, schema)]
@@ -219,11 +226,47 @@ def _check_blocks(block: Mapping[str, Any], kind: str, schema: Mapping[str, Any]
     for quoted, named in block.items():
         of_type = schema[kind].get(_plain(quoted))
         if of_type is None:
-            yield f"{kind} {_plain(quoted)} is not in {TERRAFORM_SCHEMA.name}, which says how to add it"
+            yield f"{kind} {_plain(quoted)} is not in {TERRAFORM_SCHEMA.name}; --write_terraform_schema writes it anew"
             continue
         for name, body in named.items():
             if not _plain(name).startswith("__"):
                 yield from _check_body(body, of_type, f"{_plain(quoted)}.{_plain(name)}")
+
+
+def reduced_schema(full: Mapping[str, Any], used: Mapping[str, set[str]]) -> dict[str, Any]:
+    """The names in the provider's schema of the types that are used, by kind: resource and data."""
+    (provider,) = full["provider_schemas"].values()
+    kinds = {"resource": provider["resource_schemas"], "data": provider.get("data_source_schemas", {})}
+    return {
+        kind: {name: _reduced_block(types[name]["block"]) for name in sorted(used[kind]) if name in types}
+        for kind, types in kinds.items()
+    }
+
+
+def _reduced_block(block: Mapping[str, Any]) -> dict[str, Any]:
+    needs = ("required", "optional", "computed")
+    inner = {
+        name: _reduced_block(nested["block"]) | ({"is_required": True} if nested.get("min_items") else {})
+        for name, nested in block.get("block_types", {}).items()
+    }
+    attributes = {
+        name: next(need for need in needs if attribute.get(need))
+        for name, attribute in block.get("attributes", {}).items()
+    }
+    return {"attributes": attributes, "blocks": inner}
+
+
+def write_terraform_schema() -> None:
+    """Writes the names that `check_terraform` needs from the schema that Terraform prints."""
+    import hcl2
+
+    used: dict[str, set[str]] = {"resource": set(), "data": set()}
+    for path in sorted((ROOT / "deploy").rglob("*.tf")):
+        content = hcl2.loads(path.read_text())
+        for kind, names in used.items():
+            names |= {_plain(name) for block in content.get(kind, []) for name in block}
+    schema = reduced_schema(json.load(sys.stdin), used)
+    TERRAFORM_SCHEMA.write_text(json.dumps(schema, indent=1, sort_keys=True) + "\n")
 
 
 # What Terraform itself knows in every resource.
@@ -341,8 +384,11 @@ def checks(paths: Sequence[Path]) -> list[tuple[Callable[[Sequence[Path]], Resul
     ]
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Runs all checks. Returns the exit code."""
+    if "--write_terraform_schema" in arguments:
+        write_terraform_schema()
+        return 0
     os.chdir(ROOT)
     paths = [path.relative_to(ROOT) for path in listed(ROOT)]
     failed = False
@@ -358,4 +404,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
