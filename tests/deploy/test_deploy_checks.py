@@ -132,3 +132,50 @@ def test_in_ci_a_check_that_is_left_out_fails(monkeypatch: pytest.MonkeyPatch, t
     assert check_deploy.main() == 0
     monkeypatch.setenv("MASKMILL_CI", "1")
     assert check_deploy.main() == 1
+
+
+def test_dataflow_takes_the_request_of_the_schedule() -> None:
+    """The names in Terraform's `launch` are fields of Google's LaunchFlexTemplateRequest, its values those of enums."""
+    import hcl2
+    from google.cloud import dataflow_v1beta3
+    from google.protobuf import json_format
+
+    content = hcl2.loads((DEPLOY / "terraform" / "main.tf").read_text())
+    (launch,) = (block["launch"] for block in content["locals"] if "launch" in block)
+    parameter = {name.strip('"'): value for name, value in launch["launchParameter"].items()}
+    environment = {name: value for name, value in parameter["environment"].items() if not name.startswith("__")}
+    # Values that Terraform computes are texts here, but for these.
+    environment |= {"maxWorkers": 32, "additionalUserLabels": {}}
+    for address in ("WORKER_IP_UNSPECIFIED", "WORKER_IP_PRIVATE"):
+        assert address in environment["ipConfiguration"]
+        request = {
+            "launchParameter": {
+                "jobName": parameter["jobName"],
+                "containerSpecGcsPath": parameter["containerSpecGcsPath"],
+                "parameters": {},
+                "environment": environment | {"ipConfiguration": address},
+            }
+        }
+        assert {n for n in parameter if not n.startswith("__")} == set(request["launchParameter"])
+        # An unknown field or value raises.
+        json_format.ParseDict(
+            request, dataflow_v1beta3.LaunchFlexTemplateRequest.pb(dataflow_v1beta3.LaunchFlexTemplateRequest())
+        )
+
+
+def test_the_schema_keeps_the_names_that_are_used() -> None:
+    block = {
+        "attributes": {"name": {"required": True}, "id": {"computed": True}, "note": {"optional": True}},
+        "block_types": {"rule": {"min_items": 1, "block": {"attributes": {}}}},
+    }
+    full = {"provider_schemas": {"google": {"resource_schemas": {"a": {"block": block}, "b": {"block": block}}}}}
+    reduced = check_deploy.reduced_schema(full, {"resource": {"a"}, "data": set()})
+    assert reduced == {
+        "resource": {
+            "a": {
+                "attributes": {"name": "required", "id": "computed", "note": "optional"},
+                "blocks": {"rule": {"attributes": {}, "blocks": {}, "is_required": True}},
+            }
+        },
+        "data": {},
+    }
