@@ -107,11 +107,12 @@ test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers 
 test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
 	$(BIN)/python -m pytest -q -m flink
 
-lint: $(VENV)/dev ## ruff, mypy, and the order in which our packages may import each other
+lint: $(VENV)/dev ## ruff, mypy, the order of imports, and the linters of what deploy/ holds
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python .ci/check_deploy.py
 
 bench: $(VENV)/dev ## the measurements that need nothing but this checkout
 	$(BIN)/python -m benchmarks.build
