@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-docs test-training test-torch test-readers test-defects test-report test-slow test-flink lint bench lock clean
+.PHONY: help venv demo test test-fast test-docs test-training test-torch test-readers test-defects test-report test-releases test-airflow test-slow test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -16,9 +16,8 @@ $(VENV)/base: requirements.lock setup.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
-	@echo "Compiling the kernels, once: about two minutes."
-	@# The scanner and verify take as long as the others: two processes, each finds what the other has compiled.
-	@$(BIN)/python -m transforms.kernels extraction verification >/dev/null & $(BIN)/python -m transforms.kernels && wait
+	@echo "Compiling the kernels, once: about a minute on two cores."
+	@$(BIN)/python -m transforms.kernels
 	touch $@
 
 $(VENV)/dev: $(VENV)/base requirements-dev.lock
@@ -31,7 +30,8 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 	$(BIN)/maskmill build examples/demo.yaml
 	@echo; echo "The data set is in demo/:"; ls -l demo/text demo/examples demo/eval | grep -v '^total'
 
-LIGHT := not docs and not training and not torch and not flink and not slow and not readers and not defects and not browser
+LIGHT := not docs and not training and not torch and not flink and not slow and not readers and not defects and not browser \
+  and not releases and not airflow
 
 # A process for each core; the tests of a file stay in one (tests/conftest.py), for they share what its fixtures make.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup
@@ -88,17 +88,31 @@ test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and n
 test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)
 	$(BIN)/python -m pytest -q -m browser tests/reporting
 
+test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, killed and begun again
+	$(PYTEST) -m releases
+
+# Airflow has an environment of its own too: its constraints name a version for everything it imports.
+AIRFLOW := .venv-airflow
+
+$(AIRFLOW)/ready: $(wildcard deploy/airflow/*.txt deploy/airflow/install*.sh deploy/airflow/pyproject.toml)
+	deploy/airflow/install.sh $(AIRFLOW)
+	touch $@
+
+test-airflow: $(VENV)/dev $(TRAINING)/ready $(AIRFLOW)/ready ## a real Airflow from a new dump to a checkpoint
+	MASKMILL_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python $(BIN)/python -m pytest -q -m airflow tests/airflow
+
 test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
 	$(BIN)/python -m pytest -q -m slow
 
 test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
 	$(BIN)/python -m pytest -q -m flink
 
-lint: $(VENV)/dev ## ruff, mypy, and the order in which our packages may import each other
+lint: $(VENV)/dev ## ruff, mypy, the order of imports, and the linters of what deploy/ holds
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python .ci/check_deploy.py
 
 bench: $(VENV)/dev ## the measurements that need nothing but this checkout
 	$(BIN)/python -m benchmarks.build
@@ -120,4 +134,4 @@ lock: ## write the lock files anew (needs uv)
 	  --output-file requirements-readers.lock
 
 clean: ## delete what make made
-	rm -rf $(VENV) $(TRAINING) $(TORCH) $(READERS) demo build dist *.egg-info
+	rm -rf $(VENV) $(TRAINING) $(TORCH) $(READERS) $(AIRFLOW) demo build dist *.egg-info

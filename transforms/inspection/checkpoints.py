@@ -112,7 +112,7 @@ def read_header(path: str, ranges: ByteRanges) -> CheckpointHeader:
     if path.endswith(_SAFETENSORS_INDEX):
         arrays, size = _of_several(path, ranges)
         format = "safetensors"
-    elif _exists(f"{path}.index", ranges):
+    elif ranges.exists(f"{path}.index"):
         arrays, size = _of_table(f"{path}.index", ranges), _size_of_data(path, ranges)
         format = "TensorFlow"
     else:
@@ -141,7 +141,7 @@ def settings_of(header: CheckpointHeader) -> dict[str, Any]:
 def _find(path: str, ranges: ByteRanges) -> tuple[str, list[str]]:
     """The checkpoint that a path means, and the others beside it."""
     prefix = _TENSORFLOW_FILE.sub("", path)
-    if _exists(f"{prefix}.index", ranges):
+    if ranges.exists(f"{prefix}.index"):
         return prefix, []
     if not (files.is_local(path) and os.path.isdir(path)):
         if path.endswith((".bin", ".pt", ".pth", ".ckpt")):
@@ -171,14 +171,6 @@ def _find(path: str, ranges: ByteRanges) -> tuple[str, list[str]]:
 def _number(name: str) -> tuple[int, str]:
     digits = re.findall(r"\d+", files.base_name(name))
     return (int(digits[-1]) if digits else -1, name)
-
-
-def _exists(path: str, ranges: ByteRanges) -> bool:
-    try:
-        ranges.size(path)
-    except MissingFileError:
-        return False
-    return True
 
 
 def _damaged(path: str) -> UnusableInputError:

@@ -40,6 +40,14 @@ class ByteRanges(abc.ABC):
     def size(self, path: str) -> int:
         """The size of a file in bytes."""
 
+    def exists(self, path: str) -> bool:
+        """Whether there is a file of this name; raises what `size` does, but MissingFileError."""
+        try:
+            self.size(path)
+        except MissingFileError:
+            return False
+        return True
+
     def sizes(self, paths: Sequence[str]) -> list[int]:
         """The size of each of these files; raises what `size` does, for the first of them that is at fault."""
         return [self.size(path) for path in paths]

@@ -245,18 +245,10 @@ def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
 
 def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
     """A TFRecord without a manifest."""
-    index = f"{path}{INDEX_SUFFIX}" if _exists(f"{path}{INDEX_SUFFIX}", ranges) else None
+    index = f"{path}{INDEX_SUFFIX}" if ranges.exists(f"{path}{INDEX_SUFFIX}") else None
     size, samples = ranges.size(path), count_samples(path, ranges, index)
     digest = digest_of_ends(path, size, samples, ranges)
     return DataFile(path=path, samples=samples, size=size, sha256=None, index=index, width=0, digest=digest)
-
-
-def _exists(path: str, ranges: ByteRanges) -> bool:
-    try:
-        ranges.size(path)
-    except MissingFileError:
-        return False
-    return True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

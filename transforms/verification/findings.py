@@ -50,6 +50,22 @@ class Finding:
     count: int = 1
 
 
+def finding(
+    check: str,
+    path: str,
+    expected: str,
+    found: str,
+    message: str,
+    *,
+    severity: Severity = "error",
+    record: int | None = None,
+) -> Finding:
+    """A finding about a file; its fields as in Finding."""
+    return Finding(
+        check=check, severity=severity, file=path, record=record, expected=expected, found=found, message=message
+    )
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Checked:
     """What a few checks gave.

@@ -8,7 +8,7 @@ from transforms.errors import MissingFileError, RunFailedError, UnusableInputErr
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.records.closing import DATASET_CARD, MDS_INDEX
 from transforms.storage import files
-from transforms.verification.findings import Checked, Finding, Severity, joined
+from transforms.verification.findings import Checked, Finding, finding, joined
 from transforms.verification.listed_shards import ListedFile
 from transforms.verification.targets import Target
 
@@ -41,12 +41,12 @@ def _check_folder(directory: str, listed: Sequence[ListedFile], ranges: ByteRang
         found = [_described(entry) for entry in entries]
     except MissingFileError:
         message = f"{path}: streaming reads the shards by this file, but it is not there; {do}."
-        return _checked([_finding(path, "a file", "nothing", message, check="missing")])
+        return _checked([finding("missing", path, "a file", "nothing", message)])
     except (UnusableInputError, RunFailedError) as error:
-        return _checked([_finding(path, "an index", "an error", str(error))])
+        return _checked([finding(_CHECK, path, "an index", "an error", str(error))])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return _checked(
-            [_finding(path, "an index", "something else", f"{path}: this is no index of MDS shards; {do}.")]
+            [finding(_CHECK, path, "an index", "something else", f"{path}: this is no index of MDS shards; {do}.")]
         )
     wanted = [(files.base_name(file.name), file.size, file.sha256, file.examples) for file in listed]
     if found != wanted:
@@ -54,7 +54,7 @@ def _check_folder(directory: str, listed: Sequence[ListedFile], ranges: ByteRang
         place = next((place for place in range(least) if found[place] != wanted[place]), least)
         said, is_so = (_shown(some[place]) if place < len(some) else "no further shard" for some in (found, wanted))
         message = f"{path}: entry {place + 1:,} is {said}, but the manifest has {is_so}; {do}."
-        return _checked([_finding(path, is_so, said, message, record=place + 1)])
+        return _checked([finding(_CHECK, path, is_so, said, message, record=place + 1)])
     findings = []
     for file, entry in zip(listed, entries, strict=True):
         own = _config_of(files.join(directory, files.base_name(file.name)), ranges)
@@ -64,7 +64,7 @@ def _check_folder(directory: str, listed: Sequence[ListedFile], ranges: ByteRang
                 f"{path}: {differs} of {files.base_name(file.name)} is {_short(entry.get(differs))}, but the shard "
                 f"itself says {_short(own.get(differs))}; {do}."
             )
-            findings.append(_finding(path, _short(own.get(differs)), _short(entry.get(differs)), message))
+            findings.append(finding(_CHECK, path, _short(own.get(differs)), _short(entry.get(differs)), message))
     return _checked(findings, len(listed))
 
 
@@ -112,7 +112,7 @@ def _check_card(target: Target, ranges: ByteRanges) -> Checked:
         message = (
             f"{path}: without this file `datasets` finds no splits; run the command that made the directory again."
         )
-        return _checked([_finding(path, "a file", "nothing", message, severity="note")])
+        return _checked([finding(_CHECK, path, "a file", "nothing", message, severity="note")])
     _, key, rest = text.partition("configs: ")
     try:
         (config,), _ = json.JSONDecoder().raw_decode(rest)
@@ -123,23 +123,8 @@ def _check_card(target: Target, ranges: ByteRanges) -> Checked:
         return _checked([])
     message = f"{path}: `datasets` would read other files than those of the manifest; name those, or make it again."
     found = _short(said)
-    return _checked([_finding(path, _short(wanted), found, message)])
+    return _checked([finding(_CHECK, path, _short(wanted), found, message)])
 
 
 def _checked(findings: Sequence[Finding], looked_at: int = 1) -> Checked:
     return Checked(findings=tuple(findings), looked_at={_CHECK: looked_at})
-
-
-def _finding(
-    path: str,
-    expected: str,
-    found: str,
-    message: str,
-    *,
-    check: str = _CHECK,
-    severity: Severity = "error",
-    record: int | None = None,
-) -> Finding:
-    return Finding(
-        check=check, severity=severity, file=path, record=record, expected=expected, found=found, message=message
-    )

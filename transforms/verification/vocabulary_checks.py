@@ -11,7 +11,7 @@ from transforms.errors import MissingFileError, RunFailedError, UnusableInputErr
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.storage import files
 from transforms.tokenization.vocabulary import Vocabulary, parse_vocabulary
-from transforms.verification.findings import Checked, Finding, Severity, joined
+from transforms.verification.findings import Checked, Finding, finding, joined
 from transforms.verification.known_rules import KnownPieces, parameters_of
 from transforms.verification.listed_shards import is_below
 
@@ -116,7 +116,8 @@ def check_lines(path: str, content: bytes) -> Checked:
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
     pieces = ", ".join(named[:_MOST_NAMED]) + more
     first = next(iter(twice.values()))
-    note = _finding(
+    note = finding(
+        _CHECK,
         path,
         "each piece once",
         pieces,
@@ -182,22 +183,22 @@ def _read_copy(path: str, ranges: ByteRanges) -> tuple[bytes | None, list[Findin
         return ranges.read_all(path), []
     except MissingFileError:
         message = f"{path}: this copy of the vocabulary is in the manifest, but not there; fetch it, or {_DO}."
-        return None, [_finding(path, "a file", "nothing", message, check="missing")]
+        return None, [finding("missing", path, "a file", "nothing", message)]
     except (UnusableInputError, RunFailedError) as error:
-        return None, [_finding(path, "a file that can be read", str(error), str(error), check="missing")]
+        return None, [finding("missing", path, "a file that can be read", str(error), str(error))]
 
 
 def _compare_copy(path: str, content: bytes, copied: Mapping[str, Any], said: str | None) -> Iterable[Finding]:
     size, digest = copied.get("bytes"), hashlib.sha256(content).hexdigest()
     if size != len(content):
         message = f"{path}: this vocabulary has {len(content):,} bytes, but the manifest says {size}; {_DO}."
-        yield _finding(path, str(size), f"{len(content):,}", message)
+        yield finding(_CHECK, path, str(size), f"{len(content):,}", message)
     elif digest not in (copied.get("sha256"), said) or digest != copied.get("sha256"):
         message = f"{path}: this is not the vocabulary of the manifest (another sha256); {_DO}."
-        yield _finding(path, str(copied.get("sha256"))[:64], digest, message)
+        yield finding(_CHECK, path, str(copied.get("sha256"))[:64], digest, message)
     elif said is not None and digest != said:
         message = f"{path}: the examples were made with another vocabulary (parameters of the manifest); {_DO}."
-        yield _finding(path, said, digest, message)
+        yield finding(_CHECK, path, said, digest, message)
 
 
 def _read_named(path: str) -> bytes:
@@ -228,7 +229,7 @@ def _parsed_once(
             return tokenizer_vocabulary(path, content, ids), Checked()
         return parse_vocabulary(path, content, duplicates), check_lines(path, content)
     except UnusableInputError as error:
-        return None, Checked(findings=(_finding(path, "a vocabulary", "none", str(error)),))
+        return None, Checked(findings=(finding(_CHECK, path, "a vocabulary", "none", str(error)),))
 
 
 def _compare(vocabulary: Vocabulary, size: Any, special_ids: Any, path: str) -> Checked:
@@ -240,7 +241,7 @@ def _compare(vocabulary: Vocabulary, size: Any, special_ids: Any, path: str) -> 
     ):
         if said is not None and said != is_so:
             message = f"{path}: {name} must be {is_so}, as the vocabulary has it, not {repr(said)[:200]}; {_DO}."
-            findings.append(_finding(path, str(is_so), repr(said)[:200], message))
+            findings.append(finding(_CHECK, path, str(is_so), repr(said)[:200], message))
     return Checked(findings=tuple(findings))
 
 
@@ -254,18 +255,3 @@ def _plain_ids(said: Any) -> dict[str, int | None]:
 
 def _is_tokenizer(content: bytes) -> bool:
     return content.lstrip().startswith(b"{")
-
-
-def _finding(
-    path: str,
-    expected: str,
-    found: str,
-    message: str,
-    *,
-    check: str = _CHECK,
-    severity: Severity = "error",
-    record: int | None = None,
-) -> Finding:
-    return Finding(
-        check=check, severity=severity, file=path, record=record, expected=expected, found=found, message=message
-    )
