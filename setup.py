@@ -21,7 +21,10 @@ TENSORFLOW = [
 GCP = ["apache-beam[gcp]>=2.65,<3"]
 # Near-duplicate paragraphs (transforms/quality.py).
 QUALITY = ["datasketch>=2"]
+# Events of builds for OpenLineage's servers. Metrics in Prometheus' format need nothing.
+EVENTS = ["openlineage-python>=1.54,<2"]
 DEV = [
+    *EVENTS,
     *GCP,
     *QUALITY,
     "axe-playwright-python>=0.1.7",  # brings axe-core, which looks for what keeps the report from being accessible
@@ -34,6 +37,7 @@ DEV = [
     "mypy>=1.11",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "playwright>=1.40",  # the report in a real browser
+    "prometheus-client>=0.20",  # its parser reads the metrics
     "pytest>=8",
     "pytest-xdist>=3",
     "ruff>=0.6",
@@ -77,8 +81,9 @@ setup(
         "gcp": GCP,
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
+        "events": EVENTS,
         "dev": DEV,
-        "all": GCP + TENSORFLOW + QUALITY + DEV,
+        "all": GCP + TENSORFLOW + QUALITY + EVENTS + DEV,
     },
     entry_points={"console_scripts": ["maskmill = maskmill.command:main"]},
     classifiers=[
