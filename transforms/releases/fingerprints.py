@@ -1,0 +1,31 @@
+"""What tells the data of a release, or of any build, apart from all others: the checksums of its stages' manifests.
+
+A manifest names each shard with its sha256, and has no time in it: the same data have the same fingerprint, wherever
+they lie. The training reads the data, so it is no part of this.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+from transforms.storage import completions, files, manifest
+
+# The directories of a build by the stages that make data in them.
+DATA_STAGES = {"extract": "text", "vocabulary": "vocabulary", "examples": "examples", "eval": "eval"}
+
+
+def manifest_digests(directory: str) -> dict[str, str]:
+    """The sha256 of the manifests of a build's finished stages, by the stages' names.
+
+    Raises:
+      UnusableInputError, RunFailedError: a manifest cannot be read.
+    """
+    paths = {name: files.join(files.join(directory, folder), manifest.MANIFEST) for name, folder in DATA_STAGES.items()}
+    return {
+        name: hashlib.sha256(files.read_bytes(path)).hexdigest() for name, path in paths.items() if files.exists(path)
+    }
+
+
+def fingerprint_of(digests: Mapping[str, str]) -> str:
+    """The fingerprint of data whose stages' manifests have these sha256; other stages do not count."""
+    counted = {name: digest for name, digest in digests.items() if name in DATA_STAGES}
+    return hashlib.sha256(completions.canonical_json(counted).encode()).hexdigest()
