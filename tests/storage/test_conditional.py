@@ -18,8 +18,10 @@ def test_other_stores_are_refused() -> None:
 
 def test_what_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnusableInputError, match="cannot be made"):
+    with pytest.raises(UnusableInputError, match="file: this is no directory"):
         conditional.write(str(tmp_path / "file" / "a"), b"", expected=None)
+    with pytest.raises(UnusableInputError, match="nothing can be written to this directory"):
+        conditional.write(str(tmp_path / "file" / "folder" / "a"), b"", expected=None)
     assert conditional.read(str(tmp_path / "file" / "a")) is None
 
 

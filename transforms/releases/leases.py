@@ -129,6 +129,8 @@ def _take(root: str, name: ReleaseName, path: str, holder: Holder) -> Lease:
     try:
         version = conditional.write(file, holder.encode(), expected=None)
     except (UnusableInputError, RunFailedError) as error:
+        if not conditional.exists(files.join(directory, RECORD)):
+            raise ReleaseGoneError(f"{directory}: this release was just removed; name another one.") from error
         raise NotLeasableError(
             f"{directory}: no lease can be written beside this release, so it may be removed while it is read ({error})"
         ) from error
