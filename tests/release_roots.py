@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 
@@ -80,33 +81,42 @@ def end(process: subprocess.Popen[str], number: signal.Signals = signal.SIGKILL)
             pipe.close()
 
 
-# What reaches a store, all in all, while releases are made, read and removed.
-_OPERATIONS = [
+# What reaches a store, all in all, while releases are made, read and removed: first what is one step for all others.
+_STEPS = [
     (conditional, "read"), (conditional, "exists"), (conditional, "write"), (conditional, "delete"),
-    (cloud_objects, "delete_objects"), (cloud_objects, "list_below"), (files, "delete"), (files, "write_bytes"),
-    (os, "replace"), (os, "symlink"), (os, "unlink"), (os, "rmdir"),
+    (cloud_objects, "delete_objects"), (cloud_objects, "list_below"), (files, "delete"),
 ]  # fmt: skip
+_PARTS = [(os, "replace"), (os, "symlink"), (os, "unlink"), (os, "rmdir"), (os, "fsync")]
 
 
 @contextlib.contextmanager
-def before_operations(act: Callable[[int], None]) -> Iterator[list[int]]:
+def before_operations(act: Callable[[int], None], *, parts: bool = False) -> Iterator[list[int]]:
     """Calls `act` with the number of the operation before each that this thread does on a store.
 
     What `act` itself does is neither counted nor interrupted. Gives a list with the count so far.
+
+    parts: whether the parts of an operation count, too, during which the guard of conditional.py may be held.
     """
-    count, busy = [0], [False]
-    originals = [(module, name, getattr(module, name)) for module, name in _OPERATIONS]
+    count, busy, thread = [0], [False], threading.get_ident()
+    operations = _STEPS + _PARTS if parts else _STEPS
+    originals = [(module, name, getattr(module, name)) for module, name in operations]
 
     def wrapped(original: Callable[..., object]) -> Callable[..., object]:
         def call(*arguments: object, **named: object) -> object:
-            if not busy[0]:
+            is_outermost = not busy[0] and threading.get_ident() == thread
+            if is_outermost:
                 busy[0] = True
                 try:
                     act(count[0])
                 finally:
                     busy[0] = False
                 count[0] += 1
-            return original(*arguments, **named)
+            busy[0] = busy[0] or (is_outermost and not parts)
+            try:
+                return original(*arguments, **named)
+            finally:
+                if is_outermost:
+                    busy[0] = False
 
         return call
 
@@ -138,7 +148,7 @@ def killed_before(operation: int, work: Callable[[], object]) -> bool:
     if process == 0:
         status = _RAISED
         try:
-            with before_operations(act):
+            with before_operations(act, parts=True):
                 work()
             status = _NOT_KILLED
         except BaseException:  # noqa: BLE001  the process ends
