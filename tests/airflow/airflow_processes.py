@@ -19,6 +19,7 @@ import pytest
 from conftest import ROOT
 
 DAGS = ROOT / "deploy" / "airflow" / "dags"
+POOLS = ("maskmill", "maskmill_training")
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 # Generous, for a machine that does much else; a test that waits in vain fails with the processes' logs.
 _PATIENCE_SECONDS = 420.0
@@ -80,6 +81,16 @@ class Airflow:
         (path,) = (self.home / "logs").glob(f"dag_id={dag}/run_id={run}/task_id={task}/attempt={attempt}.log")
         return path.read_text(errors="replace")
 
+    def clear(self, dag: str, run: str, *, only_failed: bool) -> None:
+        """Lets tasks of a run begin anew, as a person does who has mended what was broken."""
+        content = {"dry_run": False, "dag_run_id": run, "only_failed": only_failed, "reset_dag_runs": True}
+        self.ask("POST", f"dags/{dag}/clearTaskInstances", content)
+
+    def asset_events(self, name: str) -> list[dict[str, Any]]:
+        """The events of an asset, oldest first."""
+        found = self.ask("GET", "assets/events?order_by=timestamp")["asset_events"]
+        return [event for event in found if event["name"] == name]
+
     def wait_for_run(self, dag: str, *, place: int = 0) -> dict[str, Any]:
         """Waits until a DAG has a run at this place, oldest first, and until it is over; returns it."""
         return self.wait_until(
@@ -120,11 +131,12 @@ def _python_of(variable: str) -> Path:
 
 
 @contextlib.contextmanager
-def running(home: Path, **variables: str) -> Iterator[Airflow]:
+def running(home: Path, connections: Mapping[str, Any], **variables: str) -> Iterator[Airflow]:
     """Starts an Airflow in an empty directory; ends it with all that it has started.
 
     Args:
       home: the directory.
+      connections: their contents by their ids.
       variables: of the processes, as MASKMILL_CONFIG.
     """
     home.mkdir(parents=True, exist_ok=True)
@@ -133,8 +145,10 @@ def running(home: Path, **variables: str) -> Iterator[Airflow]:
     environment = _environment(python, home, port) | variables
     airflow = [str(python), "-m", "airflow"]
     _run([*airflow, "db", "migrate"], environment)
-    for pool in ("maskmill", "maskmill_training"):
-        _run([*airflow, "pools", "set", pool, "1", "of a test"], environment)
+    pools = {name: {"slots": 1, "description": "", "include_deferred": False} for name in POOLS}
+    for kind, content in (("pools", pools), ("connections", connections)):
+        (home / f"{kind}.json").write_text(json.dumps(content))
+        _run([*airflow, kind, "import", str(home / f"{kind}.json")], environment)
     started: list[subprocess.Popen[bytes]] = []
     try:
         for component in COMPONENTS:
