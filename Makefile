@@ -16,9 +16,8 @@ $(VENV)/base: requirements.lock setup.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
-	@echo "Compiling the kernels, once: about two minutes."
-	@# The scanner and verify take as long as the others: two processes, each finds what the other has compiled.
-	@$(BIN)/python -m transforms.kernels extraction verification >/dev/null & $(BIN)/python -m transforms.kernels && wait
+	@echo "Compiling the kernels, once: about a minute on two cores."
+	@$(BIN)/python -m transforms.kernels
 	touch $@
 
 $(VENV)/dev: $(VENV)/base requirements-dev.lock
@@ -108,11 +107,12 @@ test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers 
 test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
 	$(BIN)/python -m pytest -q -m flink
 
-lint: $(VENV)/dev ## ruff, mypy, and the order in which our packages may import each other
+lint: $(VENV)/dev ## ruff, mypy, the order of imports, and the linters of what deploy/ holds
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python .ci/check_deploy.py
 
 bench: $(VENV)/dev ## the measurements that need nothing but this checkout
 	$(BIN)/python -m benchmarks.build
@@ -122,7 +122,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --no-head
 
 lock: ## write the lock files anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
-	$(COMPILE) --extra gcp --constraint requirements.lock --output-file requirements-gcp.lock
+	$(COMPILE) --extra gcp --extra events --constraint requirements.lock --output-file requirements-gcp.lock
 	$(COMPILE) --extra dev --constraint requirements-gcp.lock --output-file requirements-dev.lock
 	printf 'grain>=0.2.10\n' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \
 	  --output-file requirements-training.lock

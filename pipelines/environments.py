@@ -81,6 +81,11 @@ def only_describes(options: PipelineOptions) -> bool:
     return is_dry_run(options) or options.view_as(GoogleCloudOptions).template_location is not None
 
 
+def is_dataflow(options: PipelineOptions) -> bool:
+    """Whether these options name Dataflow's runner."""
+    return bool(options.view_as(StandardOptions).runner == DATAFLOW)
+
+
 def goes_on_alone(options: PipelineOptions) -> bool:
     """Whether the job that these options submit goes on when this process ends."""
     master = options.view_as(FlinkRunnerOptions).flink_master.strip()

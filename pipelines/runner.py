@@ -21,7 +21,7 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
-from pipelines import environments, interruption
+from pipelines import console, environments, interruption
 from pipelines.beam_flags import LOCAL_RUNNERS
 from pipelines.checks import Workload
 from pipelines.local_runner import STOPPED_WORKER, WORKER_LOG, local_runner, local_workers
@@ -92,6 +92,9 @@ def run(
         pipeline.local_tempdir = tempfile.mkdtemp(dir=scratch)
         build_graph(pipeline)
         result = pipeline.run()
+        if environments.is_dataflow(options) and not environments.only_describes(options):
+            # Airflow's operators for Beam know a job only by this line, which Beam itself does no more than log.
+            console.tell(f"Created job with id: [{result.job_id()}]")
         goes_on_alone = not is_local(options) and environments.goes_on_alone(options)
         with interruption.going_on(_JOB_GOES_ON) if goes_on_alone else contextlib.nullcontext():
             state = result.wait_until_finish()

@@ -251,8 +251,7 @@ def test_warming_up_removes_unused_files(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "transforms.kernels", "kernels"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
-    assert done.stderr.startswith("maskmill: compiling for this machine, which takes about a minute, once; kept in ")
+    assert (done.returncode, done.stderr) == (0, "")  # the processes that compile do not each say so
     warmed, removed = done.stdout.splitlines()
     assert warmed.startswith("transforms.kernels.crc32c, transforms.kernels.random: warm after ")
     assert warmed.endswith(f"looked for in {tmp_path / 'maskmill'}")

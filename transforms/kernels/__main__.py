@@ -4,13 +4,13 @@ import sys
 import time
 
 from transforms.kernels.cache import KEPT_DAYS, cache_directories, remove_unused
-from transforms.kernels.compiler import warm
+from transforms.kernels.compiler import warm_in_parallel
 
 
 def main() -> None:
     """Warms the cache, removes what nobody has used for long, and says where the cache is."""
     start = time.perf_counter()
-    names = warm(sys.argv[1:])
+    names = warm_in_parallel(sys.argv[1:])
     seconds = time.perf_counter() - start
     where = ", ".join(map(str, cache_directories()))
     sys.stdout.write(f"{', '.join(names)}: warm after {seconds:.1f} s; machine code is looked for in {where}\n")

@@ -14,6 +14,7 @@ import contextlib
 import functools
 import hashlib
 import logging
+import multiprocessing
 import os
 import pickle
 import stat
@@ -108,7 +109,9 @@ def cache_directories() -> tuple[Path, ...]:
 
 @functools.cache
 def say_that_kernels_are_compiled() -> None:
-    """Tells the user, once in a process, why the command is silent now."""
+    """Tells the user, once in a process, why the command is silent now; `compiler.warm_in_parallel` says so itself."""
+    if multiprocessing.parent_process() is not None:
+        return
     kept = f"once; kept in {cache_directories()[0]}" if cache_directories() else "and nothing can keep the result"
     sys.stderr.write(f"maskmill: compiling for this machine, which takes about a minute, {kept}\n")
     sys.stderr.flush()

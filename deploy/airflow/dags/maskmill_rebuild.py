@@ -1,20 +1,27 @@
 """From a new dump to a trained checkpoint, without a person.
 
-`maskmill_new_dumps` waits for the watcher's event and starts `maskmill_rebuild` with the dump's date as its logical date.
-`maskmill_rebuild` has one task for each stage. Start it by hand for an older dump: its logical date is the dump.
+`maskmill_new_dumps` waits for the watcher's event and starts `maskmill_rebuild` with the dump's date as its logical
+date. `maskmill_rebuild` has one task for each stage. Start it by hand for an older dump: its logical date is the dump.
 
 Edit the lines below, or set the variables in the environment of all of Airflow's processes.
 """
 
+import json
 import os
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import yaml
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import Asset, AssetWatcher, AsyncCallback, DeadlineAlert, DeadlineReference, chain, dag, task
-
 from maskmill_airflow.callbacks import TellFailure, tell_late
-from maskmill_airflow.operators.maskmill import MaskmillDownloadOperator, MaskmillStageOperator, MaskmillTrainOperator
+from maskmill_airflow.operators.maskmill import (
+    MaskmillDownloadOperator,
+    MaskmillPlanOperator,
+    MaskmillStageOperator,
+    MaskmillTrainOperator,
+)
 from maskmill_airflow.triggers.new_dump import NewDumpTrigger
 
 # The build's file, with the sections `release`, `watch` and, for the last task, `train`.
@@ -26,12 +33,19 @@ TRAINS = os.environ.get("MASKMILL_TRAINS", "true") == "true"
 RUNNER = os.environ.get("MASKMILL_RUNNER_CONN_ID") or None
 # Who is told of failures: a connection of the type http, or nothing for the log alone.
 FAILURES = os.environ.get("MASKMILL_FAILURES_CONN_ID") or None
+# Stages on Dataflow: the gs:// path of the Flex Template's file (deploy/dataflow), and where it is launched.
+TEMPLATE = os.environ.get("MASKMILL_FLEX_TEMPLATE") or None
+PROJECT = os.environ.get("MASKMILL_PROJECT", "")
+REGION = os.environ.get("MASKMILL_REGION", "")
+# A FlexTemplateRuntimeEnvironment as JSON: machineType, maxWorkers, serviceAccountEmail, tempLocation, ….
+JOB_ENVIRONMENT = json.loads(os.environ.get("MASKMILL_JOB_ENVIRONMENT", "{}"))
+JOB_POLL_SECONDS = int(os.environ.get("MASKMILL_JOB_POLL_SECONDS", "60"))
 POLL_SECONDS = float(os.environ.get("MASKMILL_POLL_SECONDS", "3600"))
 RETRY_SECONDS = float(os.environ.get("MASKMILL_RETRY_SECONDS", "300"))
 RETRIES = int(os.environ.get("MASKMILL_RETRIES", "3"))
 LATE_AFTER = timedelta(hours=float(os.environ.get("MASKMILL_LATE_HOURS", "48")))
 
-# `airflow pools set NAME SLOTS …`: how many stages and trainings run at a time on all DAGs together (install.sh makes them).
+# How many stages and trainings run at a time, those of all DAGs together; install.sh makes these pools.
 POOL, TRAINING_POOL = "maskmill", "maskmill_training"
 
 NEW_DUMP = Asset(
@@ -76,6 +90,48 @@ def maskmill_new_dumps() -> None:
     ).expand_kwargs(read_events())
 
 
+def stage_tasks() -> list[Any]:
+    """A task for each stage, here or where the runner's connection says; the last one completes the release."""
+    return [
+        MaskmillStageOperator(
+            task_id=stage,
+            stage=stage,
+            config=CONFIG,
+            runner_conn_id=RUNNER,
+            pool=POOL,
+            outlets=[DATA_SET] if stage == STAGES[-1] else [],
+        )
+        for stage in STAGES
+    ]
+
+
+def dataflow_tasks() -> list[Any]:
+    """A job of the Flex Template for all stages, which the triggerer awaits, and a task that completes the release."""
+    from airflow.providers.google.cloud.operators.dataflow import DataflowStartFlexTemplateOperator
+    from maskmill_airflow.dataflow import launch_body
+
+    @task
+    def describe_job(plan: dict[str, Any]) -> dict[str, Any]:
+        """The request that launches the template."""
+        build = yaml.safe_load(Path(CONFIG).read_text(encoding="utf-8"))
+        return launch_body(build, plan, template=str(TEMPLATE), environment=JOB_ENVIRONMENT)
+
+    plan = MaskmillPlanOperator(task_id="plan", config=CONFIG)
+    body: Any = describe_job(plan.output)
+    job = DataflowStartFlexTemplateOperator(
+        task_id="dataflow",
+        body=body,
+        project_id=PROJECT,
+        location=REGION,
+        deferrable=True,
+        poll_sleep=JOB_POLL_SECONDS,
+        pool=POOL,
+    )
+    stage = STAGES[-1]
+    complete = MaskmillStageOperator(task_id="complete", stage=stage, config=CONFIG, pool=POOL, outlets=[DATA_SET])
+    return [plan, body, job, complete]
+
+
 @dag(
     schedule=None,
     max_active_runs=1,
@@ -89,18 +145,7 @@ def maskmill_new_dumps() -> None:
 def maskmill_rebuild() -> None:
     """Downloads a dump, builds its release stage by stage, and trains on it."""
     tasks: list[Any] = [MaskmillDownloadOperator(task_id="download", config=CONFIG, pool=POOL)]
-    for stage in STAGES:
-        is_last = stage == STAGES[-1]
-        tasks.append(
-            MaskmillStageOperator(
-                task_id=stage,
-                stage=stage,
-                config=CONFIG,
-                runner_conn_id=RUNNER,
-                pool=POOL,
-                outlets=[DATA_SET] if is_last else [],
-            )
-        )
+    tasks += dataflow_tasks() if TEMPLATE else stage_tasks()
     if TRAINS:
         tasks.append(MaskmillTrainOperator(task_id="train", config=CONFIG, pool=TRAINING_POOL, outlets=[CHECKPOINT]))
     chain(*tasks)

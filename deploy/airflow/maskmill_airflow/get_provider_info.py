@@ -12,10 +12,7 @@ def get_provider_info() -> dict[str, Any]:
         "description": "Runs the maskmill command: releases of pre-training data, made when a new dump appears.",
         "integrations": [{"integration-name": integration, "external-doc-url": "", "tags": ["software"]}],
         "operators": [
-            {
-                "integration-name": integration,
-                "python-modules": ["maskmill_airflow.operators.maskmill", "maskmill_airflow.operators.dataflow"],
-            }
+            {"integration-name": integration, "python-modules": ["maskmill_airflow.operators.maskmill"]},
         ],
         "hooks": [{"integration-name": integration, "python-modules": ["maskmill_airflow.hooks.maskmill"]}],
         "triggers": [{"integration-name": integration, "python-modules": ["maskmill_airflow.triggers.new_dump"]}],

@@ -34,7 +34,11 @@ class MaskmillHook(BaseHook):
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
         """The form of the connection: nothing but its extra fields."""
-        example = {"command": "/opt/maskmill/bin/maskmill", "directory": "/srv/maskmill", "environment": {"TMPDIR": "/x"}}
+        example = {
+            "command": "/opt/maskmill/bin/maskmill",
+            "directory": "/srv/maskmill",
+            "environment": {"TMPDIR": "/x"},
+        }
         return {
             "hidden_fields": ["host", "schema", "login", "password", "port"],
             "relabeling": {},
@@ -74,7 +78,8 @@ class MaskmillHook(BaseHook):
     def _without_connection(self) -> Installation:
         if self.maskmill_conn_id != self.default_conn_name:
             raise AirflowNotFoundException(
-                f"There is no connection {self.maskmill_conn_id!r}; add one of the type maskmill, or leave maskmill_conn_id out."
+                f"There is no connection {self.maskmill_conn_id!r}; add one of the type maskmill, or leave "
+                "maskmill_conn_id out."
             )
         return Installation()
 
@@ -101,7 +106,7 @@ class RunnerHook(BaseHook):
         extra: Mapping[str, Any] = found.extra_dejson
         flags = extra.get("flags", [])
         if not isinstance(flags, list) or set(extra) - {"flags"}:
-            raise ValueError(f"The extra field of the connection {self.runner_conn_id} must be {{\"flags\": [\"--…\"]}}.")
+            raise ValueError(f'The extra field of the connection {self.runner_conn_id} must be {{"flags": ["--…"]}}.')
         if not found.host:
             return [str(flag) for flag in flags]
         address = f"{found.host}:{found.port or 8081}"

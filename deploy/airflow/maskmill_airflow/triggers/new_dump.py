@@ -51,7 +51,7 @@ class NewDumpTrigger(BaseEventTrigger):
         return "maskmill_airflow.triggers.new_dump.NewDumpTrigger", arguments
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yields an event for each new dump: wiki, date, publication (a digest), config, and all that the check says."""
+        """Yields an event for each new dump: its wiki and date, and what `describe` adds."""
         announced = await self._read_announced()
         while True:
             try:
@@ -93,16 +93,17 @@ def describe(found: dict[str, Any], config: str) -> dict[str, Any]:
     """The event of what `maskmill watch --check` prints of a new dump.
 
     Raises:
-      ValueError: it names no dump.
+      ValueError: it names no date.
     """
-    dump = found.get("dump")
-    if not isinstance(dump, dict) or not dump.get("date"):
-        raise ValueError("the check says that there is a new dump, but names none")
-    digest = hashlib.sha256(json.dumps(dump, sort_keys=True).encode()).hexdigest()
+    if not found.get("date"):
+        raise ValueError("the check says that there is a new dump, but not of which date")
+    # What the mirror publishes; the rest of what is found changes with what is downloaded and built here.
+    published = {name: found.get(name) for name in ("wiki", "date", "layout", "files")}
+    digest = hashlib.sha256(json.dumps(published, sort_keys=True).encode()).hexdigest()
     return {
         "config": config,
-        "wiki": dump.get("wiki"),
-        "date": dump["date"],
+        "wiki": found.get("wiki"),
+        "date": found["date"],
         "publication": digest[:16],
         "release": found.get("release"),
     }

@@ -1,0 +1,87 @@
+variable "project" {
+  description = "The Google Cloud project."
+  type        = string
+}
+
+variable "region" {
+  description = "Where the jobs run and the bucket lies, as europe-west4."
+  type        = string
+}
+
+variable "bucket" {
+  description = "The name of the bucket for dumps, releases, templates and temporary files; it is made here."
+  type        = string
+}
+
+variable "repository" {
+  description = "The Artifact Registry repository (in region) of the image that deploy/dataflow/build_and_launch.sh pushes."
+  type        = string
+  default     = "maskmill"
+}
+
+variable "template" {
+  description = "The Flex Template below gs://BUCKET/templates/, as build_and_launch.sh names it."
+  type        = string
+
+  validation {
+    condition     = can(regex("^maskmill-[0-9A-Za-z._-]+\\.json$", var.template))
+    error_message = "A template is named maskmill-TAG.json."
+  }
+}
+
+variable "build" {
+  description = "The template's parameters (deploy/dataflow/metadata.json), without output and watch_source."
+  type        = map(string)
+
+  validation {
+    condition     = can(var.build["watch_wiki"])
+    error_message = "Name the wiki whose dumps are built: watch_wiki = \"enwiki\"."
+  }
+
+  validation {
+    condition     = length(setintersection(keys(var.build), ["output", "watch_source", "watch_layout"])) == 0
+    error_message = "main.tf sets output, watch_source and watch_layout."
+  }
+}
+
+variable "schedule" {
+  description = "When to look for a new dump, in cron's words."
+  type        = string
+  default     = "23 */6 * * *"
+}
+
+variable "time_zone" {
+  description = "The time zone of the schedule."
+  type        = string
+  default     = "Etc/UTC"
+}
+
+variable "paused" {
+  description = "Whether the schedule rests."
+  type        = bool
+  default     = false
+}
+
+variable "machine_type" {
+  description = "The workers' machines; deploy/dataflow/README.md says how much memory a process needs."
+  type        = string
+  default     = "n2-standard-4"
+}
+
+variable "max_workers" {
+  description = "How many workers at most."
+  type        = number
+  default     = 32
+}
+
+variable "subnetwork" {
+  description = "The workers' subnetwork, as regions/REGION/subnetworks/NAME, with Private Google Access; null: the default one."
+  type        = string
+  default     = null
+}
+
+variable "notification_channels" {
+  description = "Who hears of a failed job: names of Cloud Monitoring's notification channels; none: no alert is made."
+  type        = list(string)
+  default     = []
+}
