@@ -123,7 +123,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --no-head
 
 lock: ## write the lock files anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
-	$(COMPILE) --extra gcp --constraint requirements.lock --output-file requirements-gcp.lock
+	$(COMPILE) --extra gcp --extra events --constraint requirements.lock --output-file requirements-gcp.lock
 	$(COMPILE) --extra dev --constraint requirements-gcp.lock --output-file requirements-dev.lock
 	printf 'grain>=0.2.10\n' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \
 	  --output-file requirements-training.lock
