@@ -95,11 +95,12 @@ test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, kille
 AIRFLOW := .venv-airflow
 
 $(AIRFLOW)/ready: $(wildcard deploy/airflow/*.txt deploy/airflow/install*.sh deploy/airflow/pyproject.toml)
-	deploy/airflow/install.sh $(AIRFLOW)
+	PYTHON=$(PYTHON) deploy/airflow/install.sh $(AIRFLOW) --dataflow
 	touch $@
 
 test-airflow: $(VENV)/dev $(TRAINING)/ready $(AIRFLOW)/ready ## a real Airflow from a new dump to a checkpoint
-	MASKMILL_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python $(BIN)/python -m pytest -q -m airflow tests/airflow
+	MASKMILL_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python MASKMILL_TRAINING_PYTHON=$(TRAINING)/bin/python \
+	  $(BIN)/python -m pytest -q -m airflow tests/airflow
 
 test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
 	$(BIN)/python -m pytest -q -m slow

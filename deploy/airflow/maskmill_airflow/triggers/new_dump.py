@@ -93,20 +93,14 @@ def describe(found: dict[str, Any], config: str) -> dict[str, Any]:
     """The event of what `maskmill watch --check` prints of a new dump.
 
     Raises:
-      ValueError: it names no date.
+      ValueError: it names no dump.
     """
-    if not found.get("date"):
-        raise ValueError("the check says that there is a new dump, but not of which date")
-    # What the mirror publishes; the rest of what is found changes with what is downloaded and built here.
-    published = {name: found.get(name) for name in ("wiki", "date", "layout", "files")}
-    digest = hashlib.sha256(json.dumps(published, sort_keys=True).encode()).hexdigest()
-    return {
-        "config": config,
-        "wiki": found.get("wiki"),
-        "date": found["date"],
-        "publication": digest[:16],
-        "release": found.get("release"),
-    }
+    dump = found.get("dump")
+    if not isinstance(dump, dict) or not dump.get("date"):
+        raise ValueError("the check says that there is a new dump, but names none")
+    # Of what the mirror publishes: the same dump with other files is another publication.
+    digest = hashlib.sha256(json.dumps(dump, sort_keys=True).encode()).hexdigest()
+    return {"config": config, "wiki": dump.get("wiki"), "date": dump["date"], "publication": digest[:16]}
 
 
 async def _run(installation: Installation, arguments: list[str]) -> tuple[int, str, str]:
