@@ -183,9 +183,9 @@ def _estimate(line: CommandLine) -> None:
     chosen = options.from_flags(EstimateOptions, line.values)
     overrides = {name: value for name, value in line.values.items() if name in known}
     build = build_options.read_build(line.names[0], overrides)
-    from pipelines import estimate
+    from pipelines import estimate, release_inputs
 
-    estimate.run(build, chosen)
+    estimate.run(release_inputs.with_input(build)[0], chosen)
 
 
 def _inspect(line: CommandLine) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines.build_options import BuildOptions
+from pipelines.release_options import WatchOptions
 from pipelines.source_options import MixOptions
 from pipelines.stage_options import ExtractOptions
 from transforms.errors import UnusableInputError
@@ -71,9 +72,7 @@ def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOpt
     from transforms.mirrors import download
 
     folder = downloads_of(options)
-    found = [(place, dump) for place, dump in download.downloaded_dumps(folder) if date in (None, dump.date)]
-    if options.watch is not None and options.watch.wiki is not None:
-        found = [(place, dump) for place, dump in found if dump.wiki == options.watch.wiki]
+    found = [(place, dump) for place, dump in dumps_there(options) if date in (None, dump.date)]
     if not found:
         of_date = "" if date is None else f" of {date}"
         raise UnusableInputError(
@@ -83,6 +82,28 @@ def with_input(options: BuildOptions, date: str | None = None) -> tuple[BuildOpt
     place, dump = found[0]
     extract = dataclasses.replace(options.stages["extract"], input=tuple(download.paths_of(place, dump)))
     return dataclasses.replace(options, stages={**options.stages, "extract": extract}), dump
+
+
+def dumps_there(options: BuildOptions) -> list[tuple[str, Dump]]:
+    """The dumps that a build can take: those that are downloaded, and those of a source that is no web server.
+
+    Returns:
+      Each with the directory of its download; newest first.
+    """
+    from transforms.mirrors import download, newest
+    from transforms.mirrors.client import MirrorClient, is_web
+
+    watch = options.watch or WatchOptions()
+    folder = downloads_of(options)
+    found = download.downloaded_dumps(folder)
+    if not is_web(watch.source):
+        with contextlib.closing(MirrorClient(watch.contact, manifest.versions()["maskmill"])) as client:
+            listed = newest.dumps(
+                watch.source, wiki=watch.wiki, layout=watch.layout, pattern=watch.pattern, client=client
+            )
+            found += [(download.directory_of(folder, dump), dump) for dump in listed if not download.is_remote(dump)]
+    of_wiki = [(place, dump) for place, dump in found if watch.wiki in (None, dump.wiki)]
+    return sorted(of_wiki, key=lambda pair: pair[1].date, reverse=True)
 
 
 def takes_downloads(options: BuildOptions) -> bool:

@@ -22,7 +22,7 @@ from transforms.releases.records import ReleaseRecord
 from transforms.storage import completions, conditional, files, manifest
 
 # Options that name files: their content decides, wherever they lie.
-_NAMED_FILES = ("vocab_file", "tokenizer_file", "template_rules", "bert_config_file")
+_NAMED_FILES = ("vocab_file", "tokenizer_file", "template_rules", "bert_config_file", "compare")
 # Options of a training, beside those that decide the weights, of which its result depends.
 _OF_TRAINING = (
     "preset", "vocab_size", "bert_config_file", "vocab_file", "tokenizer_file", "next_sentence_prediction",
@@ -153,9 +153,11 @@ def _shape_of(own: Any, decided: set[str]) -> dict[str, Any]:
     shaping = {}
     for name, value in values.items():
         option = name.rpartition(".")[2]
-        if name in decided or option in (*_PLACES, *getattr(own, "ADDITIONS", ())):
+        if name in decided or option in _PLACES:
             continue
-        shaping[name] = files.sha256_of(value) if option in _NAMED_FILES and value is not None else value
+        if option in _NAMED_FILES and value is not None:
+            value = [files.sha256_of(path) for path in ([value] if isinstance(value, str) else value)]
+        shaping[name] = value
     for source in own.sources if isinstance(own, MixOptions) else ():
         shaping |= _language_of(source.extract, f"sources.{source.name}.")
     if isinstance(own, ExtractOptions):
@@ -198,9 +200,7 @@ def _complete_without_download(options: BuildOptions, date: str | None, digest: 
     """The complete release of a dump whose files are gone, as `watch` deletes them; None if there is none."""
     if not release_inputs.takes_downloads(options):
         return None
-    from transforms.mirrors import download
-
-    there = {dump.date for _, dump in download.downloaded_dumps(release_inputs.downloads_of(options))}
+    there = {dump.date for _, dump in release_inputs.dumps_there(options)}
     if date in there:
         return None
     for record in reversed(records.complete_releases(options.output)):

@@ -6,6 +6,7 @@ repeated: a run that was killed goes on where it stopped, when the same command 
 
 import contextlib
 import dataclasses
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -274,7 +275,7 @@ class _Work:
         last = everything.index(self.names[-1])
         if last + 1 < len(everything):
             words = ["maskmill", "build", self.config, *self.flags, "--from", everything[last + 1]]
-            next_step.report(outputs, " ".join(words))
+            next_step.report(outputs, shlex.join(words))
         elif outputs:
             next_step.report(outputs, next_step.of(self.options.stages))
 

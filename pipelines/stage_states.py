@@ -71,7 +71,6 @@ def check_finished(options: BuildOptions, before: Sequence[str]) -> None:
     Raises:
       UnusableInputError: one is not.
     """
-    changed = ""
     for name in before:
         directory = directory_of(options, name)
         made = manifest.find_manifest(directory)
@@ -85,9 +84,7 @@ def check_finished(options: BuildOptions, before: Sequence[str]) -> None:
                 f"{directory}: the stage {name} was made with other parameters ({_listed(differing)}); name another "
                 "output, or delete this directory."
             )
-        problem = _unfit_inputs(options, name, made) if name != "extract" else ""
-        changed = changed or problem
-        if changed:
+        if name != "extract" and (changed := _unfit_inputs(options, name, made)):
             raise UnusableInputError(f"{directory}: {changed}; begin with --from {name}.")
         if problem := _damaged(directory, made):
             raise UnusableInputError(f"{directory}: {problem}; begin with --from {name}, which makes them again.")
@@ -136,7 +133,7 @@ def _state_of(
         return state("run", f"{runs_before} runs before it")
     if changed := _changed_inputs(made, inputs):
         return state("run", f"inputs changed: {changed}")
-    if name not in ("extract",) and (problem := _unfit_inputs(options, name, made)):
+    if name != "extract" and (problem := _unfit_inputs(options, name, made)):
         return state("run", f"inputs changed: {problem}")
     if problem := _damaged(directory, made):
         return state("resume", problem)
