@@ -95,11 +95,12 @@ test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, kille
 AIRFLOW := .venv-airflow
 
 $(AIRFLOW)/ready: $(wildcard deploy/airflow/*.txt deploy/airflow/install*.sh deploy/airflow/pyproject.toml)
-	deploy/airflow/install.sh $(AIRFLOW)
+	PYTHON=$(PYTHON) deploy/airflow/install.sh $(AIRFLOW) --dataflow
 	touch $@
 
 test-airflow: $(VENV)/dev $(TRAINING)/ready $(AIRFLOW)/ready ## a real Airflow from a new dump to a checkpoint
-	MASKMILL_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python $(BIN)/python -m pytest -q -m airflow tests/airflow
+	MASKMILL_AIRFLOW_PYTHON=$(AIRFLOW)/bin/python MASKMILL_TRAINING_PYTHON=$(TRAINING)/bin/python \
+	  $(BIN)/python -m pytest -q -m airflow tests/airflow
 
 test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers install it
 	$(BIN)/python -m pytest -q -m slow
@@ -122,7 +123,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --no-head
 
 lock: ## write the lock files anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
-	$(COMPILE) --extra gcp --constraint requirements.lock --output-file requirements-gcp.lock
+	$(COMPILE) --extra gcp --extra events --constraint requirements.lock --output-file requirements-gcp.lock
 	$(COMPILE) --extra dev --constraint requirements-gcp.lock --output-file requirements-dev.lock
 	printf 'grain>=0.2.10\n' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \
 	  --output-file requirements-training.lock

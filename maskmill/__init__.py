@@ -1,18 +1,21 @@
 """maskmill: Wikipedia dumps and text corpora to masked-language-model pre-training data.
 
-`open` reads a data set back in batches, `mix` several as one. Importing this package imports nothing else: no Beam, no
-framework, no numba.
+`open` reads a data set back in batches, `mix` several as one, `lease` keeps a release while it is read. Importing this
+package imports nothing else: no Beam, no framework, no numba.
 """
 
 from __future__ import annotations
 
+from os import fspath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from transforms.loading.loader import Loader
+    from transforms.releases.leases import Lease
 
 __version__ = "0.1.0"
 
@@ -74,6 +77,34 @@ def mix(
     from transforms.loading.loaders import mix_loader
 
     return mix_loader(sources, max_repetitions, options)
+
+
+def lease(path: str | os.PathLike[str], *, owner: str = "") -> AbstractContextManager[Lease]:
+    """Keeps a release of a data set while it is read: `maskmill build --release --keep` does not remove it.
+
+        with maskmill.lease("demo") as held:  # the latest release below demo
+            data = maskmill.open(held.path)
+
+    A small file beside the release says that it is read. A thread renews it, the end of the block deletes it, and it
+    counts no more five minutes after its process died.
+
+    Args:
+      path: a release, a path in it, also through OUTPUT/latest, or the directory above all releases: then the latest is
+        meant. On a local disk or gs://.
+      owner: who reads it, as it is shown to who wants to remove it; empty: user@host:pid.
+
+    Returns:
+      what `with` takes. Its `path` stays the same release's when another one becomes the latest, `release` is the
+      release's directory, and `check()` raises if the lease was lost.
+
+    Raises:
+      transforms.errors.UnusableInputError: there is no complete release, or nothing can be written beside it.
+      transforms.errors.RunFailedError: the object store does not answer.
+    """
+    _check_own_package()
+    from transforms.releases.leases import hold_any
+
+    return hold_any(fspath(path), owner=owner)
 
 
 def _check_own_package() -> None:

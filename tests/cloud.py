@@ -19,6 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 PROJECT = "maskmill-test"
 
+# With preconditions, which the emulator alone ignores.
+EMULATOR = Path(__file__).with_name("storage_emulator.py")
+
 Handler = Callable[[http.server.BaseHTTPRequestHandler, bytes], tuple[int, Mapping[str, str], bytes]]
 
 
@@ -105,7 +108,7 @@ def storage(directory: Path, *buckets: str) -> Iterator[dict[str, str]]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "gcp_storage_emulator", "start", "--host=127.0.0.1", f"--port={port}"]
+    command = [sys.executable, str(EMULATOR), "start", "--host=127.0.0.1", f"--port={port}"]
     log = directory / "emulator.log"
     with open(log, "wb") as output, credentials(directory) as environment:
         process = subprocess.Popen([*command, "--in-memory"], stdout=output, stderr=output)

@@ -4,7 +4,8 @@
       bert/embeddings/word_embeddings       the weights, with the reference's names and layout
       bert/embeddings/word_embeddings/m     the optimizer's moments
       bert/embeddings/word_embeddings/v
-    its metadata: format, step, and `run`, the settings that the run's result depends on (JSON)
+    its metadata: format, step, `run`, the settings that the run's result depends on (JSON), and `data`, what it was
+    trained on (JSON, training/provenance.py)
 
 Nothing else has to be saved: the position in the input and every random draw follow from the step and the settings.
 """
@@ -42,11 +43,15 @@ _NAME = re.compile(r"step-(\d{10})\.safetensors$")
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint of a run: the number of updates done, the run's settings, and the arrays by name."""
+    """A checkpoint of a run: the number of updates done, the run's settings, the arrays by name, and the data.
+
+    data: what the run was trained on (training/provenance.py); empty in checkpoints of older versions.
+    """
 
     step: int
     run: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def path_of(directory: str, step: int) -> str:
@@ -85,6 +90,7 @@ def write(directory: str, checkpoint: Checkpoint, *, keep: int) -> str:
         "format": TRAINING_FORMAT,
         "step": str(checkpoint.step),
         "run": json.dumps(checkpoint.run, sort_keys=True),
+        "data": json.dumps(checkpoint.data, sort_keys=True),
     }
     _write(path, checkpoint.arrays, metadata)
     for old in list_checkpoints(directory)[:-keep]:
@@ -168,7 +174,7 @@ def read(path: str) -> Checkpoint:
     if run.get("task") == "pretrain":
         # Older checkpoints do not say it, but they have the head or not.
         run.setdefault(NEXT_SENTENCE, NEXT_SENTENCE_WEIGHT in arrays)
-    return Checkpoint(step=int(metadata["step"]), run=run, arrays=arrays)
+    return Checkpoint(step=int(metadata["step"]), run=run, arrays=arrays, data=read_data(path, metadata))
 
 
 def read_settings(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
@@ -187,6 +193,24 @@ def read_settings(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
             f"{path}: the settings in this checkpoint are damaged; delete it, and the run goes on from the one before."
         )
     return dict(run)
+
+
+def read_data(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
+    """What a run was trained on, in the metadata of one of its checkpoints; empty in those of older versions.
+
+    Raises:
+      UnusableInputError: the metadata is damaged.
+    """
+    try:
+        data = json.loads(metadata.get("data", "{}"))
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise UnusableInputError(
+            f"{path}: what this checkpoint says of its data is damaged; delete it, and the run goes on from the one "
+            "before."
+        )
+    return data
 
 
 def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

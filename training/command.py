@@ -1,14 +1,18 @@
 """`maskmill train` and `convert-checkpoint`, from options to a run. Only functions import TensorFlow, Keras and JAX."""
 
 import contextlib
+import dataclasses
+import functools
 import os
+import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from training import settings
+from training import provenance, settings
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.releases import leases
 from transforms.storage import files
 
 if TYPE_CHECKING:
@@ -43,6 +47,19 @@ def run(options: TrainOptions) -> int:
         from training import launchers
 
         return launchers.launch(options)
+    # One release from the first batch to the last, even if another becomes the latest meanwhile.
+    options = dataclasses.replace(
+        options,
+        input_file=tuple(map(leases.resolved, options.input_file)),
+        eval_file=tuple(map(leases.resolved, options.eval_file)),
+    )
+    say = functools.partial(print, file=sys.stderr, flush=True)
+    with leases.hold_inputs((*options.input_file, *options.eval_file), say=say):
+        return _run_here(options)
+
+
+def _run_here(options: TrainOptions) -> int:
+    """Trains or evaluates in this process; see `run`."""
     from training import devices
 
     devices.select_backend(options.backend)
@@ -54,12 +71,14 @@ def run(options: TrainOptions) -> int:
     # An object store that cannot be reached is found out before the model is built.
     storage.exists(options.output_dir)
     with _out_of_memory_explained(_LESS_MEMORY_TO_EVALUATE if options.eval_only else _LESS_MEMORY_TO_TRAIN):
+        # Examples of another release are found out before the model is built, too.
+        data = {} if options.eval_only else provenance.provenance(options, storage.read_if_there)
         session = Session(options)
         session.check_batches()
         if options.eval_only:
             return _watch(session) if options.watch else _evaluate_once(session)
         try:
-            _train(session)
+            _train(session, data)
         except Stopped as stopped:
             return _SIGNAL_EXIT + stopped.number
     return 0
@@ -111,8 +130,12 @@ def _import_quietly() -> None:
         os.close(terminal)
 
 
-def _train(session: "Session") -> None:
+def _train(session: "Session", data: dict[str, Any]) -> None:
     """Trains, from the newest checkpoint of the run or from the beginning.
+
+    Args:
+      session: of the command.
+      data: what the run trains on (training/provenance.py).
 
     Raises:
       Stopped: a signal ended the run; its state is saved.
@@ -121,7 +144,7 @@ def _train(session: "Session") -> None:
     from training.logs import say
 
     options = session.options
-    trainer = _trainer(session)
+    trainer = _trainer(session, data)
     if session.devices.is_first and options.vocab_file is not None:
         tokenizer_files.keep_vocabulary(options.vocab_file, options.output_dir)
     if session.devices.is_first and options.tokenizer_file is not None:
@@ -130,6 +153,8 @@ def _train(session: "Session") -> None:
     if trainer.is_finished():
         say(f"{options.output_dir}: this run was finished at step {trainer.step}; nothing is left to do")
         return
+    if session.devices.is_first and provenance.described(data):
+        say(provenance.described(data))
     if not resumed:
         _load_initial(session)
         trainer.steps.load()
@@ -137,6 +162,7 @@ def _train(session: "Session") -> None:
         "examples": trainer.input.data_set.samples,
         "device": session.devices.kind,
         "options": settings.given_options(options),
+        "data": data,
     }
     trainer.log.event("start", trainer.step, start)
     if options.mlperf_log:
@@ -144,7 +170,7 @@ def _train(session: "Session") -> None:
     trainer.train()
 
 
-def _trainer(session: "Session") -> "Trainer":
+def _trainer(session: "Session", data: dict[str, Any]) -> "Trainer":
     from training import evaluate, loop
     from training.logs import RunLog
 
@@ -167,6 +193,7 @@ def _trainer(session: "Session") -> "Trainer":
         expected_initial=evaluate.expected_initial_accuracy(
             options.init_checkpoint, options.expected_initial_masked_lm_accuracy
         ),
+        data=data,
     )
     log = RunLog(options.output_dir, "log", writes=session.devices.is_first, tensorboard=options.tensorboard)
     evaluation = session.evaluation_batches() if options.eval_file else None

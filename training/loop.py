@@ -35,7 +35,8 @@ class Run:
     A step is one update of the weights, on a batch that is computed in `parts`. `save_steps` and `log_steps` are the
     steps between checkpoints and between lines of the log, `keep` is the number of checkpoints to keep, and
     `eval_interval` the number of examples between evaluations. `target` ends the run when an evaluation's
-    `target_metric` reaches it; `expected_initial` is the masked-LM accuracy expected of the first evaluation.
+    `target_metric` reaches it; `expected_initial` is the masked-LM accuracy expected of the first evaluation. `data` is
+    what the run trains on, for its checkpoints.
     """
 
     directory: str
@@ -49,6 +50,7 @@ class Run:
     target_metric: str = "masked_lm_accuracy"
     target: float | None = None
     expected_initial: float | None = None
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class _Clock(NamedTuple):
@@ -244,7 +246,7 @@ class Trainer:
         arrays = {weight.name: weight.read() for weight in self.weights}
         for name, weight, moment in self._moments():
             arrays[name] = weight.to_reference(_numpy(moment))
-        return checkpoints.Checkpoint(step=self.step, run=self.run.settings, arrays=arrays)
+        return checkpoints.Checkpoint(step=self.step, run=self.run.settings, arrays=arrays, data=self.run.data)
 
     def _read_losses(self) -> None:
         """Reads the losses that are still on the device, checks that they are finite, and logs them."""

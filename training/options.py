@@ -73,6 +73,12 @@ class TrainOptions:
         (), help="training examples: a data set's directory, TFRecords, globs or comma lists; for classify also TSV"
     )
     eval_file: tuple[str, ...] = option((), help="evaluation examples, in the same forms as input_file")
+    release: str | None = option(
+        None, help="the release that the examples are of, for the log and the checkpoints (default: that of input_file)"
+    )
+    release_fingerprint: str | None = option(
+        None, help="the fingerprint that this release has; the run refuses another one"
+    )
     task: Literal["pretrain", "classify"] = deciding("pretrain", help="what to train")
 
     bert_config_file: str | None = option(None, help="the model: bert_config.json, or Hugging Face's config.json")

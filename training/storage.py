@@ -30,6 +30,15 @@ def read_bytes(path: str) -> bytes:
         raise UnusableInputError(f"{path}: this file cannot be read ({error.message}).") from None
 
 
+def read_if_there(path: str) -> bytes | None:
+    """The content of a small file; None where there is none.
+
+    Raises:
+      UnusableInputError: it cannot be read, or an object store cannot be asked.
+    """
+    return read_bytes(path) if exists(path) else None
+
+
 def write_bytes(path: str, content: bytes) -> None:
     """Writes a file, which appears only when it is complete.
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import beam_flags, build_options, flags, options, report
+from pipelines.release_options import SETTINGS
 from pipelines.stages import TEMPLATE_STAGES
 from transforms.errors import RunFailedError, UnusableInputError
 
@@ -64,11 +65,15 @@ class Parameter:
 def parameters() -> list[Parameter]:
     """Every parameter of the template. Training has none, for it does not run on Dataflow, nor has the vocabulary."""
     keys = [Parameter(None, option) for option in options.options_of(build_options.BuildKeys).values()]
-    return keys + [
+    stages = [
         Parameter(entry.name, option, has_instead=entry.instead is not None)
         for entry in TEMPLATE_STAGES
         for option in build_options.options_of_section(entry).values()
     ]
+    settings = [
+        Parameter(name, option) for name, section in SETTINGS.items() for option in options.options_of(section).values()
+    ]
+    return keys + stages + settings
 
 
 def metadata() -> dict[str, Any]:

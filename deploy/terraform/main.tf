@@ -77,6 +77,14 @@ resource "google_storage_bucket" "data" {
   depends_on = [google_project_service.api]
 }
 
+resource "google_artifact_registry_repository" "images" {
+  location      = var.region
+  repository_id = var.repository
+  format        = "DOCKER"
+
+  depends_on = [google_project_service.api]
+}
+
 # The workers, and the machine that launches the template.
 
 resource "google_service_account" "worker" {
@@ -100,8 +108,8 @@ resource "google_storage_bucket_iam_member" "worker" {
 }
 
 resource "google_artifact_registry_repository_iam_member" "worker" {
-  location   = var.region
-  repository = var.repository
+  location   = google_artifact_registry_repository.images.location
+  repository = google_artifact_registry_repository.images.name
   role       = "roles/artifactregistry.reader"
   member     = google_service_account.worker.member
 }

@@ -14,7 +14,7 @@ variable "bucket" {
 }
 
 variable "repository" {
-  description = "The Artifact Registry repository (in region) of the image that deploy/dataflow/build_and_launch.sh pushes."
+  description = "The Artifact Registry repository for the image that deploy/dataflow/build_and_launch.sh pushes; it is made here."
   type        = string
   default     = "maskmill"
 }

@@ -15,9 +15,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import ROOT
 
 DAGS = ROOT / "deploy" / "airflow" / "dags"
+POOLS = ("maskmill", "maskmill_training")
 COMPONENTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 # Generous, for a machine that does much else; a test that waits in vain fails with the processes' logs.
 _PATIENCE_SECONDS = 420.0
@@ -29,14 +31,12 @@ class Airflow:
     """A running Airflow.
 
     Attributes:
-      python: of Airflow's environment.
       home: its directory, with the database and the logs.
       environment: of its processes.
       port: of its REST interface.
       token: of that.
     """
 
-    python: Path
     home: Path
     environment: Mapping[str, str]
     port: int
@@ -81,6 +81,16 @@ class Airflow:
         (path,) = (self.home / "logs").glob(f"dag_id={dag}/run_id={run}/task_id={task}/attempt={attempt}.log")
         return path.read_text(errors="replace")
 
+    def clear(self, dag: str, run: str, *, only_failed: bool) -> None:
+        """Lets tasks of a run begin anew, as a person does who has mended what was broken."""
+        content = {"dry_run": False, "dag_run_id": run, "only_failed": only_failed, "reset_dag_runs": True}
+        self.ask("POST", f"dags/{dag}/clearTaskInstances", content)
+
+    def asset_events(self, name: str) -> list[dict[str, Any]]:
+        """The events of an asset, oldest first."""
+        found = self.ask("GET", "assets/events?order_by=timestamp")["asset_events"]
+        return [event for event in found if event["name"] == name]
+
     def wait_for_run(self, dag: str, *, place: int = 0) -> dict[str, Any]:
         """Waits until a DAG has a run at this place, oldest first, and until it is over; returns it."""
         return self.wait_until(
@@ -104,28 +114,47 @@ class Airflow:
         return "\n".join(f"== {path}\n{path.read_text(errors='replace')[-3000:]}" for path in logs)
 
 
+def airflow_python() -> Path:
+    """The Python of Airflow's environment; skips the test where there is none."""
+    return _python_of("MASKMILL_AIRFLOW_PYTHON")
+
+
+def training_python() -> Path:
+    """The Python of the environment that has maskmill and TensorFlow; skips the test where there is none."""
+    return _python_of("MASKMILL_TRAINING_PYTHON")
+
+
+def _python_of(variable: str) -> Path:
+    if variable not in os.environ:
+        pytest.skip(f"{variable} names no Python of such an environment (make test-airflow)")
+    return Path(os.environ[variable]).absolute()
+
+
 @contextlib.contextmanager
-def running(python: Path, home: Path, **variables: str) -> Iterator[Airflow]:
+def running(home: Path, connections: Mapping[str, Any], **variables: str) -> Iterator[Airflow]:
     """Starts an Airflow in an empty directory; ends it with all that it has started.
 
     Args:
-      python: of Airflow's environment.
       home: the directory.
+      connections: their contents by their ids.
       variables: of the processes, as MASKMILL_CONFIG.
     """
     home.mkdir(parents=True, exist_ok=True)
     port = _free_port()
+    python = airflow_python()
     environment = _environment(python, home, port) | variables
     airflow = [str(python), "-m", "airflow"]
     _run([*airflow, "db", "migrate"], environment)
-    for pool in ("maskmill", "maskmill_training"):
-        _run([*airflow, "pools", "set", pool, "1", "of a test"], environment)
+    pools = {name: {"slots": 1, "description": "", "include_deferred": False} for name in POOLS}
+    for kind, content in (("pools", pools), ("connections", connections)):
+        (home / f"{kind}.json").write_text(json.dumps(content))
+        _run([*airflow, kind, "import", str(home / f"{kind}.json")], environment)
     started: list[subprocess.Popen[bytes]] = []
     try:
         for component in COMPONENTS:
             started.append(_start([*airflow, component], home / f"{component}.out", environment))
         token = _wait_for_token(port, started, home)
-        yield Airflow(python=python, home=home, environment=environment, port=port, token=token)
+        yield Airflow(home=home, environment=environment, port=port, token=token)
     finally:
         for process in started:
             with contextlib.suppress(ProcessLookupError):
@@ -138,24 +167,32 @@ def running(python: Path, home: Path, **variables: str) -> Iterator[Airflow]:
             process.wait()
 
 
-def parse_with_warnings(python: Path, home: Path, **variables: str) -> dict[str, Any]:
-    """Loads the DAG file as Airflow does; returns the DAGs with their tasks, import errors, and each warning."""
-    program = (
-        "import json, sys, warnings\n"
-        "from airflow.dag_processing.dagbag import DagBag\n"
-        "with warnings.catch_warnings(record=True) as caught:\n"
-        "    warnings.simplefilter('always')\n"
-        "    bag = DagBag(sys.argv[1])\n"
-        "print(json.dumps({\n"
-        "    'dags': {n: {t.task_id: sorted(t.downstream_task_ids) for t in d.tasks} for n, d in bag.dags.items()},\n"
-        "    'errors': bag.import_errors,\n"
-        "    'warnings': [str(w.message) for w in caught],\n"
-        "    'captured': [str(w) for found in bag.captured_warnings.values() for w in found],\n"
-        "}))\n"
-    )
+def program(home: Path, text: str, *arguments: object, **variables: str) -> str:
+    """What a program prints that runs in Airflow's environment, without Airflow's processes."""
     home.mkdir(parents=True, exist_ok=True)
+    python = airflow_python()
     environment = _environment(python, home, _free_port()) | variables
-    return dict(json.loads(_run([str(python), "-c", program, str(DAGS)], environment).splitlines()[-1]))
+    return _run([str(python), "-c", text, *map(str, arguments)], environment)
+
+
+def parse_with_warnings(home: Path, dags: Path = DAGS, **variables: str) -> dict[str, Any]:
+    """Loads DAG files as Airflow does; returns the DAGs with what follows each task, import errors, and warnings."""
+    printed = program(home, _PARSE, dags, **variables)
+    return dict(json.loads(printed.splitlines()[-1]))
+
+
+_PARSE = """
+import json, sys, warnings
+from airflow.dag_processing.dagbag import DagBag
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    bag = DagBag(sys.argv[1])
+print(json.dumps({
+    "dags": {n: {t.task_id: sorted(t.downstream_task_ids) for t in d.tasks} for n, d in bag.dags.items()},
+    "errors": list(bag.import_errors.values()),
+    "warnings": [str(w.message) for w in caught] + [str(w) for all in bag.captured_warnings.values() for w in all],
+}))
+"""
 
 
 def _environment(python: Path, home: Path, port: int) -> dict[str, str]:

@@ -5,7 +5,7 @@ they lie. The training reads the data, so it is no part of this.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from transforms.storage import completions, files, manifest
 
@@ -13,16 +13,31 @@ from transforms.storage import completions, files, manifest
 DATA_STAGES = {"extract": "text", "vocabulary": "vocabulary", "examples": "examples", "eval": "eval"}
 
 
-def manifest_digests(directory: str) -> dict[str, str]:
+def read_if_there(path: str) -> bytes | None:
+    """The content of a small file; None where there is none.
+
+    Raises:
+      UnusableInputError, RunFailedError: it cannot be read.
+    """
+    return files.read_bytes(path) if files.exists(path) else None
+
+
+def manifest_digests(directory: str, read: Callable[[str], bytes | None] = read_if_there) -> dict[str, str]:
     """The sha256 of the manifests of a build's finished stages, by the stages' names.
+
+    Args:
+      directory: of the build.
+      read: gives the content of a path, None where there is no file.
 
     Raises:
       UnusableInputError, RunFailedError: a manifest cannot be read.
     """
-    paths = {name: files.join(files.join(directory, folder), manifest.MANIFEST) for name, folder in DATA_STAGES.items()}
-    return {
-        name: hashlib.sha256(files.read_bytes(path)).hexdigest() for name, path in paths.items() if files.exists(path)
-    }
+    digests = {}
+    for name, folder in DATA_STAGES.items():
+        content = read(files.join(files.join(directory, folder), manifest.MANIFEST))
+        if content is not None:
+            digests[name] = hashlib.sha256(content).hexdigest()
+    return digests
 
 
 def fingerprint_of(digests: Mapping[str, str]) -> str:

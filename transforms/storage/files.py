@@ -137,7 +137,7 @@ def _match_one(pattern: str) -> list[FileInfo]:
     if is_local(pattern):
         return _match_local(os.path.expanduser(pattern))
     systems, _ = _beam(pattern)
-    with _explained(pattern):
+    with explained(pattern):
         metadata = systems.match([pattern])[0].metadata_list
     return sorted(FileInfo(path=m.path, size=m.size_in_bytes) for m in metadata if not m.path.endswith("/"))
 
@@ -154,7 +154,7 @@ def exists(path: str) -> bool:
     if is_local(path):
         return os.path.exists(path)
     systems, _ = _beam(path)
-    with _explained(path):
+    with explained(path):
         return bool(systems.exists(path))
 
 
@@ -178,7 +178,7 @@ def open_input(path: str) -> BinaryIO:
             raw: Any = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
         else:
             systems, uncompressed = _beam(path)
-            with _explained(path):
+            with explained(path):
                 raw = systems.open(path, compression_type=uncompressed)
         return io.BufferedReader(_Input(path, raw))
     except FileNotFoundError:
@@ -306,7 +306,7 @@ def stored_checksum(path: str) -> str | None:
     if not path.startswith("gs://") or not exists(path):
         return None
     systems, _ = _beam(path)
-    with _explained(path):
+    with explained(path):
         return cast(str, systems.checksum(path))
 
 
@@ -344,7 +344,7 @@ def delete(paths: Sequence[str]) -> None:
         return
     systems, _ = _beam(paths[0])
     # Each path takes two requests: without threads, thousands of paths would take minutes.
-    with _explained(paths[0]), concurrent.futures.ThreadPoolExecutor(_DELETERS) as threads:
+    with explained(paths[0]), concurrent.futures.ThreadPoolExecutor(_DELETERS) as threads:
         list(threads.map(lambda path: systems.delete([path]), paths))
 
 
@@ -440,13 +440,13 @@ def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Itera
             yield output
         return
     systems, uncompressed = _beam(path)
-    with _explained(path):
+    with explained(path):
         raw = systems.create(path, compression_type=uncompressed)
     output = OutputFile(path, cast(BinaryIO, _Explaining(path, raw)), checksum=checksum, packed=packed)
     try:
         yield output
         output.finish()
-        with _explained(path):
+        with explained(path):
             _finish_upload(systems, path, raw)
     except BaseException:
         _abandon_upload(raw)
@@ -461,7 +461,7 @@ class _Explaining:
         self._raw = raw
 
     def write(self, block: bytes | bytearray | memoryview) -> int:
-        with _explained(self._path):
+        with explained(self._path):
             self._raw.write(block)
         return len(block)
 
@@ -605,8 +605,13 @@ def write_bytes(path: str, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _explained(path: str) -> Iterator[None]:
-    """Turns the errors of a remote file system into sentences."""
+def explained(path: str) -> Iterator[None]:
+    """Turns the errors of a remote file system, Beam's or Google's, into sentences about `path`.
+
+    Raises:
+      UnusableInputError: there is no such object or bucket, or access is refused.
+      RunFailedError: the store does not answer.
+    """
     try:
         yield
     except (UnusableInputError, RunFailedError, FileNotFoundError):

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import dataclasses
+import email.utils
 import functools
 import http.client
 import os
@@ -25,7 +26,7 @@ PATIENCE = 120.0
 FIRST_PATIENCE = 5.0
 SILENCE = 20.0  # seconds without a byte after which a request is made again
 _FIRST_DELAY, _MOST_DELAY = 0.1, 15.0  # seconds between two tries
-_MOST_WAIT = 60.0  # of what a server asks for
+_LONGEST_WAIT = 60.0  # of what a server asks for
 _MOST_REDIRECTS = 5
 _MOST_UNWANTED = 4096  # bytes of an answer that are read though nobody wants them
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -69,15 +70,19 @@ class Server:
 class WebClient:
     """Makes GET and HEAD requests, each over a connection of its own while it lasts. For any number of threads."""
 
-    def __init__(self, *, patience: float = PATIENCE, silence: float = SILENCE) -> None:
+    def __init__(
+        self, *, patience: float = PATIENCE, silence: float = SILENCE, longest_wait: float = _LONGEST_WAIT
+    ) -> None:
         """Connects to nothing yet.
 
         Args:
           patience: for how many seconds a server that has answered once may fail.
           silence: after how many seconds without a byte a request is made again.
+          longest_wait: seconds for which a server is left alone, at most, where it asks for that.
         """
         self._patience = patience
         self._silence = silence
+        self._longest_wait = longest_wait
         self._lock = threading.Lock()
         self._idle: dict[Server, list[http.client.HTTPConnection]] = {}
         self._process = os.getpid()
@@ -110,7 +115,7 @@ class WebClient:
                 if error.progressed or failing_since is None:
                     delay, failing_since = _FIRST_DELAY, now
                 # Many clients that a server has refused at once should not come back at once.
-                pause = max(delay * random.uniform(0.5, 1.0), error.wait)
+                pause = max(delay * random.uniform(0.5, 1.0), min(error.wait, self._longest_wait))
                 patience = self._patience if server in self._answered else min(FIRST_PATIENCE, self._patience)
                 if now + pause - failing_since > patience:
                     raise RunFailedError(
@@ -241,8 +246,7 @@ def _check_status(path: str, server: Server, response: http.client.HTTPResponse)
         return
     text = f"{response.status} {response.reason}".rstrip()
     if response.status in _TRY_AGAIN:
-        wait = response.headers.get("Retry-After", "")
-        raise TransientError(text, wait=min(float(wait), _MOST_WAIT) if wait.isdecimal() else 0.0)
+        raise TransientError(text, wait=_seconds_of(response.headers.get("Retry-After", "")))
     if response.status in _DENIED:
         raise DeniedError(text)
     if response.status in _MISSING:
@@ -250,6 +254,17 @@ def _check_status(path: str, server: Server, response: http.client.HTTPResponse)
     if response.status == HTTPStatus.PRECONDITION_FAILED:
         raise changed(path)
     raise RefusedError(f"{path}: {server.host} refuses to deliver this file ({text}); check the address.")
+
+
+def _seconds_of(retry_after: str) -> float:
+    """The seconds from now that a Retry-After header means: a number, or a date (RFC 9110, section 10.2.3)."""
+    if retry_after.isdecimal():
+        return float(retry_after)
+    try:
+        moment = email.utils.parsedate_to_datetime(retry_after)
+    except ValueError:
+        return 0.0
+    return max(0.0, moment.timestamp() - time.time())
 
 
 def changed(path: str) -> UnusableInputError:

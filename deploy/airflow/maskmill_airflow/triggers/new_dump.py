@@ -98,14 +98,9 @@ def describe(found: dict[str, Any], config: str) -> dict[str, Any]:
     dump = found.get("dump")
     if not isinstance(dump, dict) or not dump.get("date"):
         raise ValueError("the check says that there is a new dump, but names none")
+    # Of what the mirror publishes: the same dump with other files is another publication.
     digest = hashlib.sha256(json.dumps(dump, sort_keys=True).encode()).hexdigest()
-    return {
-        "config": config,
-        "wiki": dump.get("wiki"),
-        "date": dump["date"],
-        "publication": digest[:16],
-        "release": found.get("release"),
-    }
+    return {"config": config, "wiki": dump.get("wiki"), "date": dump["date"], "publication": digest[:16]}
 
 
 async def _run(installation: Installation, arguments: list[str]) -> tuple[int, str, str]:

@@ -1,0 +1,93 @@
+"""The Cloud Storage emulator, with the preconditions of the real service: `python storage_emulator.py start …`.
+
+gcp-storage-emulator gives each object a generation, but ignores ifGenerationMatch. This program wraps its handlers. It
+answers one request after the other, so a check and the change that follows are one step.
+
+https://cloud.google.com/storage/docs/request-preconditions
+"""
+
+import contextlib
+import sys
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from gcp_storage_emulator import __main__ as emulator
+from gcp_storage_emulator import server
+from gcp_storage_emulator.exceptions import NotFound
+from gcp_storage_emulator.handlers import objects
+
+Handler = Callable[..., None]
+_GENERATION_HEADER = "X-Goog-Generation"
+
+
+def _target(request: Any, storage: Any) -> tuple[str, str]:
+    """The bucket and the object that a request reads or writes."""
+    params, query = request.params, request.query
+    if "dest_object_id" in params:
+        return params["dest_bucket_name"], params["dest_object_id"]
+    if "object_id" in params:
+        return params["bucket_name"], params["object_id"]
+    if "name" in query:
+        return params["bucket_name"], query["name"][0]
+    if "upload_id" in query:
+        return params["bucket_name"], storage.get_resumable_file_obj(query["upload_id"][0])["name"]
+    fields = request.data.get("meta", request.data)  # of a multipart upload, or of the start of a resumable one
+    return params["bucket_name"], fields["name"]
+
+
+def _generation(storage: Any, bucket: str, name: str) -> int:
+    """The generation of an object; 0 if there is none."""
+    try:
+        return int(storage.get_file_obj(bucket, name)["generation"])
+    except NotFound:
+        return 0
+
+
+def _wanted(request: Any, name: str) -> int | None:
+    return int(request.query[name][0]) if name in request.query else None
+
+
+def _with_preconditions(handler: Handler) -> Handler:
+    def handle(request: Any, response: Any, storage: Any, *args: Any, **kwargs: Any) -> None:
+        if "ifGenerationMatch" in request.query or "ifGenerationNotMatch" in request.query:
+            generation = _generation(storage, *_target(request, storage))
+            match, other = _wanted(request, "ifGenerationMatch"), _wanted(request, "ifGenerationNotMatch")
+            if match not in (None, generation) or (other is not None and other == generation):
+                response.status = HTTPStatus.PRECONDITION_FAILED
+                response.json({"error": {"code": 412, "message": "conditionNotMet"}})
+                return
+        handler(request, response, storage, *args, **kwargs)
+
+    return handle
+
+
+def _download(request: Any, response: Any, storage: Any, *args: Any, **kwargs: Any) -> None:
+    """Downloads an object, with its generation in a header, as the real service does."""
+    with contextlib.suppress(NotFound):
+        found = storage.get_file_obj(request.params["bucket_name"], request.params["object_id"])
+        response[_GENERATION_HEADER] = found["generation"]
+    _DOWNLOAD(request, response, storage, *args, **kwargs)
+
+
+_DOWNLOAD = objects.download
+
+
+def main() -> None:
+    """Runs the emulator with this process's arguments."""
+    objects.download = _download  # which `get` calls
+    server.HANDLERS = tuple(
+        (
+            pattern,
+            {
+                method: _with_preconditions(_download if handler is _DOWNLOAD else handler)
+                for method, handler in handlers.items()
+            },
+        )
+        for pattern, handlers in server.HANDLERS
+    )
+    emulator.main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()

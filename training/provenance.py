@@ -1,0 +1,107 @@
+"""Which data a run trains on: the release with its fingerprint, and the manifests of the examples.
+
+The run writes this into its log and its checkpoints, from which `maskmill lineage` reads it. It is no setting of the
+run: the same data may lie somewhere else when the run is resumed. This imports neither TensorFlow nor Keras.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from training.options import TrainOptions
+from transforms.errors import UnusableInputError
+from transforms.releases import fingerprints
+from transforms.releases.names import find_release, release_path
+from transforms.storage import files, manifest
+
+# How many folders above the files of examples their manifest may lie: MDS has a folder for each split.
+_MOST_FOLDERS = 2
+_WEB = ("http://", "https://")
+
+
+def provenance(options: TrainOptions, read: Callable[[str], bytes | None]) -> dict[str, Any]:
+    """What a run trains on.
+
+    Args:
+      options: of the run.
+      read: gives the content of a path, None where there is no file.
+
+    Returns:
+      `input`: the paths, on this machine absolute; `manifests`: the directory, the stage and the sha256 of each
+      manifest of the examples; `release` and `release_fingerprint`: None where the examples are of no release.
+
+    Raises:
+      UnusableInputError: the release is not the one that was asked for, or the examples are not of it.
+    """
+    parts = [part.strip() for path in options.input_file for part in path.split(",") if part.strip()]
+    paths = [os.path.abspath(part) if files.is_local(part) else part for part in parts]
+    manifests = list(_manifests(paths, read))
+    release = options.release or next(filter(None, (_release_of(made["directory"]) for made in manifests)), None)
+    fingerprint = options.release_fingerprint
+    if release is not None:
+        digests = fingerprints.manifest_digests(release, read)
+        if digests:
+            _check_release(release, digests, manifests, fingerprint)
+            fingerprint = fingerprints.fingerprint_of(digests)
+    return {"input": paths, "manifests": manifests, "release": release, "release_fingerprint": fingerprint}
+
+
+def described(found: dict[str, Any]) -> str:
+    """The line that a run says of what it trains on; empty where nothing is known."""
+    if found["release"] is not None:
+        return f"data: {found['release']}, fingerprint {found['release_fingerprint'] or 'not known'}"
+    return "; ".join(f"data: {made['directory']}, manifest sha256 {made['sha256']}" for made in found["manifests"])
+
+
+def _manifests(paths: Sequence[str], read: Callable[[str], bytes | None]) -> Iterator[dict[str, str]]:
+    """The manifests of the directories of examples, each once."""
+    seen = set()
+    for path in paths:
+        if path.startswith(_WEB):
+            continue  # they are read with patience, which only transforms/reading has
+        directory = path.rstrip("/")
+        for _ in range(_MOST_FOLDERS + 1):
+            if not directory or directory in seen:
+                break
+            content = read(files.join(directory, manifest.MANIFEST))
+            stage = None if content is None else _stage_of(content)
+            if content is not None and stage is not None:
+                seen.add(directory)
+                yield {"directory": directory, "stage": stage, "sha256": hashlib.sha256(content).hexdigest()}
+                break
+            directory = files.parent(directory)
+
+
+def _stage_of(content: bytes) -> str | None:
+    """The stage in a manifest; None of a file of something else that has the same name."""
+    try:
+        made = json.loads(content)
+    except ValueError:
+        return None
+    stage = made.get("stage") if isinstance(made, dict) else None
+    return stage if isinstance(stage, str) else None
+
+
+def _release_of(directory: str) -> str | None:
+    found = find_release(directory)
+    return None if found is None else release_path(*found)
+
+
+def _check_release(
+    release: str, digests: dict[str, str], manifests: list[dict[str, str]], expected: str | None
+) -> None:
+    """Raises UnusableInputError if a release is another one than was asked for, or the examples are none of it."""
+    found = fingerprints.fingerprint_of(digests)
+    if expected is not None and expected != found:
+        raise UnusableInputError(
+            f"{release}: this release has the fingerprint {found}, not {expected}; name the release that is meant, or "
+            "give its --release_fingerprint."
+        )
+    for made in manifests:
+        if made["sha256"] not in digests.values():
+            raise UnusableInputError(
+                f"{made['directory']}: these examples are none of the release {release}; name its own, or leave "
+                "--release out."
+            )

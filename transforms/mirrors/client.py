@@ -1,0 +1,165 @@
+"""Reads a mirror: its files over HTTP, in a bucket or in a directory, and the lists of what lies in its folders."""
+
+import contextlib
+import email.utils
+import fnmatch
+import html.parser
+import http.client
+import os
+import re
+import urllib.parse
+from collections.abc import Iterator, Mapping
+
+from transforms.errors import MissingFileError, UnusableInputError
+from transforms.storage import files
+from transforms.storage.web_client import DeniedError, WebClient
+
+# A mirror that has failed for so long will not be there soon; the next start goes on where this one stopped.
+_PATIENCE = 900.0
+_SILENCE = 60.0  # seconds without a byte
+_LONGEST_WAIT = 600.0  # that a mirror may ask for
+_WEB = ("http://", "https://")
+
+
+def is_web(place: str) -> bool:
+    """Whether a place is reached over HTTP."""
+    return place.startswith(_WEB)
+
+
+class MirrorClient:
+    """Reads files and lists folders, and tells a web server who asks. Several threads may use it."""
+
+    def __init__(self, contact: str | None, version: str, web: WebClient | None = None) -> None:
+        """Connects to nothing yet.
+
+        Args:
+          contact: an address or a page of the person who answers for the downloads; sent to web servers.
+          version: of maskmill.
+          web: makes the requests; None: one that waits as long as a download should.
+        """
+        self._contact = contact
+        self._version = version
+        self.web = web or WebClient(patience=_PATIENCE, silence=_SILENCE, longest_wait=_LONGEST_WAIT)
+
+    def close(self) -> None:
+        """Closes connections, and ends waits."""
+        self.web.close()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with each request.
+
+        Raises:
+          UnusableInputError: there is no contact.
+        """
+        if not self._contact:
+            raise UnusableInputError(
+                "watch.contact is missing: give an address or a page at which the mirror's operators can reach you."
+            )
+        return {"User-Agent": f"maskmill/{self._version} ({self._contact})"}
+
+    @contextlib.contextmanager
+    def answer(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None
+    ) -> Iterator[http.client.HTTPResponse]:
+        """Makes one request; raises as WebClient.answer, and UnusableInputError where access is refused."""
+        try:
+            with self.web.answer(url, method, url, {**self.headers, **(headers or {})}) as response:
+                yield response
+        except DeniedError as error:
+            raise UnusableInputError(
+                f"{url}: access is refused ({error}); check the address, and whether watch.contact says who you are."
+            ) from error
+
+    def read(self, place: str) -> bytes | None:
+        """The content of a small file; None where there is none.
+
+        Raises:
+          UnusableInputError, RunFailedError: it cannot be read.
+        """
+        if not is_web(place):
+            return files.read_bytes(place) if files.exists(place) else None
+
+        def attempt() -> bytes:
+            with self.answer("GET", place) as response:
+                return response.read()
+
+        try:
+            return self.web.patiently(place, place, attempt)
+        except MissingFileError:
+            return None
+
+    def modified(self, place: str) -> float | None:
+        """When a file was last changed, in seconds of time.time(); None where that is not known.
+
+        Raises:
+          UnusableInputError, RunFailedError: it cannot be read.
+        """
+        if not is_web(place):
+            return os.stat(place).st_mtime if files.is_local(place) else None
+
+        def attempt() -> str:
+            with self.answer("HEAD", place) as response:
+                return response.headers.get("Last-Modified", "")
+
+        try:
+            return email.utils.parsedate_to_datetime(self.web.patiently(place, place, attempt)).timestamp()
+        except ValueError:
+            return None
+
+    def names(self, folder: str) -> list[str] | None:
+        """The names in a folder, those of folders with a slash at the end, sorted; None where there is no such folder.
+
+        Raises:
+          UnusableInputError, RunFailedError: it cannot be listed.
+        """
+        folder = folder.rstrip("/") + "/"
+        if is_web(folder):
+            page = self.read(folder)
+            return None if page is None else _links(page, folder)
+        if files.is_local(folder):
+            if not os.path.isdir(folder):
+                return None
+            return sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
+        # A bucket has no folders: their names are those of the objects up to the next slash.
+        below = {file.path.removeprefix(folder) for file in _objects_below(folder)}
+        return sorted({re.sub(r"/.*", "/", name, flags=re.DOTALL) for name in below}) or None
+
+
+def _objects_below(folder: str) -> list[files.FileInfo]:
+    try:
+        return files.match([f"{folder}**"])
+    except UnusableInputError:
+        return []  # nothing matches
+
+
+class _Links(html.parser.HTMLParser):
+    """Collects the addresses of a page's links."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found += [value for name, value in attributes if tag == "a" and name == "href" and value]
+
+
+def _links(page: bytes, url: str) -> list[str]:
+    """The names of what a web server's index of a folder links to directly below the folder."""
+    parser = _Links()
+    parser.feed(page.decode("utf-8", errors="replace"))
+    base = urllib.parse.urlsplit(url)
+    names = set()
+    for link in parser.found:
+        target = urllib.parse.urlsplit(urllib.parse.urljoin(url, link))
+        if target.netloc != base.netloc or target.query or not target.path.startswith(base.path):
+            continue
+        name = urllib.parse.unquote(target.path.removeprefix(base.path))
+        if name and "/" not in name.rstrip("/") and name not in (".", "..", "/"):
+            names.add(name)
+    return sorted(names)
+
+
+def matching(names: list[str], pattern: str) -> list[str]:
+    """The names of files among `names` that a glob matches."""
+    return [name for name in names if not name.endswith("/") and fnmatch.fnmatchcase(name, pattern)]
