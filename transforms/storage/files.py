@@ -273,7 +273,7 @@ def link_or_copy(source: str, target: str) -> bool:
         return True
     if not is_local(source) and source.partition("://")[0] == target.partition("://")[0]:
         systems, _ = _beam(target)
-        with _explained(target):
+        with explained(target):
             systems.copy([source], [target])
         return False
     with open_input(source) as file, new_file(target, checksum=False) as copy:
