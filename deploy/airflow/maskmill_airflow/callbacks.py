@@ -75,6 +75,6 @@ def post(url: str, content: dict[str, Any]) -> None:
 
 
 async def tell_late(context: Mapping[str, Any] | None = None) -> None:
-    """The callback of a Deadline Alert: the rebuild of a dump is not over when it should be. It runs in the triggerer."""
+    """The callback of a Deadline Alert, in the triggerer: the rebuild of a dump is not over when it should be."""
     run = (context or {}).get("dag_run") or {}
     _log.error("A rebuild is late: %s of %s", run.get("dag_run_id"), run.get("dag_id"))
