@@ -51,7 +51,8 @@ class Story:
     """What was seen one after the other.
 
     Attributes:
-      failed: the rebuild of the first dump, whose examples did not fit on the disk.
+      killed: the rebuild of the first dump, whose extraction hung, until its task was marked as failed.
+      failed: the same rebuild, after its failed tasks were cleared; its examples did not fit on the disk.
       mended: the same rebuild, after there was room and its failed tasks were cleared.
       second: the rebuild of a second dump.
       republished: the second rebuild, after its dump was published again with other bytes.
@@ -61,6 +62,7 @@ class Story:
       triggerer: what the triggerer printed.
     """
 
+    killed: Seen
     failed: Seen
     mended: Seen
     second: Seen
@@ -100,14 +102,18 @@ def write_config(directory: Path, mirror: Path, output: Path) -> Path:
     return path
 
 
-def write_command(path: Path, python: str, full: Path) -> Path:
+def write_command(path: Path, python: str, place: Path) -> Path:
     """Writes a command that runs this checkout's maskmill.
 
-    While the file `full` is there, no file of examples can grow beyond 64 KB, as if the disk were full.
+    While the file `hangs` is there, an extraction does nothing for ever, in two processes, whose ids are in `pids`. While
+    `full` is there, no file of examples can grow beyond 64 KB, as if the disk were full.
     """
     path.write_text(
         "#!/usr/bin/env bash\n"
-        f"""if [[ -e {full} && "$*" == *"--until examples"* ]]; then ulimit -f 64; fi\n"""
+        f"""if [[ -e {place}/hangs && "$*" == *"--until extract"* ]]; then\n"""
+        f"""  sleep 1000 & echo "$$ $!" >{place}/pids.new; mv {place}/pids.new {place}/pids; wait\n"""
+        "fi\n"
+        f"""if [[ -e {place}/full && "$*" == *"--until examples"* ]]; then ulimit -f 64; fi\n"""
         f"""PYTHONPATH={ROOT} exec {python} -m maskmill "$@"\n"""
     )
     path.chmod(0o755)
@@ -117,6 +123,11 @@ def write_command(path: Path, python: str, full: Path) -> Path:
 def connection(command: Path) -> dict[str, Any]:
     """The content of a connection to a command."""
     return {"conn_type": "maskmill", "extra": json.dumps({"command": str(command)})}
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs."""
+    return Path(f"/proc/{pid}").exists()
 
 
 def look(airflow: airflow_processes.Airflow, run: Mapping[str, Any], output: Path) -> Seen:
@@ -139,16 +150,18 @@ def look(airflow: airflow_processes.Airflow, run: Mapping[str, Any], output: Pat
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Lets Airflow rebuild, with what can happen on the way."""
     place = tmp_path_factory.mktemp("rebuild")
-    mirror, output, full = place / "mirror", place / "root", place / "full"
+    mirror, output = place / "mirror", place / "root"
+    hangs, full, pids = place / "hangs", place / "full", place / "pids"
     dump = DUMP.read_bytes()
     mirror.mkdir()
+    hangs.touch()
     full.touch()
     config = write_config(place, mirror, output)
     training = str(airflow_processes.training_python())
     connections = {
         name: {
             "conn_type": "maskmill",
-            "extra": json.dumps({"command": str(write_command(place / name, python, full))}),
+            "extra": json.dumps({"command": str(write_command(place / name, python, place))}),
         }
         for name, python in (("maskmill_default", sys.executable), ("maskmill_training", training))
     }
@@ -157,8 +170,14 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         place / "airflow", connections, **{f"MASKMILL_{name}": value for name, value in variables.items()}
     ) as airflow:
         publish(mirror, _FIRST, dump)
+        airflow.wait_until(pids.exists, "an extraction hangs")
+        first = airflow.runs(_REBUILD)[0]["dag_run_id"]
+        airflow.fail(_REBUILD, first, "extract")
+        airflow.wait_until(lambda: not any(map(is_there, map(int, pids.read_text().split()))), "its processes end")
+        killed = look(airflow, airflow.wait_for_run(_REBUILD), output)
+        hangs.unlink()
+        airflow.clear(_REBUILD, first, only_failed=True)
         failed = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        first = failed.run["dag_run_id"]
         failure_log = airflow.log(_REBUILD, first, "examples", attempt=3)
         full.unlink()
         airflow.clear(_REBUILD, first, only_failed=True)
@@ -174,6 +193,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         again = look(airflow, airflow.wait_for_run(_REBUILD), output)
         names = ("maskmill_new_dump", "maskmill_data_set", "maskmill_checkpoint")
         return Story(
+            killed=killed,
             failed=failed,
             mended=mended,
             second=second,
@@ -183,6 +203,13 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
             events={name: airflow.asset_events(name) for name in names},
             triggerer=(airflow.home / "triggerer.out").read_text(errors="replace"),
         )
+
+
+def test_a_task_that_is_marked_as_failed_ends_its_command(story: Story) -> None:
+    # The story waits until both processes of the command are gone.
+    assert story.killed.states["extract"] == "failed"
+    assert story.killed.tasks["extract"]["try_number"] == 1, "it is not tried again"
+    assert story.killed.states["examples"] == "upstream_failed"
 
 
 def test_a_stage_that_fails_is_tried_again_and_holds_back_what_follows(story: Story) -> None:
@@ -209,7 +236,7 @@ def test_the_dump_s_date_is_the_logical_date(story: Story) -> None:
 
 def test_a_run_goes_from_the_event_to_a_trained_checkpoint(story: Story) -> None:
     assert story.mended.states == dict.fromkeys(_TASKS, "success")
-    assert story.mended.tasks["extract"]["try_number"] == 1, "what was done is not done again"
+    assert story.mended.tasks["download"]["try_number"] == 1, "what was done is not done again"
     (release,) = story.mended.releases
     assert release.startswith(f"{_WIKI}-{_FIRST}-")
     assert story.mended.latest == release
