@@ -105,7 +105,7 @@ def write_config(directory: Path, mirror: Path, output: Path) -> Path:
 def write_command(path: Path, python: str, place: Path) -> Path:
     """Writes a command that runs this checkout's maskmill.
 
-    While the file `hangs` is there, an extraction does nothing for ever, in two processes, whose ids are in `pids`. While
+    While the file `hangs` is there, an extraction does nothing for ever, in two processes whose ids are in `pids`. While
     `full` is there, no file of examples can grow beyond 64 KB, as if the disk were full.
     """
     path.write_text(
