@@ -1,11 +1,15 @@
 """A real Airflow, from the watcher's event to a trained checkpoint, with a stage that fails in between."""
 
 import bz2
+import contextlib
 import dataclasses
+import functools
 import hashlib
+import http.server
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +90,31 @@ def publish(mirror: Path, date: str, content: bytes) -> None:
     new_sums.replace(sums)
 
 
-def write_config(directory: Path, mirror: Path, output: Path) -> Path:
+@contextlib.contextmanager
+def serving(mirror: Path) -> Iterator[str]:
+    """Serves the mirror by HTTP; gives its address."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=str(mirror))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def write_config(path: Path, mirror: str, output: Path) -> None:
     """Writes the file of a small build that watches the mirror and ends in a short training."""
-    path = directory / "build.yaml"
     path.write_text(
         f"output: {output}\n"
-        f"watch:\n  source: {mirror}\n  layout: listing\n  wiki: {_WIKI}\n"
+        f"watch:\n  source: {mirror}\n  layout: listing\n  wiki: {_WIKI}\n  contact: test@example.org\n"
         "release:\n  keep: 3\n"
         "extract:\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
         f"examples:\n  vocab_file: {VOCAB}\n  max_seq_length: 64\n  max_predictions_per_seq: 10\n  dupe_factor: 1\n"
@@ -99,14 +122,13 @@ def write_config(directory: Path, mirror: Path, output: Path) -> Path:
         f"train:\n  vocab_file: {VOCAB}\n  preset: tiny\n  num_train_steps: 3\n  num_warmup_steps: 1\n"
         "  train_batch_size: 4\n  save_checkpoints_steps: 3\n"
     )
-    return path
 
 
 def write_command(path: Path, python: str, place: Path) -> Path:
     """Writes a command that runs this checkout's maskmill.
 
-    While the file `hangs` is there, an extraction does nothing for ever, in two processes whose ids are in `pids`. While
-    `full` is there, no file of examples can grow beyond 64 KB, as if the disk were full.
+    While the file `hangs` is there, an extraction does nothing for ever, in two processes whose ids are in `pids`.
+    While `full` is there, no file of examples can grow beyond 64 KB, as if the disk were full.
     """
     path.write_text(
         "#!/usr/bin/env bash\n"
@@ -156,7 +178,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     mirror.mkdir()
     hangs.touch()
     full.touch()
-    config = write_config(place, mirror, output)
+    config = place / "build.yaml"
     training = str(airflow_processes.training_python())
     connections = {
         name: {
@@ -166,9 +188,14 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         for name, python in (("maskmill_default", sys.executable), ("maskmill_training", training))
     }
     variables = {"CONFIG": str(config), "POLL_SECONDS": "2", "RETRY_SECONDS": "1", "RETRIES": "2"}
-    with airflow_processes.running(
-        place / "airflow", connections, **{f"MASKMILL_{name}": value for name, value in variables.items()}
-    ) as airflow:
+    with (
+        serving(mirror) as address,
+        airflow_processes.running(
+            place / "airflow", connections, **{f"MASKMILL_{name}": value for name, value in variables.items()}
+        ) as airflow,
+    ):
+        # Until it is there, the trigger warns, and looks again.
+        write_config(config, address, output)
         publish(mirror, _FIRST, dump)
         airflow.wait_until(pids.exists, "an extraction hangs")
         first = airflow.runs(_REBUILD)[0]["dag_run_id"]
