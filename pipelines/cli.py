@@ -24,6 +24,7 @@ from pipelines import (
 from pipelines.estimate_options import EstimateOptions
 from pipelines.flags import CommandLine
 from pipelines.inspect_options import InspectOptions
+from pipelines.lineage_options import LineageOptions
 from pipelines.options import Option
 from pipelines.stages import STAGES, StageEntry
 from training.options import ConvertOptions, TrainOptions
@@ -205,6 +206,13 @@ def _inspect(line: CommandLine) -> None:
     inspect.run(line.names, chosen)
 
 
+def _lineage(line: CommandLine) -> int:
+    chosen = options.from_flags(LineageOptions, line.values)
+    from pipelines import lineage
+
+    return lineage.run(line.names, chosen)
+
+
 def _verify(line: CommandLine) -> int:
     chosen = options.from_flags(VerifyOptions, line.values)
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
@@ -304,6 +312,15 @@ COMMANDS: Mapping[str, _Command] = {
         example="maskmill inspect examples --example search fox",
         options=options.options_of(InspectOptions),
         run=_inspect,
+        prints_result=True,
+        takes_names=True,
+    ),
+    "lineage": _Command(
+        help="follow data back to the dump, and forward to checkpoints",
+        usage="CHECKPOINT|SHARD|RELEASE|BUILD|DUMP [--root DIR]",
+        example="maskmill lineage run/step-0000001000.safetensors",
+        options=options.options_of(LineageOptions),
+        run=_lineage,
         prints_result=True,
         takes_names=True,
     ),

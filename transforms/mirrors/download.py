@@ -1,7 +1,7 @@
 """A dump's files on this machine: downloads that go on where they stopped, and are checked.
 
-A dump lies at DOWNLOADS/WIKI-DATE/ under its files' own names. NAME.part is a file under way, NAME.part.json says of what.
-dump.part.json names the dump that is being downloaded, and dump.json, written last, the one that is complete.
+A dump lies at DOWNLOADS/WIKI-DATE/ under its files' own names. NAME.part is a file under way, NAME.part.json says of
+what. dump.part.json names the dump that is being downloaded, and dump.json, written last, the one that is complete.
 """
 
 import concurrent.futures
@@ -96,12 +96,12 @@ def download(
       UnusableInputError, RunFailedError: a file cannot be read, written, or has the wrong checksum.
     """
     directory = directory_of(downloads, dump)
-    if not is_remote(dump):
-        return paths_of(directory, dump)
-    present = read_downloaded(directory)
-    if present == _as_kept(dump) and all(files.exists(path) for path in paths_of(directory, dump)):
+    if is_downloaded(dump, downloads):
         return paths_of(directory, dump)
     files.make_directory(directory)
+    if not is_remote(dump):
+        _complete(directory, dump)  # which dump it is, and where its files lie
+        return paths_of(directory, dump)
     _begin(directory, dump)
     stop = threading.Event()
     wanted = [file for file in dump.files if not file.is_index]
@@ -115,9 +115,19 @@ def download(
             stop.set()
             threads.shutdown(wait=False, cancel_futures=True)
             raise
-    files.write_bytes(files.join(directory, COMPLETE), completions.sealed_json(_KIND, _KEY, _record(dump)))
+    _complete(directory, dump)
     files.delete([files.join(directory, _UNDER_WAY)])
     return paths_of(directory, dump)
+
+
+def is_downloaded(dump: Dump, downloads: str) -> bool:
+    """Whether the download of a dump is complete, and its files are still there; raises as `read_downloaded`."""
+    directory = directory_of(downloads, dump)
+    return read_downloaded(directory) == _as_kept(dump) and all(map(files.exists, paths_of(directory, dump)))
+
+
+def _complete(directory: str, dump: Dump) -> None:
+    files.write_bytes(files.join(directory, COMPLETE), completions.sealed_json(_KIND, _KEY, _record(dump)))
 
 
 def _as_kept(dump: Dump) -> Dump:
@@ -165,6 +175,27 @@ def downloaded_dumps(downloads: str) -> list[tuple[str, Dump]]:
     return sorted(found, key=lambda pair: (pair[1].date, pair[1].wiki), reverse=True)
 
 
+def unfinished_downloads(downloads: str, wiki: str) -> list[tuple[str, str]]:
+    """The directories of a wiki's downloads that are not complete, each with the ISO date of its dump.
+
+    They are under way, or what a dump that vanished, or a deletion that was killed, has left.
+
+    Raises:
+      UnusableInputError, RunFailedError: the directory cannot be read.
+    """
+    if files.is_local(downloads):
+        names = os.listdir(downloads) if os.path.isdir(downloads) else []
+    else:
+        try:
+            paths = [file.path for file in files.match([f"{downloads}/{wiki}-*/*"])]
+        except UnusableInputError:
+            paths = []  # nothing matches
+        names = sorted({files.base_name(files.parent(path)) for path in paths})
+    dates = [name.removeprefix(f"{wiki}-") for name in sorted(names) if name.startswith(f"{wiki}-")]
+    found = [(files.join(downloads, f"{wiki}-{date}"), date) for date in dates if re.fullmatch(r"\d{4}-\d\d-\d\d", date)]
+    return [(directory, date) for directory, date in found if not files.exists(files.join(directory, COMPLETE))]
+
+
 def delete_downloaded(directory: str) -> None:
     """Deletes what a download has made; dump.json goes first, so that no dump without its files counts as complete."""
     files.delete([files.join(directory, COMPLETE)])
@@ -205,8 +236,8 @@ def _check_room(directory: str, wanted: list[DumpFile]) -> None:
     free = shutil.disk_usage(directory).free
     if missing > free:
         raise RunFailedError(
-            f"{directory}: this download needs {missing / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; make room, or "
-            "name another directory by watch.downloads."
+            f"{directory}: this download needs {missing / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; make room, "
+            "or name another directory by watch.downloads."
         )
 
 
@@ -227,8 +258,8 @@ def _fetch(file: DumpFile, directory: str, client: MirrorClient, stop: threading
                 return
             if attempt + 1 == _ATTEMPTS:
                 raise DumpChangedError(
-                    f"{file.url}: its {file.algorithm} is {digest}, and the mirror says {file.checksum}; it was downloaded "
-                    "twice. The mirror may be replacing it: run the same command again later."
+                    f"{file.url}: its {file.algorithm} is {digest}, and the mirror says {file.checksum}; it was "
+                    "downloaded twice. The mirror may be replacing it: run the same command again later."
                 )
     except MissingFileError as error:
         raise DumpGoneError(
@@ -316,8 +347,8 @@ def _where(response: http.client.HTTPResponse, start: int, file: DumpFile) -> tu
         start = 0  # it ignores ranges, or the file is another than before
     if size is not None and file.size is not None and size != file.size:
         raise DumpChangedError(
-            f"{file.url}: the mirror lists {file.size:,} bytes and sends {size:,}: it is replacing this file; run the same "
-            "command again later."
+            f"{file.url}: the mirror lists {file.size:,} bytes and sends {size:,}: it is replacing this file; run the "
+            "same command again later."
         )
     return start, file.size if size is None else size
 
@@ -375,8 +406,8 @@ def _writing(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunFailedError(
-            f"{path}: this file cannot be written ({error.strerror or error}); what is there stays. Make room, and run the "
-            "same command again."
+            f"{path}: this file cannot be written ({error.strerror or error}); what is there stays. Make room, and run "
+            "the same command again."
         ) from error
 
 

@@ -293,6 +293,14 @@ def list_directory(directory: str, pattern: str = "*") -> list[str]:
     return [f.path for f in _match_one(join(directory, pattern)) if parent(f.path) == directory.rstrip("/")]
 
 
+def sizes_in(directory: str) -> dict[str, int]:
+    """The size in bytes of each file in a directory (not below it), by path; empty without directory."""
+    if is_local(directory):
+        return {path: os.path.getsize(path) for path in list_directory(directory)}
+    found = _match_one(join(directory, "*"))
+    return {f.path: f.size for f in found if parent(f.path) == directory.rstrip("/")}
+
+
 def delete(paths: Sequence[str]) -> None:
     """Deletes files, all local or none; a file that does not exist is no error."""
     if not paths:
