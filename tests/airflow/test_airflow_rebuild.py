@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import airflow_processes
+import cloud
 import pytest
 from commands import DUMP, VOCAB, digests
 from conftest import ROOT
@@ -62,6 +63,7 @@ class Story:
       republished: the second rebuild, after its dump was published again with other bytes.
       again: the first rebuild, all of whose tasks were cleared.
       failure_log: of the last attempt at the stage that failed.
+      told: what the receiver of failures got.
       events: of the assets, by their names.
       triggerer: what the triggerer printed.
     """
@@ -73,6 +75,7 @@ class Story:
     republished: Seen
     again: Seen
     failure_log: str
+    told: Sequence[Mapping[str, Any]]
     events: Mapping[str, Sequence[Mapping[str, Any]]]
     triggerer: str
 
@@ -187,11 +190,21 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
         }
         for name, python in (("maskmill_default", sys.executable), ("maskmill_training", training))
     }
-    variables = {"CONFIG": str(config), "POLL_SECONDS": "2", "RETRY_SECONDS": "1", "RETRIES": "2"}
+    variables = {
+        "CONFIG": str(config),
+        "POLL_SECONDS": "2",
+        "RETRY_SECONDS": "1",
+        "RETRIES": "2",
+        "FAILURES_CONN_ID": "receiver",
+    }
     with (
         serving(mirror) as address,
+        cloud.server(receive) as receiver,
         airflow_processes.running(
-            place / "airflow", connections, **{f"MASKMILL_{name}": value for name, value in variables.items()}
+            place / "airflow",
+            connections
+            | {"receiver": {"conn_type": "http", "host": receiver, "extra": json.dumps({"path": "/failed"})}},
+            **{f"MASKMILL_{name}": value for name, value in variables.items()},
         ) as airflow,
     ):
         # Until it is there, the trigger warns, and looks again.
@@ -227,6 +240,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
             republished=republished,
             again=again,
             failure_log=failure_log,
+            told=told,
             events={name: airflow.asset_events(name) for name in names},
             triggerer=(airflow.home / "triggerer.out").read_text(errors="replace"),
         )
@@ -251,6 +265,9 @@ def test_a_stage_that_fails_is_tried_again_and_holds_back_what_follows(story: St
     assert story.failed.tasks["examples"]["try_number"] == 3
     assert "File too large" in story.failure_log, "the stage's own sentence is in the task's log"
     assert f"maskmill_rebuild.examples failed for the dump of {_FIRST}: " in story.failure_log, "the callback's line"
+    (told,) = [told for told in story.told if told["task_id"] == "examples"]
+    assert (told["path"], told["dump"], told["try_number"]) == ("/failed", _FIRST, 3)
+    assert "File too large" in told["reason"]
     assert story.failed.releases == {}
     assert story.failed.latest is None
 
