@@ -24,7 +24,7 @@ pytestmark = pytest.mark.airflow
 _WIKI, _FIRST, _SECOND = "enwiki", "2026-03-01", "2026-04-01"
 _STAGES = ("extract", "examples", "eval")
 _TASKS = ("download", *_STAGES, "train")
-_REBUILD = "maskmill_rebuild"
+_REBUILD, _NEW_DUMPS = "maskmill_rebuild", "maskmill_new_dumps"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -145,9 +145,9 @@ def write_command(path: Path, python: str, place: Path) -> Path:
     return path
 
 
-def connection(command: Path) -> dict[str, Any]:
-    """The content of a connection to a command."""
-    return {"conn_type": "maskmill", "extra": json.dumps({"command": str(command)})}
+def connection(kind: str, extra: Mapping[str, Any], **fields: str) -> dict[str, Any]:
+    """The content of a connection."""
+    return {"conn_type": kind, "extra": json.dumps(extra), **fields}
 
 
 def is_there(pid: int) -> bool:
@@ -175,75 +175,76 @@ def look(airflow: airflow_processes.Airflow, run: Mapping[str, Any], output: Pat
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Lets Airflow rebuild, with what can happen on the way."""
     place = tmp_path_factory.mktemp("rebuild")
-    mirror, output = place / "mirror", place / "root"
-    hangs, full, pids = place / "hangs", place / "full", place / "pids"
-    dump = DUMP.read_bytes()
+    mirror, config = place / "mirror", place / "build.yaml"
     mirror.mkdir()
-    hangs.touch()
-    full.touch()
-    config = place / "build.yaml"
+    told: list[dict[str, Any]] = []
+
+    def receive(request: http.server.BaseHTTPRequestHandler, body: bytes) -> Any:
+        told.append({"path": request.path, **json.loads(body)})
+        return cloud.json_answer({})
+
     training = str(airflow_processes.training_python())
     connections = {
-        name: {
-            "conn_type": "maskmill",
-            "extra": json.dumps({"command": str(write_command(place / name, python, place))}),
-        }
+        name: connection("maskmill", {"command": str(write_command(place / name, python, place))})
         for name, python in (("maskmill_default", sys.executable), ("maskmill_training", training))
     }
     variables = {
-        "CONFIG": str(config),
-        "POLL_SECONDS": "2",
-        "RETRY_SECONDS": "1",
-        "RETRIES": "2",
-        "FAILURES_CONN_ID": "receiver",
+        "MASKMILL_CONFIG": str(config),
+        "MASKMILL_POLL_SECONDS": "2",
+        "MASKMILL_RETRY_SECONDS": "1",
+        "MASKMILL_RETRIES": "2",
+        "MASKMILL_FAILURES_CONN_ID": "receiver",
     }
-    with (
-        serving(mirror) as address,
-        cloud.server(receive) as receiver,
-        airflow_processes.running(
-            place / "airflow",
-            connections
-            | {"receiver": {"conn_type": "http", "host": receiver, "extra": json.dumps({"path": "/failed"})}},
-            **{f"MASKMILL_{name}": value for name, value in variables.items()},
-        ) as airflow,
-    ):
-        # Until it is there, the trigger warns, and looks again.
-        write_config(config, address, output)
-        publish(mirror, _FIRST, dump)
-        airflow.wait_until(pids.exists, "an extraction hangs")
-        first = airflow.runs(_REBUILD)[0]["dag_run_id"]
-        airflow.fail(_REBUILD, first, "extract")
-        airflow.wait_until(lambda: not any(map(is_there, map(int, pids.read_text().split()))), "its processes end")
-        killed = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        hangs.unlink()
-        airflow.clear(_REBUILD, first, only_failed=True)
-        failed = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        failure_log = airflow.log(_REBUILD, first, "examples", attempt=3)
-        full.unlink()
-        airflow.clear(_REBUILD, first, only_failed=True)
-        mended = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        publish(mirror, _SECOND, dump)
-        second = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
-        # The same pages in one stream, as another program would have packed them.
-        publish(mirror, _SECOND, bz2.compress(bz2.decompress(dump)))
-        airflow.wait_until(lambda: len(airflow.runs("maskmill_new_dumps")) == 3, "the dump is announced anew")
-        airflow.wait_until(lambda: airflow.runs("maskmill_new_dumps")[2]["state"] == "success", "it is rebuilt anew")
-        republished = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
-        airflow.clear(_REBUILD, first, only_failed=False)
-        again = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        names = ("maskmill_new_dump", "maskmill_data_set", "maskmill_checkpoint")
-        return Story(
-            killed=killed,
-            failed=failed,
-            mended=mended,
-            second=second,
-            republished=republished,
-            again=again,
-            failure_log=failure_log,
-            told=told,
-            events={name: airflow.asset_events(name) for name in names},
-            triggerer=(airflow.home / "triggerer.out").read_text(errors="replace"),
-        )
+    with serving(mirror) as address, cloud.server(receive) as receiver:
+        connections["receiver"] = connection("http", {"path": "/failed"}, host=receiver)
+        with airflow_processes.running(place / "airflow", connections, **variables) as airflow:
+            # Until it is there, the trigger warns, and looks again.
+            write_config(config, address, place / "root")
+            return live(airflow, place, told)
+
+
+def live(airflow: airflow_processes.Airflow, place: Path, told: Sequence[Mapping[str, Any]]) -> Story:
+    """Publishes dumps, breaks and mends things; returns what was seen meanwhile."""
+    mirror, output = place / "mirror", place / "root"
+    hangs, full, pids = place / "hangs", place / "full", place / "pids"
+    dump = DUMP.read_bytes()
+    hangs.touch()
+    full.touch()
+    publish(mirror, _FIRST, dump)
+    airflow.wait_until(pids.exists, "an extraction hangs")
+    first = airflow.runs(_REBUILD)[0]["dag_run_id"]
+    airflow.fail(_REBUILD, first, "extract")
+    airflow.wait_until(lambda: not any(map(is_there, map(int, pids.read_text().split()))), "its processes end")
+    killed = look(airflow, airflow.wait_for_run(_REBUILD), output)
+    hangs.unlink()
+    airflow.clear(_REBUILD, first, only_failed=True)
+    failed = look(airflow, airflow.wait_for_run(_REBUILD), output)
+    failure_log = airflow.log(_REBUILD, first, "examples", attempt=3)
+    full.unlink()
+    airflow.clear(_REBUILD, first, only_failed=True)
+    mended = look(airflow, airflow.wait_for_run(_REBUILD), output)
+    publish(mirror, _SECOND, dump)
+    second = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
+    # The same pages in one stream, as another program would have packed them.
+    publish(mirror, _SECOND, bz2.compress(bz2.decompress(dump)))
+    airflow.wait_until(lambda: len(airflow.runs(_NEW_DUMPS)) == 3, "the dump is announced anew")
+    airflow.wait_until(lambda: airflow.runs(_NEW_DUMPS)[2]["state"] == "success", "its run begins anew")
+    republished = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
+    airflow.clear(_REBUILD, first, only_failed=False)
+    again = look(airflow, airflow.wait_for_run(_REBUILD), output)
+    names = ("maskmill_new_dump", "maskmill_data_set", "maskmill_checkpoint")
+    return Story(
+        killed=killed,
+        failed=failed,
+        mended=mended,
+        second=second,
+        republished=republished,
+        again=again,
+        failure_log=failure_log,
+        told=told,
+        events={name: airflow.asset_events(name) for name in names},
+        triggerer=(airflow.home / "triggerer.out").read_text(errors="replace"),
+    )
 
 
 def test_a_task_that_is_marked_as_failed_ends_its_command(story: Story) -> None:
