@@ -1,4 +1,4 @@
-"""What a call of `maskmill build` chooses beside the build itself: a release, some of its stages, a look without work."""
+"""What a call of `maskmill build` chooses beside the build itself: a release, some stages, a look without work."""
 
 import dataclasses
 from typing import ClassVar, Literal

@@ -118,9 +118,7 @@ def find_inputs(options: BuildOptions, dump: Dump | None, *, keep: bool) -> list
         checksum, algorithm = cache.of(file)
         url = urls.get(files.base_name(file.path), "")
         found.append(
-            InputFile(
-                path=file.path, size=file.size, checksum=checksum, algorithm=algorithm, source=source, url=url
-            )
+            InputFile(path=file.path, size=file.size, checksum=checksum, algorithm=algorithm, source=source, url=url)
         )
     if keep:
         cache.keep()

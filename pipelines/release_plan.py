@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines import build_options, checks, release_inputs
+from pipelines import options as option_tools
 from pipelines.build_options import BuildOptions
 from pipelines.release_inputs import InputFile
 from pipelines.source_options import MixOptions
@@ -148,7 +149,7 @@ def _shape_of(own: Any, decided: set[str]) -> dict[str, Any]:
     if isinstance(own, TrainOptions):
         values = deciding_options(own) | {name: getattr(own, name) for name in _OF_TRAINING}
     else:
-        values = build_options.option_tools.all_parameters(own)
+        values = option_tools.all_parameters(own)
     shaping = {}
     for name, value in values.items():
         option = name.rpartition(".")[2]
@@ -194,7 +195,7 @@ def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _complete_without_download(options: BuildOptions, date: str | None, digest: str) -> ReleaseRecord | None:
-    """The complete release of a downloaded dump whose files are gone, as `watch` deletes them; None if there is none."""
+    """The complete release of a dump whose files are gone, as `watch` deletes them; None if there is none."""
     if not release_inputs.takes_downloads(options):
         return None
     from transforms.mirrors import download

@@ -214,7 +214,9 @@ def _unfit_inputs(options: BuildOptions, name: str, made: Mapping[str, Any]) -> 
         for entry in (manifest.find_manifest(directory) or {"shards": []})["shards"]:
             for file in manifest.files_of_shard(entry):
                 known[files.join(directory, file["name"])] = file.get("sha256", "")
-    changed = [entry["path"] for entry in made["inputs"] if known.get(entry["path"], entry["sha256"]) != entry["sha256"]]
+    changed = [
+        entry["path"] for entry in made["inputs"] if known.get(entry["path"], entry["sha256"]) != entry["sha256"]
+    ]
     return f"{_listed(changed)} changed since it was made" if changed else ""
 
 
