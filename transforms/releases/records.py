@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.releases import fingerprints
 from transforms.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
 from transforms.storage import cloud_objects, conditional, files
 
@@ -73,9 +74,11 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 
 def fingerprint(record: ReleaseRecord) -> str:
-    """What tells the content of a release: the sha256 over the manifests' sha256 of its stages, in hexadecimal."""
-    manifests = sorted((stage, facts.get("manifest_sha256", "")) for stage, facts in record.stages.items())
-    return hashlib.sha256(json.dumps(manifests).encode()).hexdigest()
+    """What tells the data of a release: the sha256 over the manifests' sha256 of its stages (fingerprints.py)."""
+    digests = {
+        stage: str(facts["manifest_sha256"]) for stage, facts in record.stages.items() if "manifest_sha256" in facts
+    }
+    return fingerprints.fingerprint_of(digests)
 
 
 def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
