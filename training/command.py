@@ -1,7 +1,10 @@
 """`maskmill train` and `convert-checkpoint`, from options to a run. Only functions import TensorFlow, Keras and JAX."""
 
 import contextlib
+import dataclasses
+import functools
 import os
+import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -9,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from training import provenance, settings
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.releases import leases
 from transforms.storage import files
 
 if TYPE_CHECKING:
@@ -43,6 +47,19 @@ def run(options: TrainOptions) -> int:
         from training import launchers
 
         return launchers.launch(options)
+    # One release from the first batch to the last, even if another becomes the latest meanwhile.
+    options = dataclasses.replace(
+        options,
+        input_file=tuple(map(leases.resolved, options.input_file)),
+        eval_file=tuple(map(leases.resolved, options.eval_file)),
+    )
+    say = functools.partial(print, file=sys.stderr, flush=True)
+    with leases.hold_inputs((*options.input_file, *options.eval_file), say=say):
+        return _run_here(options)
+
+
+def _run_here(options: TrainOptions) -> int:
+    """Trains or evaluates in this process; see `run`."""
     from training import devices
 
     devices.select_backend(options.backend)

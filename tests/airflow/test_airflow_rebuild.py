@@ -1,9 +1,9 @@
 """A real Airflow, from the watcher's event to a trained checkpoint, with a stage that fails in between."""
 
+import bz2
 import dataclasses
 import hashlib
 import json
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,28 +54,34 @@ class Story:
       failed: the rebuild of the first dump, whose examples did not fit on the disk.
       mended: the same rebuild, after there was room and its failed tasks were cleared.
       second: the rebuild of a second dump.
+      republished: the second rebuild, after its dump was published again with other bytes.
       again: the first rebuild, all of whose tasks were cleared.
       failure_log: of the last attempt at the stage that failed.
       events: of the assets, by their names.
-      announced: how often maskmill_new_dumps ran.
+      triggerer: what the triggerer printed.
     """
 
     failed: Seen
     mended: Seen
     second: Seen
+    republished: Seen
     again: Seen
     failure_log: str
     events: Mapping[str, Sequence[Mapping[str, Any]]]
-    announced: int
+    triggerer: str
 
 
-def publish(mirror: Path, date: str) -> None:
-    """Puts the sample dump into the mirror as that of a date, with its checksum."""
+def publish(mirror: Path, date: str, content: bytes) -> None:
+    """Puts a dump into the mirror as that of a date, with its checksum, in place of what was there of this date."""
     name = f"{_WIKI}-{date.replace('-', '')}-pages-articles-multistream.xml.bz2"
-    digest = hashlib.sha256(DUMP.read_bytes()).hexdigest()
-    shutil.copyfile(DUMP, mirror / name)
-    with (mirror / "SHA256SUMS").open("a") as sums:
-        sums.write(f"{digest}  {name}\n")
+    sums = mirror / "SHA256SUMS"
+    lines = sums.read_text().splitlines() if sums.exists() else []
+    lines = [line for line in lines if not line.endswith(name)]
+    new_dump, new_sums = mirror.parent / "dump.new", mirror.parent / "sums.new"
+    new_dump.write_bytes(content)
+    new_sums.write_text("\n".join([*lines, f"{hashlib.sha256(content).hexdigest()}  {name}"]) + "\n")
+    new_dump.replace(mirror / name)
+    new_sums.replace(sums)
 
 
 def write_config(directory: Path, mirror: Path, output: Path) -> Path:
@@ -84,7 +90,7 @@ def write_config(directory: Path, mirror: Path, output: Path) -> Path:
     path.write_text(
         f"output: {output}\n"
         f"watch:\n  source: {mirror}\n  layout: listing\n  wiki: {_WIKI}\n"
-        "release:\n  keep: 2\n"
+        "release:\n  keep: 3\n"
         "extract:\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
         f"examples:\n  vocab_file: {VOCAB}\n  max_seq_length: 64\n  max_predictions_per_seq: 10\n  dupe_factor: 1\n"
         "eval:\n  num_examples_to_pick: 20\n"
@@ -108,6 +114,11 @@ def write_command(path: Path, python: str, full: Path) -> Path:
     return path
 
 
+def connection(command: Path) -> dict[str, Any]:
+    """The content of a connection to a command."""
+    return {"conn_type": "maskmill", "extra": json.dumps({"command": str(command)})}
+
+
 def look(airflow: airflow_processes.Airflow, run: Mapping[str, Any], output: Path) -> Seen:
     """Looks at a rebuild that is over."""
     name = run["dag_run_id"]
@@ -129,6 +140,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Lets Airflow rebuild, with what can happen on the way."""
     place = tmp_path_factory.mktemp("rebuild")
     mirror, output, full = place / "mirror", place / "root", place / "full"
+    dump = DUMP.read_bytes()
     mirror.mkdir()
     full.touch()
     config = write_config(place, mirror, output)
@@ -144,15 +156,20 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     with airflow_processes.running(
         place / "airflow", connections, **{f"MASKMILL_{name}": value for name, value in variables.items()}
     ) as airflow:
-        publish(mirror, _FIRST)
+        publish(mirror, _FIRST, dump)
         failed = look(airflow, airflow.wait_for_run(_REBUILD), output)
         first = failed.run["dag_run_id"]
         failure_log = airflow.log(_REBUILD, first, "examples", attempt=3)
         full.unlink()
         airflow.clear(_REBUILD, first, only_failed=True)
         mended = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        publish(mirror, _SECOND)
+        publish(mirror, _SECOND, dump)
         second = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
+        # The same pages in one stream, as another program would have packed them.
+        publish(mirror, _SECOND, bz2.compress(bz2.decompress(dump)))
+        airflow.wait_until(lambda: len(airflow.runs("maskmill_new_dumps")) == 3, "the dump is announced anew")
+        airflow.wait_until(lambda: airflow.runs("maskmill_new_dumps")[2]["state"] == "success", "it is rebuilt anew")
+        republished = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
         airflow.clear(_REBUILD, first, only_failed=False)
         again = look(airflow, airflow.wait_for_run(_REBUILD), output)
         names = ("maskmill_new_dump", "maskmill_data_set", "maskmill_checkpoint")
@@ -160,10 +177,11 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
             failed=failed,
             mended=mended,
             second=second,
+            republished=republished,
             again=again,
             failure_log=failure_log,
             events={name: airflow.asset_events(name) for name in names},
-            announced=len(airflow.runs("maskmill_new_dumps")),
+            triggerer=(airflow.home / "triggerer.out").read_text(errors="replace"),
         )
 
 
@@ -203,15 +221,19 @@ def test_a_run_goes_from_the_event_to_a_trained_checkpoint(story: Story) -> None
 
 def test_each_dump_is_announced_once(story: Story) -> None:
     told = [event["extra"]["payload"] for event in story.events["maskmill_new_dump"]]
-    assert [(dump["wiki"], dump["date"]) for dump in told] == [(_WIKI, _FIRST), (_WIKI, _SECOND)]
-    assert story.announced == 2
+    assert [(dump["wiki"], dump["date"]) for dump in told] == [(_WIKI, _FIRST), (_WIKI, _SECOND), (_WIKI, _SECOND)]
+    assert told[1]["publication"] != told[2]["publication"], "the third event is of a dump that was published anew"
 
 
 def test_the_data_set_and_the_checkpoint_are_assets_with_their_release(story: Story) -> None:
     for name in ("maskmill_data_set", "maskmill_checkpoint"):
         told = [(event["extra"]["dump"], event["extra"]["release"]) for event in story.events[name]]
-        releases = [story.mended.latest, story.second.latest, story.mended.latest]
-        assert told == list(zip((_FIRST, _SECOND, _FIRST), releases, strict=True))
+        assert told == [
+            (_FIRST, story.mended.latest),
+            (_SECOND, story.second.latest),
+            (_SECOND, story.republished.latest),
+            (_FIRST, story.mended.latest),
+        ]
 
 
 def test_a_second_dump_is_built_with_what_the_first_release_has(story: Story) -> None:
@@ -225,5 +247,17 @@ def test_a_second_dump_is_built_with_what_the_first_release_has(story: Story) ->
 
 def test_a_second_run_of_the_same_dump_changes_nothing(story: Story) -> None:
     assert story.again.states == dict.fromkeys(_TASKS, "success")
-    assert story.again.releases == story.second.releases
-    assert story.again.latest == story.second.latest, "an older dump does not become the latest"
+    assert story.again.releases == story.republished.releases
+    assert story.again.latest == story.republished.latest, "an older dump does not become the latest"
+
+
+def test_a_dump_that_is_published_anew_is_built_anew_in_its_own_run(story: Story) -> None:
+    assert story.republished.run["dag_run_id"] == story.second.run["dag_run_id"]
+    assert story.republished.states == dict.fromkeys(_TASKS, "success")
+    assert story.republished.tasks["train"]["try_number"] == 2
+    assert story.republished.latest != story.second.latest
+    assert set(story.republished.releases) >= {story.second.latest, story.republished.latest}
+
+
+def test_a_late_rebuild_is_told(story: Story) -> None:
+    assert f"A rebuild is late: dump__{_WIKI}-{_FIRST} of {_REBUILD}" in story.triggerer

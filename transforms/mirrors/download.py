@@ -1,7 +1,7 @@
 """A dump's files on this machine: downloads that go on where they stopped, and are checked.
 
-A dump lies at DOWNLOADS/WIKI-DATE/ under its files' own names. NAME.part is a file under way, NAME.part.json says of what.
-dump.part.json names the dump that is being downloaded, and dump.json, written last, the one that is complete.
+A dump lies at DOWNLOADS/WIKI-DATE/ under its files' own names. NAME.part is a file under way, NAME.part.json says of
+what. dump.part.json names the dump that is being downloaded, and dump.json, written last, the one that is complete.
 """
 
 import concurrent.futures
@@ -205,8 +205,8 @@ def _check_room(directory: str, wanted: list[DumpFile]) -> None:
     free = shutil.disk_usage(directory).free
     if missing > free:
         raise RunFailedError(
-            f"{directory}: this download needs {missing / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; make room, or "
-            "name another directory by watch.downloads."
+            f"{directory}: this download needs {missing / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; make room, "
+            "or name another directory by watch.downloads."
         )
 
 
@@ -227,8 +227,8 @@ def _fetch(file: DumpFile, directory: str, client: MirrorClient, stop: threading
                 return
             if attempt + 1 == _ATTEMPTS:
                 raise DumpChangedError(
-                    f"{file.url}: its {file.algorithm} is {digest}, and the mirror says {file.checksum}; it was downloaded "
-                    "twice. The mirror may be replacing it: run the same command again later."
+                    f"{file.url}: its {file.algorithm} is {digest}, and the mirror says {file.checksum}; it was "
+                    "downloaded twice. The mirror may be replacing it: run the same command again later."
                 )
     except MissingFileError as error:
         raise DumpGoneError(
@@ -316,8 +316,8 @@ def _where(response: http.client.HTTPResponse, start: int, file: DumpFile) -> tu
         start = 0  # it ignores ranges, or the file is another than before
     if size is not None and file.size is not None and size != file.size:
         raise DumpChangedError(
-            f"{file.url}: the mirror lists {file.size:,} bytes and sends {size:,}: it is replacing this file; run the same "
-            "command again later."
+            f"{file.url}: the mirror lists {file.size:,} bytes and sends {size:,}: it is replacing this file; run the "
+            "same command again later."
         )
     return start, file.size if size is None else size
 
@@ -375,8 +375,8 @@ def _writing(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunFailedError(
-            f"{path}: this file cannot be written ({error.strerror or error}); what is there stays. Make room, and run the "
-            "same command again."
+            f"{path}: this file cannot be written ({error.strerror or error}); what is there stays. Make room, and run "
+            "the same command again."
         ) from error
 
 

@@ -164,8 +164,8 @@ class Hold:
             self._version = conditional.write(self.path, holder.encode(), expected=self._version)
         except conditional.ChangedMeanwhileError:
             self._lost = (
-                f"{self._what} was taken over from this process ({self.holder.owner}), which did not renew it in time "
-                f"({self.path}); run the same command again."
+                f"{self._what} was taken over from this process ({self.holder.owner}), or deleted ({self.path}); run "
+                "the same command again."
             )
             return
         self.holder = holder

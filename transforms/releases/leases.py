@@ -129,6 +129,8 @@ def _take(root: str, name: ReleaseName, path: str, holder: Holder) -> Lease:
     try:
         version = conditional.write(file, holder.encode(), expected=None)
     except (UnusableInputError, RunFailedError) as error:
+        if not conditional.exists(files.join(directory, RECORD)):
+            raise ReleaseGoneError(f"{directory}: this release was just removed; name another one.") from error
         raise NotLeasableError(
             f"{directory}: no lease can be written beside this release, so it may be removed while it is read ({error})"
         ) from error
@@ -147,6 +149,12 @@ def _wait_for_removers(root: str, name: ReleaseName) -> str | None:
         if problem != _BEING_REMOVED or time.monotonic() > until:
             return problem
         time.sleep(_PAUSE)
+
+
+def _is_complete_or_leaving(root: str, name: ReleaseName) -> bool:
+    # In this order: a removal writes its marker before it deletes the record.
+    is_complete = conditional.exists(files.join(release_path(root, name), RECORD))
+    return is_complete or conditional.exists(state_path(root, name, REMOVING))
 
 
 _BEING_REMOVED = "this release is being removed"
@@ -251,17 +259,21 @@ def resolved(path: str) -> str:
 def hold_inputs(
     patterns: Sequence[str], *, owner: str = "", say: Callable[[str], None] = lambda line: None
 ) -> Iterator[list[Lease]]:
-    """Keeps every release in which one of these paths or globs lies while the block runs; of other paths, nothing.
+    """Keeps every complete release in which one of these paths or globs lies while the block runs.
+
+    A release that is not complete yet needs no lease: its build has its lock, and trains on it.
 
     say: is told of a release beside which no lease can be written.
 
     Raises:
-      ReleaseGoneError: a release is not complete, or is being removed.
+      ReleaseGoneError: a release is being removed.
     """
-    found = {located[:2]: None for located in map(locate, patterns) if located is not None}
+    found = dict.fromkeys(located[:2] for located in map(locate, patterns) if located is not None)
     with contextlib.ExitStack() as stack:
         leases = []
         for root, name in found:
+            if not _is_complete_or_leaving(root, name):
+                continue
             try:
                 leases.append(stack.enter_context(hold(release_path(root, name), owner=owner)))
             except NotLeasableError as error:

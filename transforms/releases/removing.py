@@ -7,6 +7,8 @@ run sees a removal that was killed and finishes it.
 
 import contextlib
 import dataclasses
+import errno
+import os
 import shutil
 from collections.abc import Callable, Sequence
 
@@ -17,6 +19,8 @@ from transforms.releases.names import RECORD, RELEASES, STATE, ReleaseName, rele
 from transforms.releases.pointer import read_latest
 from transforms.releases.records import all_names, complete_releases, unfinished_releases
 from transforms.storage import cloud_objects, conditional, files
+
+_ATTEMPTS = 100  # to delete a directory to which files are added meanwhile
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -178,12 +182,23 @@ def _delete_tree(directory: str) -> None:
     if not files.is_local(directory):
         cloud_objects.delete_objects(cloud_objects.list_below(directory))
         return
-    try:
-        shutil.rmtree(directory)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RunFailedError(
-            f"{error.filename or directory}: this cannot be deleted ({error.strerror}); check its permissions, and run "
-            "the same command again."
-        ) from error
+    last: OSError | None = None
+    for _ in range(_ATTEMPTS):
+        if not os.path.lexists(directory):
+            return
+        try:
+            shutil.rmtree(directory)
+        except OSError as error:
+            # Somebody who does not know yet may add a file to a directory that was just emptied, or delete one, too.
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+                raise _not_deleted(directory, error) from error
+            last = error
+    if last is not None:
+        raise _not_deleted(directory, last) from last
+
+
+def _not_deleted(directory: str, error: OSError) -> RunFailedError:
+    return RunFailedError(
+        f"{error.filename or directory}: this cannot be deleted ({error.strerror}); check its permissions, and run the "
+        "same command again."
+    )

@@ -122,16 +122,18 @@ def guarded(path: str) -> Iterator[None]:
 
 
 def _locked_guard(guard: str) -> int:
+    directory = files.parent(guard)
     while True:
-        files.make_directory(files.parent(guard))
         try:
+            os.makedirs(directory, exist_ok=True)
             descriptor = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except FileNotFoundError:
+        except (FileNotFoundError, FileExistsError) as error:
+            if os.path.exists(directory) and not os.path.isdir(directory):
+                raise UnusableInputError(f"{directory}: this is no directory; move it away.") from error
             continue  # somebody has removed the directory since it was made
         except OSError as error:
             raise UnusableInputError(
-                f"{files.parent(guard)}: nothing can be written to this directory ({error.strerror}); check its "
-                "permissions."
+                f"{directory}: nothing can be written to this directory ({error.strerror}); check its permissions."
             ) from error
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:

@@ -43,7 +43,8 @@ JOB_POLL_SECONDS = int(os.environ.get("MASKMILL_JOB_POLL_SECONDS", "60"))
 POLL_SECONDS = float(os.environ.get("MASKMILL_POLL_SECONDS", "3600"))
 RETRY_SECONDS = float(os.environ.get("MASKMILL_RETRY_SECONDS", "300"))
 RETRIES = int(os.environ.get("MASKMILL_RETRIES", "3"))
-LATE_AFTER = timedelta(hours=float(os.environ.get("MASKMILL_LATE_HOURS", "48")))
+# So many days after a dump's date its checkpoint should be there; Wikimedia needs about two weeks for a dump of enwiki.
+LATE_AFTER = timedelta(days=float(os.environ.get("MASKMILL_LATE_DAYS", "21")))
 
 # How many stages and trainings run at a time, those of all DAGs together; install.sh makes these pools.
 POOL, TRAINING_POOL = "maskmill", "maskmill_training"
@@ -137,8 +138,9 @@ def dataflow_tasks() -> list[Any]:
     max_active_runs=1,
     catchup=False,
     default_args=DEFAULTS,
+    # Not DAGRUN_QUEUED_AT: Airflow 3.3.2 cannot clear the tasks of a run that has such a deadline.
     deadline=DeadlineAlert(
-        reference=DeadlineReference.DAGRUN_QUEUED_AT, interval=LATE_AFTER, callback=AsyncCallback(tell_late)
+        reference=DeadlineReference.DAGRUN_LOGICAL_DATE, interval=LATE_AFTER, callback=AsyncCallback(tell_late)
     ),
     tags=["maskmill"],
 )

@@ -3,6 +3,7 @@
 import json
 import logging
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk import BaseHook, Context
@@ -73,7 +74,7 @@ def post(url: str, content: dict[str, Any]) -> None:
         return
 
 
-async def tell_late(**context: Any) -> None:
-    """The callback of a Deadline Alert: a rebuild takes longer than it should. It runs in the triggerer."""
-    run = (context.get("context") or {}).get("dag_run") or {}
-    _log.error("A rebuild is late: %s of %s", run.get("run_id"), run.get("dag_id"))
+async def tell_late(context: Mapping[str, Any] | None = None) -> None:
+    """The callback of a Deadline Alert: the rebuild of a dump is not over when it should be. It runs in the triggerer."""
+    run = (context or {}).get("dag_run") or {}
+    _log.error("A rebuild is late: %s of %s", run.get("dag_run_id"), run.get("dag_id"))

@@ -1,0 +1,288 @@
+"""One holder at a time: races of real processes, killed and stopped holders, expiry."""
+
+import contextlib
+import dataclasses
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+import release_roots
+from release_roots import name_of
+
+from transforms.errors import RunFailedError
+from transforms.releases import holders, locks
+from transforms.releases.names import state_path
+from transforms.storage import conditional
+
+pytest_plugins = ("release_fixtures",)
+
+NAME = name_of("2026-11-01")
+
+
+def held_by(root: str) -> holders.Holder:
+    """What the lock's file says."""
+    found = holders.read_holder(state_path(root, NAME, "lock"))
+    assert found is not None
+    assert found[0] is not None
+    return found[0]
+
+
+def write_lock(root: str, **changed: object) -> None:
+    """Writes a lock as another process would."""
+    holder = dataclasses.replace(holders.new_holder("someone", 100), **changed)  # type: ignore[arg-type]
+    conditional.write(state_path(root, NAME, "lock"), holder.encode(), expected=None)
+
+
+ELSEWHERE = {"host": "another", "machine": "another"}
+
+
+def test_a_second_holder_is_told_who_has_it(root: str) -> None:
+    with locks.hold(root, NAME) as lock:
+        lock.check()
+        with pytest.raises(locks.LockedError) as raised, locks.hold(root, NAME, owner="second"):
+            pass
+    me = f"@{socket.gethostname()}:{os.getpid()}"
+    assert raised.value.holder is not None
+    assert raised.value.holder.owner.endswith(me)
+    message = str(raised.value)
+    assert message.startswith(f"The lock of release {NAME} is held by ")
+    assert f"{me} since 20" in message
+    assert "give --release.wait=MINUTES." in message
+    assert message.count(". ") == 0
+    with locks.hold(root, NAME):  # it was released
+        assert locks.is_locked(root, NAME)
+    assert not locks.is_locked(root, NAME)
+    assert release_roots.below(root) == []
+
+
+def test_releases_do_not_lock_each_other(root: str) -> None:
+    with locks.hold(root, NAME), locks.hold(root, name_of("2026-12-01")):
+        pass
+
+
+def test_the_lock_is_released_after_an_error(root: str) -> None:
+    with pytest.raises(ZeroDivisionError), locks.hold(root, NAME):
+        raise ZeroDivisionError
+    assert not locks.is_locked(root, NAME)
+
+
+def test_who_waits_gets_it(root: str) -> None:
+    told: list[str] = []
+    is_told = threading.Event()
+
+    def say(line: str) -> None:
+        told.append(line)
+        is_told.set()
+
+    def wait() -> None:
+        with locks.hold(root, NAME, owner="second", wait=100, say=say):
+            told.append("taken")
+
+    with locks.hold(root, NAME):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        assert is_told.wait(100)
+    thread.join(100)
+    assert len(told) == 2
+    assert "; waiting up to 100 s" in told[0]
+    assert told[1] == "taken"
+
+
+def test_the_same_named_owner_takes_over(root: str) -> None:
+    with locks.hold(root, NAME, owner="run 1 text") as first:
+        with locks.hold(root, NAME, owner="run 1 text") as second:
+            with pytest.raises(RunFailedError, match="was taken over from this process"):
+                first.check()
+            second.check()
+        # The second one's lock is gone, and the first one has not got it back.
+        with pytest.raises(RunFailedError, match="was taken over"):
+            first.check()
+
+
+def test_the_first_does_not_release_the_lock_of_who_took_over(root: str) -> None:
+    with locks.hold(root, NAME, owner="run 1 text"):
+        second = locks.hold(root, NAME, owner="run 1 text")
+        lock = second.__enter__()
+    lock.check()
+    assert held_by(root).token == lock.holder.token
+    second.__exit__(None, None, None)
+
+
+def test_without_a_name_an_owner_takes_over_nothing(root: str) -> None:
+    for owner in ("", locks.owner()):
+        with locks.hold(root, NAME), pytest.raises(locks.LockedError), locks.hold(root, NAME, owner=owner):
+            pass
+
+
+def test_a_lock_of_another_machine_counts_until_it_expires(root: str) -> None:
+    write_lock(root, **ELSEWHERE, pid=os.getpid(), process_start="0")
+    with pytest.raises(locks.LockedError, match="someone"), locks.hold(root, NAME):
+        pass
+    with locks.hold(root, NAME, owner="someone"):  # a step of the same run
+        pass
+    write_lock(root, **ELSEWHERE, expires=time.time() - 1)
+    assert not locks.is_locked(root, NAME)
+    with locks.hold(root, NAME):
+        pass
+
+
+def test_another_process_with_the_number_of_a_dead_one_is_not_the_holder(root: str) -> None:
+    write_lock(root, process_start="1")
+    with locks.hold(root, NAME):
+        pass
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff", b'{"owner": "me"}'])
+def test_a_damaged_lock_is_nobodys(root: str, content: bytes) -> None:
+    conditional.write(state_path(root, NAME, "lock"), content, expected=None)
+    with locks.hold(root, NAME) as lock:
+        lock.check()
+
+
+def test_a_lock_that_was_deleted_is_lost(root: str) -> None:
+    with locks.hold(root, NAME) as lock:
+        path = state_path(root, NAME, "lock")
+        found = conditional.read(path)
+        assert found is not None
+        conditional.delete(path, expected=found[1])
+        with pytest.raises(RunFailedError, match="or deleted"):
+            lock.check()
+
+
+def test_a_holder_renews(root: str) -> None:
+    with locks.hold(root, NAME, lifetime=2) as lock:
+        first = lock.holder.expires
+        while held_by(root).expires == first:
+            time.sleep(0.05)
+        assert held_by(root).expires > first
+        lock.check()
+
+
+def test_a_lock_that_cannot_be_renewed_is_lost_when_it_has_expired(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: str, content: bytes, *, expected: str | None) -> str:
+        raise RunFailedError("the store does not answer")
+
+    with locks.hold(root, NAME, lifetime=0.4) as lock:
+        monkeypatch.setattr(conditional, "write", write)
+        problem = ""
+        while "could not be kept" not in problem:  # before, it may still be in time
+            with pytest.raises(RunFailedError, match="the store does not answer") as raised:
+                lock.check()
+            problem = str(raised.value)
+            time.sleep(0.05)
+        assert not lock.holder.is_live()
+        monkeypatch.undo()
+        with pytest.raises(RunFailedError, match="could not be kept"):  # somebody else may have had it since
+            lock.check()
+
+
+HOLD = """
+import sys, time
+from transforms.errors import RunFailedError
+from transforms.releases import locks
+from transforms.releases.names import ReleaseName
+root, name, lifetime = sys.argv[1], ReleaseName.parse(sys.argv[2]), float(sys.argv[3])
+with locks.hold(root, name, owner="holder", lifetime=lifetime) as lock:
+    print("held", flush=True)
+    sys.stdin.readline()
+    try:
+        lock.check()
+        print("still held", flush=True)
+    except RunFailedError as error:
+        print(error, flush=True)
+"""
+
+
+@pytest.mark.releases
+def test_the_lock_of_a_killed_process_is_free_at_once(root: str) -> None:
+    process = release_roots.start(HOLD, root, str(NAME), "1000")
+    assert release_roots.line_of(process) == "held"
+    with pytest.raises(locks.LockedError, match="held by holder since"), locks.hold(root, NAME):
+        pass
+    release_roots.end(process)
+    with locks.hold(root, NAME):
+        pass
+
+
+@pytest.mark.releases
+def test_a_stopped_process_loses_its_lock_and_learns_it(root: str) -> None:
+    process = release_roots.start(HOLD, root, str(NAME), "3")
+    assert release_roots.line_of(process) == "held"
+    process.send_signal(signal.SIGSTOP)
+    with locks.hold(root, NAME, wait=100) as lock:
+        process.send_signal(signal.SIGCONT)
+        output, _ = process.communicate("\n")
+        assert "was taken over from this process (holder)" in output
+        lock.check()  # the first one has not touched it
+    assert process.returncode == 0
+
+
+ALONE = """
+import os, sys, time
+from transforms.releases import locks
+from transforms.releases.names import ReleaseName
+root, name, sign, times = sys.argv[1], ReleaseName.parse(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(times):
+    with locks.hold(root, name, wait=500) as lock:
+        os.close(os.open(sign, os.O_CREAT | os.O_EXCL))  # fails if another one is inside
+        time.sleep(0.01)
+        os.unlink(sign)
+        lock.check()
+"""
+
+
+@pytest.mark.releases
+def test_processes_that_race_are_never_inside_together(root: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    sign = tmp_path_factory.mktemp("sign") / "inside"
+    processes = [release_roots.start(ALONE, root, str(NAME), str(sign), "8") for _ in range(4)]
+    for process in processes:
+        assert release_roots.line_of(process) == "ready"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate()
+    assert [process.returncode for process in processes] == [0] * 4
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_two_that_come_at_any_moment_never_both_have_it(root: str, dead: bool) -> None:
+    """Before each operation of the one, another one comes and tries."""
+    inside, taken, refused = [False], [], []
+
+    def come(number: int) -> None:
+        try:
+            with locks.hold(root, NAME, owner="other"):
+                assert not inside[0]
+                taken.append(number)
+        except locks.LockedError:
+            refused.append(number)
+
+    if dead:
+        write_lock(root, process_start="1")
+    with release_roots.before_operations(come), locks.hold(root, NAME) as lock:
+        inside[0] = True
+        lock.check()
+        inside[0] = False
+    assert taken
+    assert refused
+
+
+@pytest.mark.parametrize("moment", [0, 1])
+def test_one_that_stays_is_seen(root: str, moment: int) -> None:
+    """Another one takes the lock before this one reads, or between its reading and its writing, and keeps it."""
+    with contextlib.ExitStack() as stack:
+
+        def come(number: int) -> None:
+            if number == moment:
+                stack.enter_context(locks.hold(root, NAME, owner="other"))
+
+        with pytest.raises(locks.LockedError), release_roots.before_operations(come), locks.hold(root, NAME):
+            pass
+        assert held_by(root).owner == "other"
