@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Handler = http.server.BaseHTTPRequestHandler
-# Told what a GET would be answered with (its headers may be changed); answers itself and returns True, or returns False.
+# Told what a GET would be answered with; answers itself and returns True, or returns False.
 Fault = Callable[[Handler, bytes, dict[str, str]], bool]
 
 LONG_AGO = 1_772_400_000.0  # 2026-03-01: when files of a mirror were last changed
