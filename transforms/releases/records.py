@@ -31,6 +31,7 @@ class ReleaseRecord:
       previous: the name of the release from which something was taken; empty without one.
       reused: by stage, what was taken (storage/reuse.py: Reused, as plain values).
       made_by: maskmill's version and the digest of its code.
+      options_sha256: the digest of all that decides the data, apart from the inputs (pipelines/release_plan.py).
       finished: when the record was written, ISO in UTC: all else is the same for equal builds.
     """
 
@@ -43,6 +44,7 @@ class ReleaseRecord:
     previous: str = ""
     reused: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     made_by: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options_sha256: str = ""
     finished: str = ""
 
     def encode(self) -> bytes:
