@@ -18,8 +18,10 @@ from transforms.storage import files
 
 LAYOUT = "classic"
 
-# The jobs that write all articles, the better one first. What a wiki of one file calls by these names, too.
-_JOBS = ("articlesmultistreamdump", "articlesdump")
+# The jobs that write all articles, of small wikis as of large ones.
+_MULTISTREAM, _PLAIN = "articlesmultistreamdump", "articlesdump"
+_DONE = "done"
+_WITHOUT_FILES = {"failed", "skipped"}  # states of a job that will have none
 
 
 def find_dumps(source: str, wiki: str, client: MirrorClient, say: Callable[[str], None]) -> Iterator[Dump] | None:
@@ -73,9 +75,10 @@ def _read_dump(place: str, wiki: str, date: str, name: str, client: MirrorClient
         jobs = dict(json.loads(content)["jobs"])
     except (ValueError, KeyError, TypeError):
         return "its dumpstatus.json cannot be read"
-    job, listed = _done_job(jobs)
+    job = _job_of(jobs)
+    listed = _done_files(jobs.get(job))
     if not listed:
-        return f"{job or _JOBS[0]} is not done"
+        return f"{job} is not done"
     sums = read_checksums(client.read(files.join(place, f"{wiki}-{name}-sha1sums.txt")) or b"")
     chosen = []
     for file_name in choose_pages_files(list(listed)):
@@ -107,17 +110,19 @@ def _read_dump(place: str, wiki: str, date: str, name: str, client: MirrorClient
     return Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)
 
 
-def _done_job(jobs: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The first job that is done, and its files; the name of the first job that is there, and {}, where none is."""
-    seen = ""
-    for job in _JOBS:
-        entry = jobs.get(job)
-        if not isinstance(entry, dict):
-            continue
-        seen = seen or job
-        listed = entry.get("files")
-        if entry.get("status") == "done" and isinstance(listed, dict):
-            usable = {name: info for name, info in listed.items() if isinstance(info, dict)}
-            if usable:
-                return job, usable
-    return seen, {}
+def _job_of(jobs: Mapping[str, Any]) -> str:
+    """The job whose files are wanted: multistream, unless there will be none.
+
+    The plain files are done days before. A dump that counted with them would be another one, of the same pages, later.
+    """
+    entry = jobs.get(_MULTISTREAM)
+    has_none = not isinstance(entry, dict) or entry.get("status") in _WITHOUT_FILES
+    return _PLAIN if has_none and _done_files(jobs.get(_PLAIN)) else _MULTISTREAM
+
+
+def _done_files(entry: Any) -> Mapping[str, Any]:
+    """The files of a job that is done, by name; {} for another job. A name never leads out of the dump's folder."""
+    listed = entry.get("files") if isinstance(entry, dict) and entry.get("status") == _DONE else None
+    if not isinstance(listed, dict):
+        return {}
+    return {name: info for name, info in listed.items() if isinstance(info, dict) and name == files.base_name(name)}

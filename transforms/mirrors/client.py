@@ -50,11 +50,16 @@ class MirrorClient:
         """What goes with each request.
 
         Raises:
-          UnusableInputError: there is no contact.
+          UnusableInputError: there is no contact, or one that no request can have.
         """
         if not self._contact:
             raise UnusableInputError(
                 "watch.contact is missing: give an address or a page at which the mirror's operators can reach you."
+            )
+        if not self._contact.isascii() or not self._contact.isprintable():
+            raise UnusableInputError(
+                f"watch.contact is {self._contact!r}, and requests can have ASCII characters only: give an address "
+                "or a page without others."
             )
         return {"User-Agent": f"maskmill/{self._version} ({self._contact})"}
 

@@ -7,7 +7,7 @@ complete when none of its files has changed for ten minutes; objects in a bucket
 import dataclasses
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from transforms.inputs.dump_dates import date_in_name
 from transforms.mirrors.checksum_files import PREFERRED, algorithm_in_name, read_checksums
@@ -37,7 +37,13 @@ class _Folder:
 
 
 def find_dumps(
-    source: str, wiki: str | None, pattern: str, client: MirrorClient, say: Callable[[str], None]
+    source: str,
+    wiki: str | None,
+    pattern: str,
+    client: MirrorClient,
+    say: Callable[[str], None],
+    *,
+    may_be_empty: bool = True,
 ) -> Iterator[Dump] | None:
     """The complete dumps in a folder, and in folders below it whose names are dates, newest first.
 
@@ -47,6 +53,7 @@ def find_dumps(
       pattern: a glob of the names of dump files.
       client: reads the folder.
       say: is told why a dump does not count.
+      may_be_empty: whether a folder without any file of a dump counts as one in which there is no dump yet.
 
     Returns:
       The dumps; None where there is no such folder.
@@ -62,7 +69,8 @@ def find_dumps(
         if name.endswith("/") and _DATED_FOLDER.fullmatch(name.rstrip("/")):
             place = files.join(source, name.rstrip("/"))
             folders.append(_read_folder(place, client.names(place) or [], client))
-    return _complete(folders, wiki, pattern, client, say)
+    by_dump = _by_dump(folders, wiki, pattern)
+    return _complete(by_dump, pattern, client, say) if by_dump or may_be_empty else None
 
 
 def _read_folder(place: str, names: list[str], client: MirrorClient) -> _Folder:
@@ -73,15 +81,20 @@ def _read_folder(place: str, names: list[str], client: MirrorClient) -> _Folder:
     return _Folder(place=place, names=[name for name in names if not name.endswith("/")], sums=sums)
 
 
-def _complete(
-    folders: list[_Folder], wiki: str | None, pattern: str, client: MirrorClient, say: Callable[[str], None]
-) -> Iterator[Dump]:
+def _by_dump(folders: list[_Folder], wiki: str | None, pattern: str) -> dict[tuple[str, str], _Folder]:
+    """The folder of each dump, by its date and its wiki; of dumps that are not complete, too."""
     by_dump: dict[tuple[str, str], _Folder] = {}
     for folder in folders:
         for name in {*folder.names, *folder.sums}:
             plain = name.removesuffix(next((end for end in _UNFINISHED if name.endswith(end)), ""))
             if matching([plain], pattern) and not algorithm_in_name(name) and (key := _dump_of(folder, plain, wiki)):
                 by_dump[key] = folder
+    return by_dump
+
+
+def _complete(
+    by_dump: Mapping[tuple[str, str], _Folder], pattern: str, client: MirrorClient, say: Callable[[str], None]
+) -> Iterator[Dump]:
     for date, of_wiki in sorted(by_dump, reverse=True):
         folder = by_dump[date, of_wiki]
         found = _read_dump(folder, of_wiki, date, pattern, client)

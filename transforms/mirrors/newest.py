@@ -52,7 +52,8 @@ def dumps(
             if layout in (AUTO, own) and (of_layout := find(source, wiki, client, say)) is not None:
                 found.append(of_layout)
     if not found and layout in (AUTO, listing.LAYOUT):
-        listed = listing.find_dumps(source, wiki, pattern, client, say)
+        # A wiki whose name is misspelt would have "nothing new" for ever if any folder were a listing.
+        listed = listing.find_dumps(source, wiki, pattern, client, say, may_be_empty=layout != AUTO)
         found = [] if listed is None else [listed]
     if not found:
         raise UnusableInputError(

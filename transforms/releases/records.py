@@ -76,8 +76,10 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 
 def fingerprint(record: ReleaseRecord) -> str:
-    """What tells the data of a release, see fingerprints.py; in hexadecimal."""
-    digests = {stage: facts["manifest_sha256"] for stage, facts in record.stages.items() if "manifest_sha256" in facts}
+    """What tells the data of a release: the sha256 over the manifests' sha256 of its stages (fingerprints.py)."""
+    digests = {
+        stage: str(facts["manifest_sha256"]) for stage, facts in record.stages.items() if "manifest_sha256" in facts
+    }
     return fingerprints.fingerprint_of(digests)
 
 

@@ -1,0 +1,386 @@
+"""A web server on this machine that plays a mirror of Wikimedia's dumps in both layouts, and misbehaves as it is told.
+
+Names of files are real ones. What lies in a folder is shown as nginx (dumps.wikimedia.org) or Apache shows it.
+"""
+
+import bz2
+import collections
+import contextlib
+import dataclasses
+import email.utils
+import hashlib
+import html
+import http.server
+import json
+import re
+import socket
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+Handler = http.server.BaseHTTPRequestHandler
+# Told what a GET would be answered with; answers itself and returns True, or returns False.
+Fault = Callable[[Handler, bytes, dict[str, str]], bool]
+
+LONG_AGO = 1_772_400_000.0  # 2026-03-01: when files of a mirror were last changed
+# The parts of enwiki of March 2026, by the pages in them; their names differ only in date and kind.
+ENWIKI_PARTS = ("1.xml-p1p41242", "2.xml-p41243p151573", "3.xml-p151574p311329", "11.xml-p6899367p7054859")
+ENWIKI_RANGES = ("p10p1147431", "p1147435p2936259", "p20110420p21500133")
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What a client asked for.
+
+    Attributes:
+      method: GET or HEAD.
+      path: without a slash at the beginning.
+      headers: as they were sent.
+      status: of the answer; None where a fault answered.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    status: int | None
+
+    @property
+    def part(self) -> str:
+        """The range that was asked for; empty where the whole file was."""
+        return self.headers.get("Range", "").removeprefix("bytes=")
+
+
+class Mirror:
+    """Files by path, what was asked for, and what is to go wrong.
+
+    Attributes:
+      url: where it is.
+      files: content by path, without a slash at the beginning.
+      modified: when a file was last changed, in seconds since 1970; LONG_AGO where it is not here.
+      requests: those that came, in their order.
+      takes_ranges: whether parts of files can be asked for.
+      etags: strong, weak, or none.
+      style: of the pages that list a folder: nginx, apache.
+      pace: seconds between two blocks of 8 KiB.
+      most_at_once: how many files of dumps were sent at the same time, at most.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.files: dict[str, bytes] = {}
+        self.modified: dict[str, float] = {}
+        self.requests: list[Request] = []
+        self.takes_ranges = True
+        self.etags = "strong"
+        self.style = "nginx"
+        self.pace = 0.0
+        self.most_at_once = self._sending = 0
+        self.early = 0  # requests that came while `throttle` wanted none
+        self._faults: dict[str, collections.deque[Fault]] = collections.defaultdict(collections.deque)
+        self._lock = threading.Lock()
+
+    def fail(self, name: str, *faults: Fault) -> None:
+        """The next GET requests of a file, by its base name, meet these faults, one each."""
+        self._faults[name].extend(faults)
+
+    def fault(self, path: str) -> Fault | None:
+        """The fault that a request of a file meets."""
+        with self._lock:
+            waiting = self._faults[path.rsplit("/", 1)[-1]]
+            return waiting.popleft() if waiting else None
+
+    def asked(self, name: str) -> list[Request]:
+        """The GET requests of a file, by its base name."""
+        return [r for r in self.requests if r.method == "GET" and r.path.rsplit("/", 1)[-1] == name]
+
+    @contextlib.contextmanager
+    def sending(self, path: str) -> Iterator[None]:
+        """Counts the files of dumps that are sent at the same time."""
+        counts = ".xml" in path
+        with self._lock:
+            self._sending += counts
+            self.most_at_once = max(self.most_at_once, self._sending)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._sending -= counts
+
+    def throttle(self, seconds: float, status: int = 429, *, as_date: bool = False) -> Fault:
+        """Wants to be left alone for so long; requests that come earlier count, and are refused again."""
+        until: list[float] = []
+
+        def fault(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
+            now = time.time()
+            if until and now < until[0]:
+                self.early += 1
+            # A date has whole seconds: rounded up, so that nobody may come before.
+            end = float(int(now + seconds) + 1) if as_date else now + seconds
+            until[:] = [end]
+            answer = email.utils.formatdate(end, usegmt=True) if as_date else f"{seconds:g}"
+            _send(handler, status, b"", {"Retry-After": answer, "Content-Length": "0"})
+            return True
+
+        return fault
+
+    def publish(self, folder: str, contents: Mapping[str, bytes], modified: float = LONG_AGO) -> None:
+        """Puts files into a folder."""
+        for name, content in contents.items():
+            path = f"{folder}/{name}".lstrip("/")
+            self.files[path] = content
+            self.modified[path] = modified
+
+    def publish_classic(
+        self,
+        wiki: str,
+        date: str,
+        contents: Mapping[str, bytes],
+        *,
+        job: str = "articlesmultistreamdump",
+        statuses: Mapping[str, str] | None = None,
+        sums: bool = True,
+    ) -> str:
+        """Puts files into WIKI/YYYYMMDD/ with what says that they are complete; returns the folder.
+
+        statuses: of jobs, by their names; else done.
+        """
+        day = date.replace("-", "")
+        folder = f"{wiki}/{day}"
+        listed = {
+            name: {
+                "size": len(content),
+                "url": f"/{folder}/{name}",
+                "md5": hashlib.md5(content).hexdigest(),
+                "sha1": hashlib.sha1(content).hexdigest(),
+            }
+            for name, content in contents.items()
+        }
+        jobs = {
+            "sitestatstable": {
+                "status": "done",
+                "updated": "2026-03-01 08:02:11",
+                "files": {f"{wiki}-{day}-site_stats.sql.gz": {"size": 1, "url": "", "md5": "", "sha1": ""}},
+            },
+            "metahistory7zdump": {"status": "waiting", "updated": ""},
+            job: {"status": "done", "updated": "2026-03-02 11:24:53", "files": listed},
+        }
+        for name, status in (statuses or {}).items():
+            jobs.setdefault(name, {"updated": ""})["status"] = status
+        self.publish(folder, {**contents, "dumpstatus.json": json.dumps({"version": "0.8", "jobs": jobs}).encode()})
+        if sums:
+            lines = "".join(f"{entry['sha1']}  {name}\n" for name, entry in listed.items())
+            self.publish(folder, {f"{wiki}-{day}-sha1sums.txt": lines.encode()})
+        return folder
+
+    def publish_content(self, wiki: str, date: str, contents: Mapping[str, bytes], *, success: bool = True) -> str:
+        """Puts files into other/mediawiki_content_current/WIKI/DATE/xml/bzip2/ with their sums; returns the folder."""
+        folder = f"other/mediawiki_content_current/{wiki}/{date}/xml/bzip2"
+        self.publish(folder, {**contents, "SHA256SUMS": sha256_sums(contents)})
+        if success:
+            self.publish(folder, {"_SUCCESS": b""})
+        return folder
+
+    def page_of(self, path: str) -> bytes | None:
+        """The page that lists a folder; None where there is no such folder."""
+        below = [name.removeprefix(path) for name in sorted(self.files) if name.startswith(path) and name != path]
+        folders = sorted({name.split("/")[0] + "/" for name in below if "/" in name})
+        names = [name for name in below if "/" not in name]
+        if not below:
+            return None
+        lines = [self._line(path, name) for name in folders + names]
+        if self.style == "apache":
+            head = '<a href="?C=N;O=D">Name</a> <a href="?C=M;O=A">Last modified</a><hr>'
+            head += f'<a href="/{path.rstrip("/").rpartition("/")[0]}">Parent Directory</a>   -\n'
+        else:
+            head = '<a href="../">../</a>\n'
+        title = f"<h1>Index of /{html.escape(path)}</h1>"
+        return f"<html><body>{title}<hr><pre>{head}{''.join(lines)}</pre><hr></body></html>".encode()
+
+    def _line(self, path: str, name: str) -> str:
+        href = urllib.parse.quote(name)
+        link = f'<a href="{href}">{html.escape(name[:50] + "..>" if len(name) > 53 else name)}</a>'
+        size = len(self.files.get(path + name, b""))
+        if self.style == "apache":
+            return f'<img src="/icons/unknown.gif" alt="[   ]"> {link} 2026-03-01 08:02  {size / 1024:.1f}K\n'
+        return f"{link}  01-Mar-2026 08:02  {'-' if name.endswith('/') else size:>19}\n"
+
+
+def sha256_sums(contents: Mapping[str, bytes]) -> bytes:
+    """What sha256sum writes of files."""
+    return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()).encode()
+
+
+def classic_files(wiki: str, date: str, dumps: Sequence[bytes]) -> dict[str, bytes]:
+    """The multistream files of a dump and their indexes, by the names that Wikimedia gives them: one file, or parts."""
+    start = f"{wiki}-{date.replace('-', '')}-pages-articles-multistream"
+    index = bz2.compress(b"638:10:AccessibleComputing\n638:12:Anarchism\n")
+    if len(dumps) == 1:
+        return {f"{start}.xml.bz2": dumps[0], f"{start}-index.txt.bz2": index}
+    found = {}
+    for part, dump in zip(ENWIKI_PARTS, dumps, strict=False):
+        found[f"{start}{part}.bz2"] = dump
+        found[f"{start}-index{part.replace('.xml', '.txt')}.bz2"] = index
+    return found
+
+
+def content_files(wiki: str, date: str, dumps: Sequence[bytes]) -> dict[str, bytes]:
+    """The files of a dump of the new layout, by the names that Wikimedia gives them."""
+    return {f"{wiki}-{date}-{pages}.xml.bz2": dump for pages, dump in zip(ENWIKI_RANGES, dumps, strict=False)}
+
+
+def status(code: int, **headers: str) -> Fault:
+    """Answers with a status and these headers (_ stands for -)."""
+
+    def fault(handler: Handler, content: bytes, _: dict[str, str]) -> bool:
+        _send(handler, code, b"", {"Content-Length": "0", **{n.replace("_", "-"): v for n, v in headers.items()}})
+        return True
+
+    return fault
+
+
+def cut(share: float = 0.5) -> Fault:
+    """Sends so much of what was asked for, then closes the connection."""
+
+    def fault(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
+        _send(handler, _status_of(headers), content[: int(len(content) * share)], headers)
+        handler.close_connection = True
+        handler.connection.shutdown(socket.SHUT_RDWR)
+        return True
+
+    return fault
+
+
+def stall(seconds: float) -> Fault:
+    """Sends half of what was asked for, and nothing more for so long."""
+
+    def fault(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
+        _send(handler, _status_of(headers), content[: len(content) // 2], headers)
+        time.sleep(seconds)
+        handler.close_connection = True
+        return True
+
+    return fault
+
+
+def damage(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
+    """Sends other bytes, of the same length."""
+    _send(handler, _status_of(headers), bytes(byte ^ 0x55 for byte in content), headers)
+    return True
+
+
+def wrong_part(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
+    """Says that it sends the bytes beside those that were asked for."""
+    first, last, size = re.findall(r"\d+", headers["Content-Range"])
+    _send(handler, 206, content, headers | {"Content-Range": f"bytes {int(first) + 1}-{int(last) + 1}/{size}"})
+    return True
+
+
+def then(do: Callable[[], object], fault: Fault) -> Fault:
+    """Meets a fault, and does something behind it: replaces a file, say."""
+
+    def both(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
+        do()
+        return fault(handler, content, headers)
+
+    return both
+
+
+@contextlib.contextmanager
+def serve() -> Iterator[Mirror]:
+    """Runs a mirror on loopback."""
+
+    class Answer(Handler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a body would wait for the client's word that it has the headers
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).lstrip("/")
+            content = mirror.page_of(path) if path.endswith("/") or not path else mirror.files.get(path)
+            if content is None:
+                self._note(path, 404)
+                self.send_error(404)
+                return
+            headers = self._headers(path, content)
+            content = self._part(content, headers)
+            code = _status_of(headers)
+            headers.setdefault("Content-Length", str(len(content)))
+            fault = mirror.fault(path) if self.command == "GET" else None
+            self._note(path, code if fault is None else None)
+            with mirror.sending(path):
+                if fault is None or not fault(self, content, headers):
+                    _send(self, code, content if self.command == "GET" else b"", headers, mirror.pace)
+
+        def _headers(self, path: str, content: bytes) -> dict[str, str]:
+            modified = mirror.modified.get(path, LONG_AGO)
+            headers = {"Last-Modified": email.utils.formatdate(modified, usegmt=True)}
+            if mirror.etags != "none" and path in mirror.files:
+                weak = "W/" if mirror.etags == "weak" else ""
+                # As nginx does it: of time and size, whatever the content.
+                headers["ETag"] = f'{weak}"{int(modified):x}-{len(content):x}"'
+            return headers
+
+        def _part(self, content: bytes, headers: dict[str, str]) -> bytes:
+            """The part that was asked for: the whole where a condition on it is not met."""
+            asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+            if asked is None or not mirror.takes_ranges:
+                return content
+            condition = self.headers.get("If-Range")
+            tag = headers.get("ETag", "")
+            # A weak tag never meets the condition (RFC 9110, section 13.1.5).
+            if condition is not None and condition not in (
+                tag if not tag.startswith("W/") else "",
+                headers["Last-Modified"],
+            ):
+                return content
+            first, last = int(asked[1]), min(int(asked[2] or len(content)), len(content) - 1)
+            if first >= len(content):
+                headers |= {"Content-Range": f"bytes */{len(content)}", "Content-Length": "0"}
+                return b""
+            headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
+            return content[first : last + 1]
+
+        def _note(self, path: str, code: int | None) -> None:
+            mirror.requests.append(Request(self.command, path, dict(self.headers), code))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 128
+
+        def handle_error(self, request: Any, address: Any) -> None:
+            pass  # clients leave before the answer ends
+
+    server = Server(("127.0.0.1", 0), Answer)
+    mirror = Mirror(f"http://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield mirror
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _status_of(headers: Mapping[str, str]) -> int:
+    """The status of an answer with these headers."""
+    if "Content-Range" not in headers:
+        return 200
+    return 416 if headers["Content-Range"].startswith("bytes */") else 206
+
+
+def _send(handler: Handler, code: int, content: bytes, headers: Mapping[str, str], pace: float = 0.0) -> None:
+    handler.send_response(code)
+    for name, value in headers.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    block = 8192 if pace else max(1, len(content))
+    for start in range(0, len(content), block):
+        handler.wfile.write(content[start : start + block])
+        time.sleep(pace)
