@@ -387,7 +387,9 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
         arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
     )
     common = options.from_flags(CommonOptions, line.values)
-    with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=command.prints_result):
+    # A look without work is called for what it prints.
+    keeps_output = command.prints_result or (name == "build" and bool(line.values.get("dry_run")))
+    with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=keeps_output):
         return command.run(line) or DONE
 
 
