@@ -47,7 +47,7 @@ def first_dump() -> bytes:
 
 
 def second_dump() -> bytes:
-    """The sample dump of a month later: an article has a new revision with one more sentence, and another one is gone."""
+    """The sample dump of a month later: an article has a new revision, and another one is gone."""
     changed, gone = b"<title>Anarchism</title>", b"<title>Albedo</title>"
     streams, left = [], {changed, gone}
     for xml in streams_of(first_dump()):
