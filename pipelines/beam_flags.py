@@ -158,6 +158,12 @@ def with_workers(beam_arguments: Sequence[str], workers: int | None) -> list[str
     return [*beam_arguments, f"--{_WORKERS}={workers}"]
 
 
+def names_other_runner(beam_arguments: Sequence[str]) -> bool:
+    """Whether Beam's flags name another runner than the local one."""
+    given = dict(argument.removeprefix("--").partition("=")[::2] for argument in beam_arguments)
+    return given.get(_RUNNER) not in LOCAL_RUNNERS
+
+
 def _check_fits(flag: str, workers: int) -> None:
     """Raises UnusableInputError for a number of processes that would stop the machine: a typing error."""
     cores = os.cpu_count() or 1

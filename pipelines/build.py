@@ -15,21 +15,32 @@ from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 
 
-def run(options: BuildOptions, beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
+def run(
+    options: BuildOptions, beam_arguments: Sequence[str] = (), names: Sequence[str] | None = None
+) -> Mapping[str, Any]:
     """Runs a build's stages, once its training is checked, too; the training itself is not run.
 
     The stages are one graph. A vocabulary cuts it in two: examples read it before they begin.
+
+    Args:
+      options: the build.
+      beam_arguments: flags for Beam.
+      names: of the stages to run, a part of the build's in order; the stages before them are finished. None: all.
 
     Returns, and raises, as `run_entries`.
     """
     if options.texts is not None:
         checks.check_compat_of_texts(options.texts, options.compat)
+    wanted = options.stages if names is None else names
     named = [(entry, options.stages[entry.name]) for entry in STAGES if entry.name in options.stages]
-    chosen = [(MIX if isinstance(own, MIX.options) else entry, own) for entry, own in named]
+    chosen = [(MIX if isinstance(own, MIX.options) else entry, own) for entry, own in named if entry.name in wanted]
     cut = next((place for place, (entry, _) in enumerate(chosen, 1) if entry.ends_graph), len(chosen))
     first, second = chosen[:cut], chosen[cut:]
+    before = options.stages.get("examples") if first[0][0].name == "eval" else None
     if not second:
-        return run_entries(first, beam_arguments)
+        # Another vocabulary than in the run before is no reason to refuse its examples, if the build has made it.
+        is_made = "vocabulary" in options.stages and first[0][0].name == "examples"
+        return run_entries(first, beam_arguments, makes_vocabulary=is_made, examples=before)
     _check_two_graphs(second, beam_arguments)
     manifests = run_entries(first, beam_arguments)
     if not manifests:
@@ -59,7 +70,11 @@ def _check_two_graphs(second: Sequence[tuple[StageEntry, Any]], beam_arguments: 
 
 
 def run_entries(
-    chosen: Sequence[tuple[StageEntry, Any]], beam_arguments: Sequence[str] = (), *, makes_vocabulary: bool = False
+    chosen: Sequence[tuple[StageEntry, Any]],
+    beam_arguments: Sequence[str] = (),
+    *,
+    makes_vocabulary: bool = False,
+    examples: ExamplesOptions | None = None,
 ) -> Mapping[str, Any]:
     """Runs stages, each on what the one before it gives.
 
@@ -68,6 +83,7 @@ def run_entries(
       beam_arguments: flags for Beam.
       makes_vocabulary: whether the build itself has made the vocabulary of the examples. Then another one is no reason
         to refuse their directory: as with other text, they are made again.
+      examples: of the finished examples that the stage eval reads where it is the first.
 
     Returns:
       The manifest of each stage by its name; empty where Beam's flags ask only for a description of the job.
@@ -78,12 +94,19 @@ def run_entries(
     checked = [(entry, entry.check(options, is_first=place == 0)) for place, (entry, options) in enumerate(chosen)]
     if makes_vocabulary:
         checked = [(entry, dataclasses.replace(found, unclaimed=tuple(found.contents))) for entry, found in checked]
+    made = None if examples is None else checks.made_examples(examples)
     # Beam takes a second or two to import; this line shows at once that the command was understood.
-    print(checked[0][1].announcement, file=sys.stderr, flush=True)
+    if checked[0][1].announcement:
+        print(checked[0][1].announcement, file=sys.stderr, flush=True)
     # Other runners than the local one stage files themselves, perhaps to gs://.
     is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
     with without_cloud_libraries() if is_local else contextlib.nullcontext():
         from pipelines.stage import run_stages
 
         stages = [entry.load().of(found) for entry, found in checked if entry.implementation is not None]
+        if made is not None:
+            from pipelines.eval_set import reading
+            from pipelines.examples import ExamplesStage
+
+            stages[0] = reading(stages[0], ExamplesStage.of(made))
     return run_stages(stages, beam_arguments)

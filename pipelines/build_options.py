@@ -111,6 +111,7 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
             raise UnusableInputError(f"{where}{line}: there is no section {option_tools.shown(key)}{hint}.")
     keys = _keys(content, overrides, where)
     so_far = BuildSoFar(output=keys.output, compat=keys.compat, stages={}, preset=keys.preset)
+    has_watch = "watch" in content or any(name.startswith("watch.") for name in overrides)
     for entry in STAGES:
         given = {n.partition(".")[2]: v for n, v in overrides.items() if n.partition(".")[0] == entry.name and "." in n}
         if entry.is_optional and entry.name not in content and not given:
@@ -135,7 +136,7 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
         else:
             made = option_tools.from_mapping(
                 entry.options,
-                section.completed,
+                _without_input(section.completed) if entry is EXTRACT and has_watch else section.completed,
                 where=section.title,
                 label=section.label,
                 **entry.decisions(so_far),
@@ -152,6 +153,56 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
         report=keys.report,
         **_settings(content, overrides, where),
     )
+
+
+def _without_input(values: Any) -> Any:
+    """The values of extract where a downloaded dump is its input: then none is named (release_plan.with_input)."""
+    if values is None or (isinstance(values, dict) and values.get("input") is None):
+        return {**(values or {}), "input": []}
+    return values
+
+
+def rebased(build: BuildOptions, output: str) -> BuildOptions:
+    """The same build into another directory: what the build decides itself is decided anew."""
+    so_far = BuildSoFar(output=output, compat=build.compat, stages={}, texts=build.texts, preset=build.preset)
+    for entry in STAGES:
+        if entry.name not in build.stages:
+            continue
+        own, decided = build.stages[entry.name], entry.decisions(so_far)
+        if isinstance(own, MixOptions):
+            sources = tuple(
+                dataclasses.replace(s, extract=dataclasses.replace(s.extract, output=decided["output"]))
+                for s in own.sources
+            )
+            made: Any = dataclasses.replace(own, output=decided["output"], sources=sources)
+        else:
+            made = option_tools.changed(own, decided)
+        so_far = dataclasses.replace(so_far, stages={**so_far.stages, entry.name: made})
+    return dataclasses.replace(build, output=output, stages=so_far.stages)
+
+
+def so_far_of(build: BuildOptions) -> BuildSoFar:
+    """What is known of a build when all of its stages' options are made."""
+    return BuildSoFar(
+        output=build.output, compat=build.compat, stages=build.stages, texts=build.texts, preset=build.preset
+    )
+
+
+def entries_of(build: BuildOptions) -> list[StageEntry]:
+    """The entries of a build's stages, in order."""
+    return [entry for entry in STAGES if entry.name in build.stages]
+
+
+def as_plain(build: BuildOptions) -> dict[str, Any]:
+    """The options of a build by section, as JSON can hold them: without the places that the build decides itself."""
+    plain: dict[str, Any] = {"compat": build.compat, "preset": build.preset}
+    if build.texts is not None:
+        plain[EXTRACT.name] = {"from": list(build.texts)}
+    for entry in entries_of(build):
+        own, decided = build.stages[entry.name], entry.decisions(so_far_of(build))
+        values = option_tools.all_parameters(own)
+        plain[entry.name] = {name: value for name, value in values.items() if name not in decided}
+    return plain
 
 
 def _settings(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:

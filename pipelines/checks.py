@@ -91,7 +91,7 @@ def _check_output(
     manifest.check_output(options.output, stage, {**wanted, **contents}, {**defaults, **contents}, folders)
 
 
-def _check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str, str]]:
+def check_language(language: str, compat: str) -> tuple[Sequence[str], dict[str, str]]:
     """Looks whether sentences can be split as --language says.
 
     Returns:
@@ -167,7 +167,7 @@ def check_extraction(options: ExtractOptions) -> Extraction:
         import_datasketch()
     if options.compat == "mlperf":
         _ = options.mlperf  # its own checks
-    folder, contents = _check_language(extraction.language, options.compat)
+    folder, contents = check_language(extraction.language, options.compat)
     options, rules = _read_rules(options)
     return Extraction(options=options, contents=contents | rules, folder=folder)
 
@@ -464,6 +464,23 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
         contents=contents,
         found={"tokenizer_kernels": loaded.kernels},
         announcement=first_line("examples", files=len(texts), size=size, output=options.output),
+    )
+
+
+def made_examples(options: ExamplesOptions) -> Checked:
+    """What decided the examples that a build has made and now picks eval examples of.
+
+    Raises:
+      UnusableInputError: their vocabulary cannot be used.
+    """
+    name, path = options.tokenizer
+    digest = hashlib.sha256(files.read_bytes(path)).hexdigest()
+    workload = Workload(input_bytes=0, pieces=None, paths=(options.output,))
+    return Checked(
+        options=options,
+        workload=workload,
+        contents={f"{name}_sha256": digest},
+        found={"tokenizer_kernels": ()},
     )
 
 

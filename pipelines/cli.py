@@ -17,10 +17,10 @@ from pipelines import (
     interruption,
     next_step,
     options,
-    report,
     stage_options,
     summary,
 )
+from pipelines.build_choices import BuildChoices
 from pipelines.estimate_options import EstimateOptions
 from pipelines.flags import CommandLine
 from pipelines.inspect_options import InspectOptions
@@ -165,22 +165,11 @@ def _build(line: CommandLine) -> int:
         return DONE
     if not line.names:
         raise UnusableInputError("CONFIG.yaml is missing: `maskmill build --print_config` prints one to start from.")
+    choices = options.from_flags(BuildChoices, line.values)
     chosen = build_options.read_build(line.names[0], overrides)
-    from pipelines import build
+    from pipelines import releases
 
-    manifests = build.run(chosen, beam_arguments)
-    if not manifests:
-        summary.report(chosen.output, {})
-        return DONE
-    for name, made in manifests.items():
-        summary.report(chosen.stages[name].output, made)
-    report.of_build(chosen.output, chosen.report, beam_arguments)
-    next_step.report([chosen.stages[name].output for name in manifests], next_step.of(chosen.stages))
-    if "train" not in chosen.stages:
-        return DONE
-    from training import command
-
-    return command.run(chosen.stages["train"])
+    return releases.run(chosen, choices, beam_arguments, config=line.names[0])
 
 
 def _estimate(line: CommandLine) -> None:
@@ -194,9 +183,9 @@ def _estimate(line: CommandLine) -> None:
     chosen = options.from_flags(EstimateOptions, line.values)
     overrides = {name: value for name, value in line.values.items() if name in known}
     build = build_options.read_build(line.names[0], overrides)
-    from pipelines import estimate
+    from pipelines import estimate, release_inputs
 
-    estimate.run(build, chosen)
+    estimate.run(release_inputs.with_input(build)[0], chosen)
 
 
 def _inspect(line: CommandLine) -> None:
@@ -271,7 +260,7 @@ COMMANDS: Mapping[str, _Command] = {
         help="run all stages from one YAML file",
         usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
         example="maskmill build build.yaml --examples.dupe_factor 3 --workers 4",
-        options={**options.options_of(ConfigOptions), **build_options.flags()},
+        options={**options.options_of(BuildChoices), **options.options_of(ConfigOptions), **build_options.flags()},
         run=_build,
         beam=True,
         takes_names=True,
@@ -398,7 +387,9 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
         arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
     )
     common = options.from_flags(CommonOptions, line.values)
-    with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=command.prints_result):
+    # A look without work is called for what it prints.
+    keeps_output = command.prints_result or (name == "build" and bool(line.values.get("dry_run")))
+    with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=keeps_output):
         return command.run(line) or DONE
 
 

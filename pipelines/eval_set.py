@@ -6,20 +6,42 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
+from pipelines.examples import ExamplesStage
 from pipelines.progress import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import EvalOptions
 from pipelines.stages import EVAL_NAME
-from transforms.records import closing
+from transforms.records import closing, made_shards
 from transforms.records.example_steps import PickEvalExamples
 from transforms.storage import files
 
 
+def reading(stage: Stage[Any], examples: ExamplesStage) -> "EvalStage":
+    """The stage that reads the shards of examples which are finished."""
+    if not isinstance(stage, EvalStage):
+        raise TypeError(f"{stage.name} picks no eval examples")
+    return dataclasses.replace(stage, examples=examples)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvalStage(Stage[EvalOptions]):
-    """Input: ExampleShard. Output: PickedExamples, or None where there are none to pick."""
+    """Input: ExampleShard. Output: PickedExamples, or None where there are none to pick.
+
+    examples: the finished stage whose shards it reads where it is the first; None where that stage runs before it.
+    """
 
     name: ClassVar[str] = "eval"
+    examples: ExamplesStage | None = None
+
+    def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
+        """The eval shards that the manifest of the examples lists."""
+        if self.examples is None:
+            return super().source(pipeline)
+        return (
+            pipeline
+            | "Examples" >> beam.Create([self.examples.output])
+            | "FindShards" >> beam.FlatMap(made_shards.find_eval_shards, self.examples.setup)
+        )
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the picking step."""

@@ -74,8 +74,8 @@ class Webhook:
         }
         if self.secret is not None:
             headers["X-Maskmill-Signature-256"] = signature(self.secret, timestamp, post.body)
-        request = urllib.request.Request(self.url, data=post.body, headers=headers, method="POST")
         try:
+            request = urllib.request.Request(self.url, data=post.body, headers=headers, method="POST")
             with urllib.request.build_opener(_NoRedirects).open(request, timeout=_SILENCE):
                 pass  # the status says all
         except urllib.error.HTTPError as error:
@@ -85,6 +85,8 @@ class Webhook:
             if isinstance(error.reason, ssl.SSLCertVerificationError):
                 raise RunFailedError(f"its certificate is not trusted: {error.reason.verify_message}") from error
             raise TransientError(_plain(error.reason)) from error
+        except (ValueError, http.client.InvalidURL) as error:
+            raise RunFailedError("this address is none") from error
         except (OSError, http.client.HTTPException) as error:
             raise TransientError(_plain(error)) from error
 

@@ -202,11 +202,13 @@ def _stage_lines(stage: StageFacts) -> Iterator[str]:
 def _given(stage: StageFacts) -> dict[str, Any]:
     """The parameters of a stage that are not at their defaults."""
     classes = [entry.options for entry in STAGES if entry.name == stage.stage]
+    known = option_tools.options_of(classes[0]) if classes else {}
     defaults: Mapping[str, Any] = option_tools.option_defaults(classes[0]) if classes else {}
     return {
         name: value
         for name, value in stage.parameters.items()
-        if name != "input" and not (name in defaults and _plain(defaults[name]) == value)
+        # A manifest has checksums of what options name, too. A mix has options for each of its sources.
+        if (name in known or "." in name) and name != "input" and _plain(defaults.get(name)) != value
     }
 
 

@@ -236,6 +236,31 @@ def parameters(options: Any, *, without: Iterable[str] = ("output",)) -> dict[st
     }
 
 
+def all_parameters(options: Any) -> dict[str, Any]:
+    """The values of all options by name, also of a mix, whose options stand under the names of its sources."""
+    own = getattr(options, "parameters", None)
+    return dict(own) if own is not None else parameters(options)
+
+
+def changed(options: T, values: Mapping[str, Any]) -> T:
+    """The options with other values, by name; names that the class does not have are passed over.
+
+    Raises:
+      UnusableInputError: what the checks of the class refuse.
+    """
+    known = options_of(type(options))
+    for name, value in values.items():
+        if name in known:
+            options = _with_value(options, known[name].path, value)
+    return options
+
+
+def _with_value(options: Any, path: tuple[str, ...], value: Any) -> Any:
+    name, *rest = path
+    own = _with_value(getattr(options, name), tuple(rest), value) if rest else value
+    return dataclasses.replace(options, **{name: own})
+
+
 def option_defaults(options_class: type, *, without: Iterable[str] = ("output",)) -> dict[str, Any]:
     """The defaults by name, of the options that have one."""
     options = options_of(options_class).items()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from transforms.storage import outcomes
+from transforms.storage import outcomes, reuse
 
 # What a user calls a piece of a kind.
 _PIECES = {
@@ -22,7 +22,8 @@ _MOST_LINES = 10
 
 
 def lines(output: str) -> Iterator[str]:
-    """What the run found finished, made, and made again, and why; nothing after a first run."""
+    """What the run found finished, made, and made again, and why; nothing after a first run that took nothing."""
+    yield from _taken_lines(reuse.read_reused(output))
     outcome = outcomes.last_outcome(output)
     if outcome is None:
         return
@@ -37,6 +38,15 @@ def lines(output: str) -> Iterator[str]:
             yield f"  {label:<10} {piece}"
         if len(pieces) > _MOST_LINES:
             yield f"  {label:<10} {len(pieces) - _MOST_LINES:,} more"
+
+
+def _taken_lines(reused: reuse.Reused | None) -> Iterator[str]:
+    """What a release took from the one before; nothing where there was none."""
+    if reused is None or not reused.previous:
+        return
+    pages = f"{reused.reused_pages:,} of {reused.pages:,} pages" if reused.pages else ""
+    shards = f"{reused.reused_shards:,} of {reused.shards:,} shards"
+    yield f"  {'taken':<10} {', '.join(filter(None, (pages, shards)))} from the release before"
 
 
 def _pieces_text(numbers: Mapping[str, int]) -> str:

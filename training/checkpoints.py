@@ -15,6 +15,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ Values = dict[str, np.ndarray]
 # The format says whether a file is a checkpoint of a run, or bare weights, which may begin another run.
 TRAINING_FORMAT = "maskmill-training-1"
 WEIGHTS_FORMAT = "maskmill-weights-1"
+# What copies of a checkpoint's weights say of their training, in any safetensors file.
+_ORIGIN = {"maskmill_data": "data", "maskmill_step": "step"}
+NO_ORIGIN: Mapping[str, str] = MappingProxyType({})
 # The optimizer's moments have the name of their weight and one of these.
 MOMENTS = ("/m", "/v")
 # A weight of the next-sentence head.
@@ -98,13 +102,21 @@ def write(directory: str, checkpoint: Checkpoint, *, keep: int) -> str:
     return path
 
 
-def write_weights(path: str, arrays: Mapping[str, np.ndarray], config: ModelConfig) -> None:
+def write_weights(
+    path: str, arrays: Mapping[str, np.ndarray], config: ModelConfig, origin: Mapping[str, str] = NO_ORIGIN
+) -> None:
     """Writes bare weights, with the reference's names and layout, and their model's configuration.
+
+    Args:
+      path: of the file.
+      arrays: the weights by name.
+      config: of their model.
+      origin: of what they were trained on (`origin_of`).
 
     Raises:
       RunFailedError: they cannot be written.
     """
-    metadata = {"format": WEIGHTS_FORMAT, "config": json.dumps(config.to_google(), sort_keys=True)}
+    metadata = {"format": WEIGHTS_FORMAT, "config": json.dumps(config.to_google(), sort_keys=True), **origin}
     _write(path, arrays, metadata)
 
 
@@ -211,6 +223,15 @@ def read_data(path: str, metadata: Mapping[str, str]) -> dict[str, Any]:
             "before."
         )
     return data
+
+
+def origin_of(metadata: Mapping[str, str]) -> dict[str, str]:
+    """What a copy of a checkpoint's weights is to say of their training, as metadata; empty where nothing is known."""
+    if "maskmill_data" in metadata:
+        return {name: metadata[name] for name in _ORIGIN if name in metadata}
+    if metadata.get("format") != TRAINING_FORMAT or not json.loads(metadata.get("data") or "{}"):
+        return {}
+    return {name: metadata[source] for name, source in _ORIGIN.items()}
 
 
 def check_same_run(path: str, begun_with: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

@@ -202,12 +202,16 @@ def run(options: ConvertOptions) -> int:
     """
     model = _config_of(options)
     _, values = read_any(options.input, model)
+    checkpoint = _find(options.input)
+    # TensorFlow's formats have no place for it.
+    is_tensors = checkpoint.endswith(_SAFETENSORS)
+    origin = checkpoints.origin_of(checkpoints.read_metadata(checkpoint)) if is_tensors else {}
     hugging_face.check_shapes(options.input, values, model)
     writers: dict[str, Callable[[], None]] = {
         "tf1": lambda: tensorflow_checkpoints.write_tf1(options.output, values),
         "tf2": lambda: tensorflow_checkpoints.write_tf2(options.output, values, model),
-        "huggingface": lambda: _write_hugging_face(options, values, model),
-        "maskmill": lambda: checkpoints.write_weights(options.output, values, model),
+        "huggingface": lambda: _write_hugging_face(options, values, model, origin),
+        "maskmill": lambda: checkpoints.write_weights(options.output, values, model, origin),
     }
     try:
         writers[options.format]()
@@ -230,13 +234,13 @@ def _config_of(options: ConvertOptions) -> ModelConfig:
     return model
 
 
-def _write_hugging_face(options: ConvertOptions, values: Values, model: ModelConfig) -> None:
+def _write_hugging_face(options: ConvertOptions, values: Values, model: ModelConfig, origin: Mapping[str, str]) -> None:
     """Writes a Hugging Face directory with its tokenizer and, for a classifier, the names of its labels."""
     checkpoint = _find(options.input)
     beside = files.parent(checkpoint)
     labels = options.labels or _labels_beside(beside, values)
     tokenizer = tokenizer_files.of_conversion(options, beside=beside, run=_run_of(checkpoint), model=model)
-    hugging_face.write_directory(options.output, values, model, tokenizer=tokenizer, labels=labels)
+    hugging_face.write_directory(options.output, values, model, tokenizer=tokenizer, labels=labels, origin=origin)
 
 
 def _run_of(checkpoint: str) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import safetensors.numpy
 
 from training import storage
-from training.checkpoints import Values
+from training.checkpoints import NO_ORIGIN, Values
 from training.config import ModelConfig
 from training.tokenizer_files import special_ids
 from transforms.errors import UnusableInputError
@@ -167,6 +167,7 @@ def write_directory(
     *,
     tokenizer: Mapping[str, bytes],
     labels: Sequence[str] = (),
+    origin: Mapping[str, str] = NO_ORIGIN,
 ) -> None:
     """Writes what Hugging Face's `from_pretrained` reads: `model.safetensors`, `config.json` and the tokenizer.
 
@@ -176,6 +177,7 @@ def write_directory(
       model: their configuration.
       tokenizer: the files of the tokenizer, by name (training/tokenizer_files.py).
       labels: the names of a classifier's labels; by default LABEL_0 and so on.
+      origin: of what they were trained on, metadata of the weights' file (training/checkpoints.py: origin_of).
 
     Raises:
       UnusableInputError: there are other labels than the classifier has.
@@ -185,7 +187,7 @@ def write_directory(
     if model.model_type == "roberta" and "pad_token" in ids:
         model = dataclasses.replace(model, position_offset=ids["pad_token"] + 1)
     description = json.dumps(_description(values, model, labels, ids), indent=2, sort_keys=True) + "\n"
-    packed = safetensors.numpy.save(to_hugging_face(values, model), {"format": "pt"})
+    packed = safetensors.numpy.save(to_hugging_face(values, model), {"format": "pt", **origin})
     storage.write_bytes(files.join(directory, "model.safetensors"), packed)
     for name, content in tokenizer.items():
         storage.write_bytes(files.join(directory, name), content)

@@ -5,6 +5,10 @@
 
 The name of a parameter is the name of a section and that of an option in it: `extract_num_eval_articles` is
 `num_eval_articles` in the section `extract` of a build's YAML file. All other flags go to Beam.
+
+With a parameter of the section `release` or `watch` it builds a release, in two launches: a template's launcher only
+describes a job and ends before the job does, so the launch behind the job's end completes the release. Dataflow takes a
+launcher that describes no job for a failed one; where there is nothing to build, the job has one step and no work.
 """
 
 import dataclasses
@@ -20,6 +24,7 @@ from pipelines.release_options import SETTINGS
 from pipelines.stages import TEMPLATE_STAGES
 from transforms.errors import RunFailedError, UnusableInputError
 
+_RELEASE_SECTIONS = {"release", "watch"}
 _GS = "^gs://.+"
 _PATTERNS = {
     bool: "^([Tt]rue|[Ff]alse)$",
@@ -117,8 +122,70 @@ def run(argv: Sequence[str]) -> None:
     from pipelines import build
 
     made = build_options.make_build(content, where="parameters")
-    if build.run(made, beam_arguments):
+    if _RELEASE_SECTIONS & set(content):
+        _Releasing(options=made, beam_arguments=beam_arguments).run()
+    elif build.run(made, beam_arguments):
         report.of_build(made.output, made.report, beam_arguments)
+
+
+@dataclasses.dataclass
+class _Releasing:
+    """A launch that is about a release.
+
+    Attributes:
+      options: of the build.
+      beam_arguments: flags for Beam.
+      has_job: whether a job was described or run.
+    """
+
+    options: build_options.BuildOptions
+    beam_arguments: Sequence[str]
+    has_job: bool = False
+
+    def run(self) -> None:
+        """Describes the job of a release that is not built, or completes one whose job has ended.
+
+        Raises:
+          UnusableInputError, RunFailedError: in the same cases as `maskmill watch` and `maskmill build --release`.
+        """
+        if self.options.watch is None:
+            self._build(None)
+        else:
+            from pipelines import watch
+            from pipelines.build_choices import BuildChoices
+            from pipelines.watch_options import WatchFlags
+
+            watch.watch(self.options, WatchFlags(), BuildChoices(), build=lambda dump: self._build(dump.date))
+        if not self.has_job and any(a.partition("=")[0] == "--template_location" for a in self.beam_arguments):
+            _describe_nothing(self.beam_arguments)
+
+    def _build(self, date: str | None) -> int:
+        """Makes the release of a dump, or of the input that is named. Returns the exit code."""
+        from pipelines import build, release_plan, releases, stage_states
+        from pipelines.build_choices import BuildChoices
+
+        plan = release_plan.make_plan(self.options, date)
+        names = stage_states.stage_names(plan.options)
+        states = stage_states.states_of(plan.options, names)
+        if plan.record is None and any(state.action != "reuse" for state in states):
+            releases.allow_reuse(plan, names, plan.previous_directory)
+            self.has_job = True
+            # Nobody holds the release's lock while the job runs. The launches share a name of jobs, and Dataflow
+            # runs one job of a name at a time.
+            if not build.run(plan.options, self.beam_arguments):
+                return 0
+        choices = BuildChoices(release=True, dump=date, from_=None if plan.record else names[-1])
+        return releases.run(self.options, choices)
+
+
+def _describe_nothing(beam_arguments: Sequence[str]) -> None:
+    import apache_beam as beam
+
+    from pipelines import runner
+    from pipelines.checks import Workload
+
+    made = runner.pipeline_options(beam_arguments, Workload(input_bytes=0, pieces=1, paths=()))
+    runner.run(lambda pipeline: pipeline | "NothingNew" >> beam.Create([None]), made)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,15 +1,20 @@
 """A real Airflow, from the watcher's event to a trained checkpoint, with a stage that fails in between."""
 
 import bz2
+import contextlib
 import dataclasses
+import functools
 import hashlib
+import http.server
 import json
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import airflow_processes
+import cloud
 import pytest
 from commands import DUMP, VOCAB, digests
 from conftest import ROOT
@@ -19,7 +24,7 @@ pytestmark = pytest.mark.airflow
 _WIKI, _FIRST, _SECOND = "enwiki", "2026-03-01", "2026-04-01"
 _STAGES = ("extract", "examples", "eval")
 _TASKS = ("download", *_STAGES, "train")
-_REBUILD = "maskmill_rebuild"
+_REBUILD, _NEW_DUMPS = "maskmill_rebuild", "maskmill_new_dumps"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,22 +56,26 @@ class Story:
     """What was seen one after the other.
 
     Attributes:
-      failed: the rebuild of the first dump, whose examples did not fit on the disk.
+      killed: the rebuild of the first dump, whose extraction hung, until its task was marked as failed.
+      failed: the same rebuild, after its failed tasks were cleared; its examples did not fit on the disk.
       mended: the same rebuild, after there was room and its failed tasks were cleared.
       second: the rebuild of a second dump.
       republished: the second rebuild, after its dump was published again with other bytes.
       again: the first rebuild, all of whose tasks were cleared.
       failure_log: of the last attempt at the stage that failed.
+      told: what the receiver of failures got.
       events: of the assets, by their names.
       triggerer: what the triggerer printed.
     """
 
+    killed: Seen
     failed: Seen
     mended: Seen
     second: Seen
     republished: Seen
     again: Seen
     failure_log: str
+    told: Sequence[Mapping[str, Any]]
     events: Mapping[str, Sequence[Mapping[str, Any]]]
     triggerer: str
 
@@ -84,12 +93,31 @@ def publish(mirror: Path, date: str, content: bytes) -> None:
     new_sums.replace(sums)
 
 
-def write_config(directory: Path, mirror: Path, output: Path) -> Path:
+@contextlib.contextmanager
+def serving(mirror: Path) -> Iterator[str]:
+    """Serves the mirror by HTTP; gives its address."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=str(mirror))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def write_config(path: Path, mirror: str, output: Path) -> None:
     """Writes the file of a small build that watches the mirror and ends in a short training."""
-    path = directory / "build.yaml"
     path.write_text(
         f"output: {output}\n"
-        f"watch:\n  source: {mirror}\n  layout: listing\n  wiki: {_WIKI}\n"
+        f"watch:\n  source: {mirror}\n  layout: listing\n  wiki: {_WIKI}\n  contact: test@example.org\n"
         "release:\n  keep: 3\n"
         "extract:\n  num_eval_articles: 7\n  shard_size_mb: 0.5\n"
         f"examples:\n  vocab_file: {VOCAB}\n  max_seq_length: 64\n  max_predictions_per_seq: 10\n  dupe_factor: 1\n"
@@ -97,26 +125,34 @@ def write_config(directory: Path, mirror: Path, output: Path) -> Path:
         f"train:\n  vocab_file: {VOCAB}\n  preset: tiny\n  num_train_steps: 3\n  num_warmup_steps: 1\n"
         "  train_batch_size: 4\n  save_checkpoints_steps: 3\n"
     )
-    return path
 
 
-def write_command(path: Path, python: str, full: Path) -> Path:
+def write_command(path: Path, python: str, place: Path) -> Path:
     """Writes a command that runs this checkout's maskmill.
 
-    While the file `full` is there, no file of examples can grow beyond 64 KB, as if the disk were full.
+    While the file `hangs` is there, an extraction does nothing for ever, in two processes whose ids are in `pids`.
+    While `full` is there, no file of examples can grow beyond 64 KB, as if the disk were full.
     """
     path.write_text(
         "#!/usr/bin/env bash\n"
-        f"""if [[ -e {full} && "$*" == *"--until examples"* ]]; then ulimit -f 64; fi\n"""
+        f"""if [[ -e {place}/hangs && "$*" == *"--until extract"* ]]; then\n"""
+        f"""  sleep 1000 & echo "$$ $!" >{place}/pids.new; mv {place}/pids.new {place}/pids; wait\n"""
+        "fi\n"
+        f"""if [[ -e {place}/full && "$*" == *"--until examples"* ]]; then ulimit -f 64; fi\n"""
         f"""PYTHONPATH={ROOT} exec {python} -m maskmill "$@"\n"""
     )
     path.chmod(0o755)
     return path
 
 
-def connection(command: Path) -> dict[str, Any]:
-    """The content of a connection to a command."""
-    return {"conn_type": "maskmill", "extra": json.dumps({"command": str(command)})}
+def connection(kind: str, extra: Mapping[str, Any], **fields: str) -> dict[str, Any]:
+    """The content of a connection."""
+    return {"conn_type": kind, "extra": json.dumps(extra), **fields}
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs."""
+    return Path(f"/proc/{pid}").exists()
 
 
 def look(airflow: airflow_processes.Airflow, run: Mapping[str, Any], output: Path) -> Seen:
@@ -139,50 +175,83 @@ def look(airflow: airflow_processes.Airflow, run: Mapping[str, Any], output: Pat
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     """Lets Airflow rebuild, with what can happen on the way."""
     place = tmp_path_factory.mktemp("rebuild")
-    mirror, output, full = place / "mirror", place / "root", place / "full"
-    dump = DUMP.read_bytes()
+    mirror, config = place / "mirror", place / "build.yaml"
     mirror.mkdir()
-    full.touch()
-    config = write_config(place, mirror, output)
+    told: list[dict[str, Any]] = []
+
+    def receive(request: http.server.BaseHTTPRequestHandler, body: bytes) -> Any:
+        told.append({"path": request.path, **json.loads(body)})
+        return cloud.json_answer({})
+
     training = str(airflow_processes.training_python())
     connections = {
-        name: {
-            "conn_type": "maskmill",
-            "extra": json.dumps({"command": str(write_command(place / name, python, full))}),
-        }
+        name: connection("maskmill", {"command": str(write_command(place / name, python, place))})
         for name, python in (("maskmill_default", sys.executable), ("maskmill_training", training))
     }
-    variables = {"CONFIG": str(config), "POLL_SECONDS": "2", "RETRY_SECONDS": "1", "RETRIES": "2"}
-    with airflow_processes.running(
-        place / "airflow", connections, **{f"MASKMILL_{name}": value for name, value in variables.items()}
-    ) as airflow:
-        publish(mirror, _FIRST, dump)
-        failed = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        first = failed.run["dag_run_id"]
-        failure_log = airflow.log(_REBUILD, first, "examples", attempt=3)
-        full.unlink()
-        airflow.clear(_REBUILD, first, only_failed=True)
-        mended = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        publish(mirror, _SECOND, dump)
-        second = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
-        # The same pages in one stream, as another program would have packed them.
-        publish(mirror, _SECOND, bz2.compress(bz2.decompress(dump)))
-        airflow.wait_until(lambda: len(airflow.runs("maskmill_new_dumps")) == 3, "the dump is announced anew")
-        airflow.wait_until(lambda: airflow.runs("maskmill_new_dumps")[2]["state"] == "success", "it is rebuilt anew")
-        republished = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
-        airflow.clear(_REBUILD, first, only_failed=False)
-        again = look(airflow, airflow.wait_for_run(_REBUILD), output)
-        names = ("maskmill_new_dump", "maskmill_data_set", "maskmill_checkpoint")
-        return Story(
-            failed=failed,
-            mended=mended,
-            second=second,
-            republished=republished,
-            again=again,
-            failure_log=failure_log,
-            events={name: airflow.asset_events(name) for name in names},
-            triggerer=(airflow.home / "triggerer.out").read_text(errors="replace"),
-        )
+    variables = {
+        "MASKMILL_CONFIG": str(config),
+        "MASKMILL_POLL_SECONDS": "2",
+        "MASKMILL_RETRY_SECONDS": "1",
+        "MASKMILL_RETRIES": "2",
+        "MASKMILL_FAILURES_CONN_ID": "receiver",
+    }
+    with serving(mirror) as address, cloud.server(receive) as receiver:
+        connections["receiver"] = connection("http", {"path": "/failed"}, host=receiver)
+        with airflow_processes.running(place / "airflow", connections, **variables) as airflow:
+            # Until it is there, the trigger warns, and looks again.
+            write_config(config, address, place / "root")
+            return live(airflow, place, told)
+
+
+def live(airflow: airflow_processes.Airflow, place: Path, told: Sequence[Mapping[str, Any]]) -> Story:
+    """Publishes dumps, breaks and mends things; returns what was seen meanwhile."""
+    mirror, output = place / "mirror", place / "root"
+    hangs, full, pids = place / "hangs", place / "full", place / "pids"
+    dump = DUMP.read_bytes()
+    hangs.touch()
+    full.touch()
+    publish(mirror, _FIRST, dump)
+    airflow.wait_until(pids.exists, "an extraction hangs")
+    first = airflow.runs(_REBUILD)[0]["dag_run_id"]
+    airflow.fail(_REBUILD, first, "extract")
+    airflow.wait_until(lambda: not any(map(is_there, map(int, pids.read_text().split()))), "its processes end")
+    killed = look(airflow, airflow.wait_for_run(_REBUILD), output)
+    hangs.unlink()
+    airflow.clear(_REBUILD, first, only_failed=True)
+    failed = look(airflow, airflow.wait_for_run(_REBUILD), output)
+    failure_log = airflow.log(_REBUILD, first, "examples", attempt=3)
+    full.unlink()
+    airflow.clear(_REBUILD, first, only_failed=True)
+    mended = look(airflow, airflow.wait_for_run(_REBUILD), output)
+    publish(mirror, _SECOND, dump)
+    second = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
+    # The same pages in one stream, as another program would have packed them.
+    publish(mirror, _SECOND, bz2.compress(bz2.decompress(dump)))
+    airflow.wait_until(lambda: len(airflow.runs(_NEW_DUMPS)) == 3, "the dump is announced anew")
+    airflow.wait_until(lambda: airflow.runs(_NEW_DUMPS)[2]["state"] == "success", "its run begins anew")
+    republished = look(airflow, airflow.wait_for_run(_REBUILD, place=1), output)
+    airflow.clear(_REBUILD, first, only_failed=False)
+    again = look(airflow, airflow.wait_for_run(_REBUILD), output)
+    names = ("maskmill_new_dump", "maskmill_data_set", "maskmill_checkpoint")
+    return Story(
+        killed=killed,
+        failed=failed,
+        mended=mended,
+        second=second,
+        republished=republished,
+        again=again,
+        failure_log=failure_log,
+        told=told,
+        events={name: airflow.asset_events(name) for name in names},
+        triggerer=(airflow.home / "triggerer.out").read_text(errors="replace"),
+    )
+
+
+def test_a_task_that_is_marked_as_failed_ends_its_command(story: Story) -> None:
+    # The story waits until both processes of the command are gone.
+    assert story.killed.states["extract"] == "failed"
+    assert story.killed.tasks["extract"]["try_number"] == 1, "it is not tried again"
+    assert story.killed.states["examples"] == "upstream_failed"
 
 
 def test_a_stage_that_fails_is_tried_again_and_holds_back_what_follows(story: Story) -> None:
@@ -197,6 +266,9 @@ def test_a_stage_that_fails_is_tried_again_and_holds_back_what_follows(story: St
     assert story.failed.tasks["examples"]["try_number"] == 3
     assert "File too large" in story.failure_log, "the stage's own sentence is in the task's log"
     assert f"maskmill_rebuild.examples failed for the dump of {_FIRST}: " in story.failure_log, "the callback's line"
+    (told,) = [told for told in story.told if told["task_id"] == "examples"]
+    assert (told["path"], told["dump"], told["try_number"]) == ("/failed", _FIRST, 3)
+    assert "File too large" in told["reason"]
     assert story.failed.releases == {}
     assert story.failed.latest is None
 
@@ -209,7 +281,7 @@ def test_the_dump_s_date_is_the_logical_date(story: Story) -> None:
 
 def test_a_run_goes_from_the_event_to_a_trained_checkpoint(story: Story) -> None:
     assert story.mended.states == dict.fromkeys(_TASKS, "success")
-    assert story.mended.tasks["extract"]["try_number"] == 1, "what was done is not done again"
+    assert story.mended.tasks["download"]["try_number"] == 1, "what was done is not done again"
     (release,) = story.mended.releases
     assert release.startswith(f"{_WIKI}-{_FIRST}-")
     assert story.mended.latest == release

@@ -14,6 +14,7 @@ from transforms.extraction.kernels.rules import (
     where_called,
 )
 from transforms.extraction.kernels.tables import (
+    COUNTS,
     FLAG_BRACKET,
     FLAG_START,
     FORMAT_FIRST_LOWER,
@@ -48,6 +49,7 @@ def call_with(out: bytes, arguments: list[tuple[int, int, int, int, int]]) -> Ca
         room=len(out) + 200,
         title=np.frombuffer(b"Title", np.uint8).copy(),
         flags=0,
+        counts=np.zeros(COUNTS, np.int64),
     )
 
 

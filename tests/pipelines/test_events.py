@@ -235,6 +235,14 @@ def test_no_server_is_one_warning(run: events.Run, capsys: pytest.CaptureFixture
     assert re.fullmatch(r"maskmill: warning: events.webhook: 127.0.0.1: 5 of 5 events .* \(.+\); the build .*\n", said)
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:port/", "http://127.0.0.1:1/ä", "http://a b/"])
+def test_an_address_that_is_none_is_one_warning(url: str, run: events.Run, capsys: pytest.CaptureFixture[str]) -> None:
+    told = events.Events(EventsOptions(webhook=url), last_seconds=5.0)
+    told.nothing_new(run.output)
+    told.close()
+    assert "1 of 1 events could not be delivered (this address is none)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("content", "fault"), [(None, "this file does not exist"), (b"\n", "this file is empty")], ids=["gone", "empty"]
 )

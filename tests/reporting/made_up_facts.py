@@ -54,6 +54,7 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
             )
         },
         timings=(),
+        reused=(),
         checked=None,
         samples=Samples(
             article=Article(

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from commands import VOCAB
 from training_helpers import BACKEND, small_config
 from whole_builds import extract_text, make_build
 
@@ -14,6 +15,7 @@ from pipelines import cli
 from training import checkpoints, provenance, storage
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
+from transforms.inspection.lineage import lineage_of, trained_on
 from transforms.releases import fingerprints
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
@@ -129,6 +131,36 @@ def test_a_run_writes_its_data_into_log_and_checkpoints_and_resumes_elsewhere(re
     assert again.data["manifests"][0]["directory"] == str(tmp_path / "moved")
     assert again.run == weights.run
     assert all((again.arrays[name] == array).all() for name, array in weights.arrays.items())
+
+
+def test_copies_of_weights_say_what_they_were_trained_on(release, tmp_path):
+    """From a run over Hugging Face's format and ours, and back to the release."""
+    config = small_config(vocab_size=30522, max_position_embeddings=64)
+    (tmp_path / "bert_config.json").write_text(json.dumps(config.to_google()))
+    flags = {
+        "output_dir": tmp_path / "run",
+        "input_file": release / "examples",
+        "bert_config_file": tmp_path / "bert_config.json",
+        "vocab_file": VOCAB,
+        "train_batch_size": 4,
+        "num_train_steps": 1,
+        "num_warmup_steps": 1,
+    }
+    assert cli.main(["train", *(f"--{name}={value}" for name, value in flags.items())]) == 0
+    source = str(tmp_path / "run")
+    first = trained_on(source)
+    assert first.release == str(release)
+    for target, format in (("bert", "huggingface"), ("bert.safetensors", "maskmill")):
+        asked = ["convert-checkpoint", f"--input={source}", f"--output={tmp_path / target}", f"--format={format}"]
+        assert cli.main([*asked, f"--vocab_file={VOCAB}"] if format == "huggingface" else asked) == 0
+        source = str(tmp_path / target)
+        copy = trained_on(source)
+        assert (copy.step, copy.release, copy.manifests) == (1, first.release, first.manifests)
+        assert copy.release_fingerprint == first.release_fingerprint
+        found = lineage_of(source)
+        assert found.kind == "checkpoint"
+        assert [stage.stage for stage in found.stages] == ["examples", "extract"]
+        assert found.problems == ()
 
 
 def test_checkpoints_of_older_versions_are_read(tmp_path):

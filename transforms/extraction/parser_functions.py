@@ -23,11 +23,14 @@ _EPOCH = datetime.date(1970, 1, 1)
 class Arguments(Protocol):
     """A parser function's arguments, which are expanded when it asks for them. Argument 0 follows the colon.
 
-    title: the page's. date: the dump's.
+    title: the page's.
     """
 
     title: str
-    date: datetime.date
+
+    @property
+    def date(self) -> datetime.date:
+        """The dump's date; what asks for it depends on it."""
 
     def __len__(self) -> int:
         """The number of arguments, argument 0 included."""
@@ -182,7 +185,6 @@ def _date_codes(date: datetime.date) -> dict[str, str]:
 
 
 def _time(arguments: Arguments) -> str:
-    date = arguments.date
     given = arguments(1)
     if given:
         day = _DAY.fullmatch(given)
@@ -192,6 +194,8 @@ def _time(arguments: Arguments) -> str:
             date = datetime.date(int(day[1]), int(day[2]), int(day[3]))
         except ValueError:
             return ""
+    else:
+        date = arguments.date
     codes = _date_codes(date)
     pieces = _FORMAT_CODES.findall(arguments(0))
     return "".join(piece.strip('"') if len(piece) > 1 else codes.get(piece, piece) for piece in pieces)

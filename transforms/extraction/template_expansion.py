@@ -13,6 +13,7 @@ seconds, and are far from Python's own.
 """
 
 import datetime
+import hashlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from transforms.extraction import parser_functions
 from transforms.extraction.preprocessor import Call, Node, Separator, parse, plain_text, transcluded_text
 
 _MOST_PARSED = 4 << 20  # characters of definitions that are kept parsed
+_MOST_DIGESTS = 1 << 17  # of titles, kept in memory
+_DIGEST_BYTES = 16
 _STEP_CHARACTERS = 100  # characters of a definition that count as one step
 _MOST_REDIRECTS = 3  # that lead from a name to its definition
 _REDIRECT = re.compile(r"\s*#[^\W\d]+\s*:?\s*\[\[\s*([^\]|#]+)")
@@ -67,7 +70,8 @@ class TemplateExpander:
     find: gives a template's page by its title without the namespace, or None. has_rule: whether a name has a rule
     and stays a call. prefixes: the names of the template namespace. first_letter: whether titles begin with a capital.
     date: the dump's. rule_names: names that have rules, which the dump may redirect to local names. `limited` counts
-    the pages that met a limit.
+    the pages that met a limit. used_date, used_templates: whether the page expanded last asked for the date, and, if
+    `notes_used` is set, for which titles of templates, each with the digest of what it gave (`digest_of`).
     """
 
     def __init__(
@@ -86,6 +90,10 @@ class TemplateExpander:
         self.limits = limits
         self.clock = parser_functions.clock_variables(date)
         self.limited = 0
+        self.used_date = False
+        self.notes_used = False
+        self.used_templates: dict[str, bytes] = {}
+        self._digests: dict[str, bytes] = {}
         self._find_page = find
         self._prefixes = tuple(prefix.lower() for prefix in prefixes)
         self._first_letter = first_letter
@@ -106,6 +114,8 @@ class TemplateExpander:
 
     def expand(self, title: str, text: str) -> str:
         """The wikitext of a page with its templates expanded."""
+        self.used_date = False
+        self.used_templates = {}
         page = _PageExpansion(self, title)
         expanded = page.expand(text)
         self.limited += page.met_limit
@@ -118,6 +128,7 @@ class TemplateExpander:
     def definition(self, name: str) -> _Definition | None:
         """The definition of the template of a name as a call has it, without the namespace; None if there is none."""
         name = self._title(name)
+        self._note_used(name)
         if name not in self._parsed:
             title, text = self._find(name)
             size = len(name) + len(text or "")
@@ -141,6 +152,7 @@ class TemplateExpander:
         if self.has_rule(name):
             return name
         title = self._title(name)
+        self._note_used(title)
         if title not in self._rule_names:
             found = None
             target, _ = self._find(title)
@@ -150,6 +162,25 @@ class TemplateExpander:
                     break
             self._rule_names[title] = found
         return self._rule_names[title]
+
+    @property
+    def aliases_digest(self) -> str:
+        """A digest of the names with rules that the dump redirects to templates: they decide the text of every page."""
+        return hashlib.sha256(repr(sorted(self._aliases.items())).encode()).hexdigest()
+
+    def digest_of(self, title: str) -> bytes:
+        """A digest, 16 bytes, of what a title gives: the title behind redirects and its page, or that there is none."""
+        if title not in self._digests:
+            if len(self._digests) >= _MOST_DIGESTS:
+                self._digests.clear()
+            target, text = self._find(title)
+            content = b"" if text is None else b"\0" + text.encode("utf-8", "replace")
+            self._digests[title] = hashlib.sha256(target.encode() + content).digest()[:_DIGEST_BYTES]
+        return self._digests[title]
+
+    def _note_used(self, title: str) -> None:
+        if self.notes_used and title not in self.used_templates:
+            self.used_templates[title] = self.digest_of(title)
 
     def _find(self, name: str) -> tuple[str, str | None]:
         """The title behind redirects, and the page there; None if there is none."""
@@ -271,6 +302,7 @@ class _PageExpansion:
             if self.expander.is_template_prefix(head):
                 name = rest.strip()
         if len(call.parts) == 1 and name in self._variables:
+            self.expander.used_date |= name in self.expander.clock
             return self._variables[name]
         known = self.expander.name_with_rule(name)
         if known is not None:
@@ -315,11 +347,16 @@ class _CallArguments:
 
     def __init__(self, page: _PageExpansion, frame: _Frame, first: str, parts: list[list[Node]]) -> None:
         self.title = page.title
-        self.date = page.expander.date
         self._page = page
         self._frame = frame
         self._first = first
         self._parts = parts
+
+    @property
+    def date(self) -> datetime.date:
+        """The dump's date; the page is noted to have used it."""
+        self._page.expander.used_date = True
+        return self._page.expander.date
 
     def __len__(self) -> int:
         return 1 + len(self._parts)

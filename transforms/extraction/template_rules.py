@@ -616,7 +616,7 @@ class _Compiler:
         elif name == "bracket":
             self._program += [kernels.OP_LITERAL, *self._literal(chr(BRACKET_MARK))]
         elif name in self._constants:
-            self._program += [kernels.OP_LITERAL, *self._literal(self._constants[name])]
+            self._program += [kernels.OP_DATED, kernels.OP_LITERAL, *self._literal(self._constants[name])]
         else:
             raise _PatternError(f"there is no function {name!r}")
 

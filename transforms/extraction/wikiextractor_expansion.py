@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from transforms.extraction.kernels.wikiextractor_braces import drop_spans, template_spans
 from transforms.extraction.kernels.wikiextractor_bytes import GREATER_MARK, LESS_MARK, QUOTE_MARK
 
+_CLOCK = "CURRENT"  # how the names of variables of the clock begin
 _DEEPEST = 40  # levels of nested functions; deeper ones give nothing
 _LONGEST_EXPRESSION = 500  # characters; longer ones are errors
 _SUBSTITUTION = re.compile(r"^(?:subst:|safesubst:)", re.IGNORECASE)
@@ -123,11 +124,15 @@ def _split_parts(body: str) -> list[str]:
 
 
 class Expansion:
-    """Expands the templates of one page. variables: gives the page's variables; it is called at most once."""
+    """Expands the templates of one page.
+
+    variables: gives the page's variables; it is called at most once. used_date: whether one of the clock was asked for.
+    """
 
     def __init__(self, variables: Callable[[], dict[str, str]], characters: NDArray[np.int32]) -> None:
         self._values = variables
         self._characters = characters
+        self.used_date = False
 
     @functools.cached_property
     def _variables(self) -> dict[str, str]:
@@ -173,6 +178,7 @@ class Expansion:
         title = self._expand(parts[0].strip(), depth + 1)
         title = _SUBSTITUTION.sub("", title)
         if title in self._variables:
+            self.used_date |= title.startswith(_CLOCK)
             return self._variables[title]
         colon = title.find(":")
         if colon <= 1:

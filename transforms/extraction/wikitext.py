@@ -8,7 +8,7 @@ dump says of its site (`Site`), from what is known of its language (languages.py
 import dataclasses
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from html.entities import html5
 from importlib import resources
 from typing import Any
@@ -281,6 +281,46 @@ class WikitextExtractor:
         """The number of pages whose templates were expanded only in part, because they reached a limit."""
         return self._expander.limited if self._expander is not None else 0
 
+    @property
+    def used_date(self) -> bool:
+        """Whether the text of the page extracted last may depend on the dump's date."""
+        return bool(self._counts[kernels.COUNT_DATED]) or (self._expander is not None and self._expander.used_date)
+
+    @property
+    def used_templates(self) -> Mapping[str, bytes]:
+        """What the page extracted last asked of the dump's templates: of each title a digest of what it gave."""
+        return self._expander.used_templates if self._expander is not None else {}
+
+    @property
+    def logged_calls(self) -> int:
+        """How many calls of templates without a rule the page extracted last had listed, where they are reported."""
+        return int(self._counts[kernels.COUNT_LOGGED])
+
+    @property
+    def template_state(self) -> str:
+        """A digest of what decides the text of all pages: the names by which the dump calls templates with rules."""
+        return self._expander.aliases_digest if self._expander is not None else ""
+
+    def template_digest(self, title: str) -> bytes:
+        """What a title gives now, as `used_templates` gives it."""
+        return self._expander.digest_of(title) if self._expander is not None else b""
+
+    def template_counts(self) -> tuple[int, ...]:
+        """What was counted since `take_template_counts`, in the order of their names there."""
+        return tuple(self._counts[list(_COUNTS.values())].tolist())
+
+    def add_known_page(self, counts: Sequence[int], *, is_limited: bool) -> None:
+        """Counts a page that is not extracted, because its text is known, with what it added to `template_counts`."""
+        if any(counts):
+            self._counts[list(_COUNTS.values())] += counts
+        if self._expander is not None:
+            self._expander.limited += is_limited
+
+    def note_templates(self) -> None:
+        """Notes from now on which templates each page uses."""
+        if self._expander is not None:
+            self._expander.notes_used = True
+
     def take_template_counts(self) -> dict[str, int]:
         """What became of templates in the pages since this was asked last: of each count that is not 0 its name.
 
@@ -336,6 +376,7 @@ class WikitextExtractor:
         if self._expander is not None:
             expanded = self._expander.expand(title.decode("utf-8", "replace"), text.decode("utf-8", "replace"))
             text = expanded.encode("utf-8", "replace")
+        self._counts[kernels.COUNT_DATED] = 0
         n = self._load(text)
         room = 2 * n + kernels.ROOM
         if not room <= len(self._out) <= max(room, 2 * _KEPT_BYTES):

@@ -195,9 +195,12 @@ def trained_on(path: str) -> TrainedOn:
         header = checkpoints.read_header(path, ranges)
     finally:
         ranges.close()
-    settings, data = checkpoints.settings_of(header), _json_object(header.metadata.get("data", ""))
+    metadata = header.metadata
+    # Copies of a checkpoint's weights, in other formats, say it under other names.
+    said = metadata.get("data") or metadata.get("maskmill_data", "")
+    settings, data = checkpoints.settings_of(header), _json_object(said)
     manifests = [made for made in data.get("manifests", ()) if isinstance(made, dict)]
-    step = header.metadata.get("step", "")
+    step = metadata.get("step") or metadata.get("maskmill_step", "")
     return TrainedOn(
         path=header.path,
         step=int(step) if step.isdecimal() else None,

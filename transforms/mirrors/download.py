@@ -96,12 +96,12 @@ def download(
       UnusableInputError, RunFailedError: a file cannot be read, written, or has the wrong checksum.
     """
     directory = directory_of(downloads, dump)
-    if not is_remote(dump):
-        return paths_of(directory, dump)
-    present = read_downloaded(directory)
-    if present == _as_kept(dump) and all(files.exists(path) for path in paths_of(directory, dump)):
+    if is_downloaded(dump, downloads):
         return paths_of(directory, dump)
     files.make_directory(directory)
+    if not is_remote(dump):
+        _complete(directory, dump)  # which dump it is, and where its files lie
+        return paths_of(directory, dump)
     _begin(directory, dump)
     stop = threading.Event()
     wanted = [file for file in dump.files if not file.is_index]
@@ -115,9 +115,19 @@ def download(
             stop.set()
             threads.shutdown(wait=False, cancel_futures=True)
             raise
-    files.write_bytes(files.join(directory, COMPLETE), completions.sealed_json(_KIND, _KEY, _record(dump)))
+    _complete(directory, dump)
     files.delete([files.join(directory, _UNDER_WAY)])
     return paths_of(directory, dump)
+
+
+def is_downloaded(dump: Dump, downloads: str) -> bool:
+    """Whether the download of a dump is complete, and its files are still there; raises as `read_downloaded`."""
+    directory = directory_of(downloads, dump)
+    return read_downloaded(directory) == _as_kept(dump) and all(map(files.exists, paths_of(directory, dump)))
+
+
+def _complete(directory: str, dump: Dump) -> None:
+    files.write_bytes(files.join(directory, COMPLETE), completions.sealed_json(_KIND, _KEY, _record(dump)))
 
 
 def _as_kept(dump: Dump) -> Dump:
@@ -163,6 +173,27 @@ def downloaded_dumps(downloads: str) -> list[tuple[str, Dump]]:
             folders = []
     found = [(folder, dump) for folder in folders if (dump := read_downloaded(folder)) is not None]
     return sorted(found, key=lambda pair: (pair[1].date, pair[1].wiki), reverse=True)
+
+
+def unfinished_downloads(downloads: str, wiki: str) -> list[tuple[str, str]]:
+    """The directories of a wiki's downloads that are not complete, each with the ISO date of its dump.
+
+    They are under way, or what a dump that vanished, or a deletion that was killed, has left.
+
+    Raises:
+      UnusableInputError, RunFailedError: the directory cannot be read.
+    """
+    if files.is_local(downloads):
+        names = os.listdir(downloads) if os.path.isdir(downloads) else []
+    else:
+        try:
+            paths = [file.path for file in files.match([f"{downloads}/{wiki}-*/*"])]
+        except UnusableInputError:
+            paths = []  # nothing matches
+        names = sorted({files.base_name(files.parent(path)) for path in paths})
+    dates = [name.removeprefix(f"{wiki}-") for name in sorted(names) if name.startswith(f"{wiki}-")]
+    found = [(files.join(downloads, f"{wiki}-{date}"), date) for date in dates if re.fullmatch(r"\d{4}-\d\d-\d\d", date)]
+    return [(directory, date) for directory, date in found if not files.exists(files.join(directory, COMPLETE))]
 
 
 def delete_downloaded(directory: str) -> None:

@@ -12,7 +12,7 @@ from transforms.records.example_shards import ExampleShard, ExamplesSetup, Picke
 from transforms.records.examples import ExampleFile
 from transforms.shards.counts import sum_counts
 from transforms.shards.text_shards import ShardKind
-from transforms.storage import files, manifest
+from transforms.storage import files, manifest, reuse
 
 # The names that the example shards of any build have in the output itself; files that fit and are not of this build are
 # swept.
@@ -83,6 +83,7 @@ def close_examples(
         patterns=(*OUTPUT_PATTERNS, *in_folders),
         records={example_shards.KIND: [s.key for s in ordered]},
     )
+    reuse.account(output, example_shards.KIND, [s.key for s in ordered])
 
 
 def _for_readers(setup: ExamplesSetup, output: str) -> dict[str, Any]:

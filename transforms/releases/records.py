@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.releases import fingerprints
 from transforms.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
 from transforms.storage import cloud_objects, conditional, files
 
@@ -30,6 +31,7 @@ class ReleaseRecord:
       previous: the name of the release from which something was taken; empty without one.
       reused: by stage, what was taken (storage/reuse.py: Reused, as plain values).
       made_by: maskmill's version and the digest of its code.
+      options_sha256: the digest of all that decides the data, apart from the inputs (pipelines/release_plan.py).
       finished: when the record was written, ISO in UTC: all else is the same for equal builds.
     """
 
@@ -42,6 +44,7 @@ class ReleaseRecord:
     previous: str = ""
     reused: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     made_by: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options_sha256: str = ""
     finished: str = ""
 
     def encode(self) -> bytes:
@@ -73,9 +76,11 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 
 def fingerprint(record: ReleaseRecord) -> str:
-    """What tells the content of a release: the sha256 over the manifests' sha256 of its stages, in hexadecimal."""
-    manifests = sorted((stage, facts.get("manifest_sha256", "")) for stage, facts in record.stages.items())
-    return hashlib.sha256(json.dumps(manifests).encode()).hexdigest()
+    """What tells the data of a release: the sha256 over the manifests' sha256 of its stages (fingerprints.py)."""
+    digests = {
+        stage: str(facts["manifest_sha256"]) for stage, facts in record.stages.items() if "manifest_sha256" in facts
+    }
+    return fingerprints.fingerprint_of(digests)
 
 
 def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:

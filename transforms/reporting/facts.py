@@ -14,6 +14,7 @@ from transforms.reporting.samples import FrequentPiece, Samples, frequent_pieces
 from transforms.reporting.stage_counts import StageCounts, stage_counts_of
 from transforms.reporting.text_facts import TextFacts, text_facts_of
 from transforms.storage import files, timings
+from transforms.storage.reuse import Reused, read_reused
 from transforms.storage.timings import Timing
 from transforms.verification.findings import Verification
 
@@ -72,6 +73,21 @@ class StageTimings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class StageReused:
+    """What a stage took from the release before.
+
+    Attributes:
+      stage: its title.
+      previous: that release's name.
+      reused: how many pages and shards there are, and how many of them were taken.
+    """
+
+    stage: str
+    previous: str
+    reused: Reused
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Facts:
     """What a page tells of a data set.
 
@@ -91,6 +107,7 @@ class Facts:
       frequent: the most frequent pieces of the first split.
       texts: by split, what its text looks like; empty where it was not read.
       timings: by stage.
+      reused: by stage, what a release took from the one before; empty where there was none.
       checked: what verify found; None: the data was not verified.
       samples: how the data looks.
     """
@@ -113,6 +130,7 @@ class Facts:
     frequent: tuple[FrequentPiece, ...]
     texts: Mapping[str, TextFacts]
     timings: tuple[StageTimings, ...]
+    reused: tuple[StageReused, ...]
     checked: Checked | None
     samples: Samples
 
@@ -166,6 +184,7 @@ def collect(
         frequent=frequent,
         texts=text_facts_of(results),
         timings=tuple(_timings(stages)),
+        reused=tuple(_reused(stages)),
         checked=None if verification is None else checked_of(verification, shards),
         samples=samples_of(stages, directory, unread) if with_samples else Samples(unread=tuple(unread)),
     )
@@ -188,6 +207,14 @@ def _shards(stages: Sequence[MadeStage]) -> list[Shard]:
 def _timings(stages: Sequence[MadeStage]) -> list[StageTimings]:
     found = [StageTimings(stage=stage.title, steps=timings.read(stage.directory)) for stage in stages]
     return [timed for timed in found if timed.steps]
+
+
+def _reused(stages: Sequence[MadeStage]) -> Iterator[StageReused]:
+    for stage in stages:
+        reused = read_reused(stage.directory)
+        if reused is not None and reused.previous:
+            name = files.base_name(files.parent(reused.previous))
+            yield StageReused(stage=stage.title, previous=name, reused=reused)
 
 
 def _places(stage: MadeStage) -> Iterator[Places]:

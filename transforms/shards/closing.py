@@ -17,7 +17,7 @@ from transforms.shards.mlperf_shards import CleanedFile
 from transforms.shards.options import Source
 from transforms.shards.sentence_choice import describe_sentences
 from transforms.shards.text_shards import TextShard
-from transforms.storage import files, manifest
+from transforms.storage import files, manifest, reuse
 
 # The names that the text shards of any build have; files that fit and are not of this build are swept.
 OUTPUT_PATTERNS = ("part-*-of-*", "eval.txt", "eval-*-of-*.txt", unknown_templates.REPORT)
@@ -96,6 +96,8 @@ def close_text_shards(
     )
     keep = [files.base_name(shard.path) for shard in shards] + _write_template_report(of_sources, output)
     manifest.sweep(output, keep=keep, patterns=OUTPUT_PATTERNS, records=records)
+    pages, reused_pages = fragment_step.account_pages(fragments, output)
+    reuse.account(output, text_shards.KIND, records[text_shards.KIND], pages=pages, reused_pages=reused_pages)
     fragment_step.drop_texts(fragments, output)
     mlperf_shards.drop_texts(cleaned, output)
 

@@ -6,7 +6,8 @@ step is the fragment's description.
 
 Layout of a fragment `<key>`: `<key>.text`, the documents one after another (each its sentences, one a line, then a
 blank line; or a `<doc>` block where MLPerf's clean-up follows), `<key>.npy`, a row of TABLE for each document, and,
-where duplicates are looked for, `<key>.paragraphs`, a row of `signatures.paragraphs_type` for each paragraph.
+where duplicates are looked for, `<key>.paragraphs`, a row of `signatures.paragraphs_type` for each paragraph. In a
+build of releases `<key>.pages` keeps the texts of a dump's pages for the next release (page_store.py).
 """
 
 import collections
@@ -29,6 +30,7 @@ from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
 from transforms.shards.byte_ranges import merge_ranges, ranges_of
 from transforms.shards.document_extractor import (
+    DocumentExtractor,
     ExtractedDocument,
     RejectedDocument,
     document_extractor,
@@ -37,9 +39,19 @@ from transforms.shards.document_extractor import (
 )
 from transforms.shards.eval_membership import eval_hash
 from transforms.shards.options import ExtractionOptions
+from transforms.shards.page_store import (
+    PageExchange,
+    PageWriter,
+    index_seal,
+    page_reader,
+    store_entry,
+    store_name,
+    write_index,
+)
 from transforms.shards.signatures import paragraphs_type
 from transforms.shards.text_profile import TextProfile
 from transforms.storage import completions, files
+from transforms.storage.reuse import read_reuse
 
 KIND = "extract"
 
@@ -115,6 +127,7 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
         lambda: _write_fragment(batch, options, output, key),
         _files_of,
         name=f"unit {batch.number} ({files.base_name(batch.file.path)})",
+        fits=lambda record: record.get("inputs") == _paths(batch),
     )
     return Fragment(
         key=key,
@@ -181,7 +194,8 @@ class _Findings:
 
     counts: of documents and templates. titles: of the first documents that stay ("documents") or are left out, by the
     name under which they are counted. rejected: as `read_rejected` gives them. unknown: the templates without a rule,
-    a list for each of the batch's files. cut_off: the paths of files that end in the middle.
+    a list for each of the batch's files. cut_off: the paths of files that end in the middle. extracted, reused: pages
+    whose text was asked for, and how many of them had it from the release before.
     """
 
     counts: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
@@ -189,6 +203,8 @@ class _Findings:
     rejected: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     unknown: list[list[UnknownTemplate]] = dataclasses.field(default_factory=list)
     cut_off: set[str] = dataclasses.field(default_factory=set)
+    extracted: int = 0
+    reused: int = 0
 
     def note(self, name: str, item: Page | Document | RejectedPage) -> None:
         """Keeps the title of one of the first documents that are counted under a name, for the report."""
@@ -200,20 +216,29 @@ class _Findings:
 def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, key: str) -> dict[str, Any]:
     """Writes the files of a fragment, and returns its completion record."""
     findings = _Findings()
+    reuse = read_reuse(output)
+    reader = page_reader(reuse.previous, index_seal(reuse.previous)) if reuse.previous else None
     with contextlib.ExitStack() as stack:
         text = stack.enter_context(files.new_file(_text_path(output, key)))
         paragraphs = None
         if options.quality.finds_duplicates:
             paragraphs = stack.enter_context(files.new_file(_paragraphs_path(output, key)))
+        store, pages = None, None
+        if reuse.keeps_pages and _reads_pages(batch):
+            store = stack.enter_context(files.new_file(_pages_path(output, key)))
+            pages = PageWriter(store)
         writer = _FragmentWriter(text, paragraphs, options)
         for file, units in batch.parts:
-            _extract_file(batch, file, units, options, output, writer, findings)
+            extractor = document_extractor(options, origin_of(file), batch.templates, output)
+            exchange = extractor.exchange(reader, pages) if reuse.exchanges else None
+            _extract_file(batch, file, units, extractor, writer, findings, exchange)
             writer.end_file()
+        stored = None if pages is None else pages.finish()
     completions.write_table(output, KIND, key, np.array(writer.rows, TABLE))
     findings.counts["documents"] = len(writer.rows)
     caches = [
         (completions.work_name(KIND, files.base_name(file.path)), file.size, file.sha256)
-        for file in (text, paragraphs)
+        for file in (text, paragraphs, store)
         if file is not None
     ]
     return {
@@ -228,27 +253,37 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
         "cut_off": sorted(findings.cut_off),
         "profiles": writer.profiles,
         "caches": caches,
+        "inputs": _paths(batch),
+        "pages": {"extracted": findings.extracted, "reused": findings.reused, "stored": stored},
     }
+
+
+def _paths(batch: UnitBatch) -> list[str]:
+    """The paths of a batch's files: the record of its fragment names some of them."""
+    return [file.path for file in batch.files]
+
+
+def _reads_pages(batch: UnitBatch) -> bool:
+    return any(unit.format == "mediawiki" for unit in batch.units)
 
 
 def _extract_file(
     batch: UnitBatch,
     file: InputFile,
     units: Sequence[Unit],
-    options: ExtractionOptions,
-    output: str,
+    extractor: DocumentExtractor,
     writer: _FragmentWriter,
     findings: _Findings,
+    pages: PageExchange | None,
 ) -> None:
     """Extracts the units of one of a batch's files, and adds what becomes of its documents to the findings."""
-    extractor = document_extractor(options, origin_of(file), batch.templates, output)
     counts, rejected = findings.counts, findings.rejected
     partly_expanded_before = extractor.partly_expanded_pages
     # What the extractor counted before is not of this file.
     extractor.take_template_counts()
     extractor.take_unknown_templates()
     most_rows = None if batch.limit is None else len(writer.rows) + batch.limit
-    for item in itertools.chain.from_iterable(read_unit(unit, options.reading) for unit in units):
+    for item in itertools.chain.from_iterable(read_unit(unit, extractor.reading) for unit in units):
         if isinstance(item, CutOff):
             findings.cut_off.add(file.path)
             if item.title is not None:
@@ -256,7 +291,7 @@ def _extract_file(
                 rejected.append({"input": file.path, "title": item.title, "reason": "the file is cut off in it"})
             continue
         counts["read"] += 1
-        document = extract_or_reject(extractor, item)
+        document = extract_or_reject(extractor, item, pages)
         if isinstance(document, RejectedDocument):
             counts["rejected"] += 1
             rejected.append({"input": file.path, "title": document.title, "reason": document.reason})
@@ -272,6 +307,9 @@ def _extract_file(
     findings.unknown.append(extractor.take_unknown_templates())
     if batch.templates:
         counts["partly_expanded_pages"] += extractor.partly_expanded_pages - partly_expanded_before
+    if pages is not None:
+        findings.extracted += pages.extracted
+        findings.reused += pages.reused
 
 
 def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
@@ -280,6 +318,10 @@ def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
 
 def _text_path(output: str, key: str) -> str:
     return completions.work_path(output, KIND, f"{key}.text")
+
+
+def _pages_path(output: str, key: str) -> str:
+    return completions.work_path(output, KIND, store_name(key))
 
 
 def _paragraphs_path(output: str, key: str) -> str:
@@ -352,6 +394,26 @@ def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str)
     with files.open_input(path) as file:
         while rows := file.read(_PARAGRAPHS_AT_ONCE * row_type.itemsize):
             yield np.frombuffer(rows, row_type)
+
+
+def account_pages(fragments: Sequence[Fragment], output: str) -> tuple[int, int]:
+    """Writes the index of the page stores; returns how many pages were extracted or taken, and how many were taken."""
+    folder = completions.work_path(output, KIND, "").rstrip("/")
+    there = {files.base_name(path) for path in files.list_directory(folder, store_name("*"))}
+    taken = completions.taken_keys(output, KIND)
+    entries = []
+    pages = reused = 0
+    for fragment in fragments:
+        record = completions.finished(output, KIND, fragment.key).get("pages")  # earlier versions counted none
+        if record is None:
+            continue
+        pages += record["extracted"]
+        reused += record["extracted"] if fragment.key in taken else record["reused"]
+        if record["stored"] is not None and store_name(fragment.key) in there:
+            entries.append(store_entry(fragment.key, record["stored"]))
+    if read_reuse(output).keeps_pages:
+        write_index(output, entries)
+    return pages, reused
 
 
 def drop_texts(fragments: Iterable[Fragment], output: str) -> None:

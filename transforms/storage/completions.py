@@ -8,6 +8,9 @@ Records and tables are a cache, and disks, copies and editors damage caches. So 
 checksum over all three; one that is damaged, cut or copied over another's counts as missing. `once` looks at a piece's
 record, table and files before it believes any of them, and makes the piece again where one does not fit. It leaves a
 note of what it made again and why, which storage/outcomes.py reads when the run is over.
+
+A build of a release may take finished pieces of the same stage of the release before (storage/reuse.py): `once` links
+or copies the files of a piece that has the same key there and is intact, and leaves a note that it was taken.
 """
 
 import contextlib
@@ -39,8 +42,11 @@ FORMAT_VERSIONS: Mapping[str, int] = {
 _RECORD_VERSION = 2
 _FINGERPRINT_DIGITS = 32
 
-# The kind of the notes of pieces that were made again.
+# The kinds of the notes of pieces that were made again, and of those that were taken from the release before.
 REMADE = "remade"
+TAKEN = "taken"
+# Where storage/reuse.py says which release that is.
+RUN, REUSE = "run", "reuse"
 
 
 def fingerprint(*parts: Any) -> str:
@@ -228,6 +234,10 @@ def _no_files(record: dict[str, Any]) -> PieceFiles:
     return PieceFiles()
 
 
+def _fits_always(record: dict[str, Any]) -> bool:
+    return True
+
+
 def once(
     output: str,
     kind: str,
@@ -236,8 +246,11 @@ def once(
     files_of: Callable[[dict[str, Any]], PieceFiles] = _no_files,
     *,
     name: str = "",
+    fits: Callable[[dict[str, Any]], bool] = _fits_always,
 ) -> dict[str, Any]:
-    """The record of a piece that is finished, or that is made now, with no other one in this process.
+    """The record of a piece that is finished, that the release before has, or that is made now.
+
+    One piece is made at a time in this process.
 
     A record counts only while it is intact itself and so are all files of its piece. Pieces do not nest: `make` may
     not call `once`.
@@ -247,6 +260,8 @@ def once(
       make: makes the piece's files and returns its record.
       files_of: gives, for a record, the files that the piece consists of.
       name: what a user calls the piece, for the note if it is made again.
+      fits: whether the record of the release before, which has the same key, says what this build would say; one that
+        names paths may not.
 
     Raises:
       RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
@@ -263,7 +278,11 @@ def once(
             return cast(dict[str, Any], record)
         # Before it is made, so that no run which fails meanwhile loses the note.
         note_remade(output, kind, key, name or key, reason)
+        files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
     with one_shard_at_a_time():
+        taken = _take(output, kind, key, files_of, fits)
+        if taken is not None:
+            return taken
         record = make()
     made = files_of(record)
     checksums = {file: files.stored_checksum(files.join(output, file)) for file, *_ in (*made.written, *made.cached)}
@@ -271,6 +290,43 @@ def once(
         record |= {"stored": checksums}
     store(output, kind, key, record)
     return record
+
+
+def _take(
+    output: str,
+    kind: str,
+    key: str,
+    files_of: Callable[[dict[str, Any]], PieceFiles],
+    fits: Callable[[dict[str, Any]], bool],
+) -> dict[str, Any] | None:
+    """Takes a piece from the release before; returns its record, or None where it is not there, or not intact."""
+    reuse = load(output, RUN, REUSE)
+    previous = "" if reuse is None else reuse["previous"]
+    if not previous:
+        return None
+    record = load(previous, kind, key)
+    if record is None or not fits(record):
+        return None
+    piece = files_of(record)
+    if _unfit(previous, kind, key, record, piece, "") is not None:
+        return None
+    tables = [work_name(kind, f"{key}.npy")] if piece.has_table else []
+    needed = [*(file for file, *_ in piece.written), *tables]
+    cached = [file for file, *_ in piece.cached if files.exists(files.join(previous, file))]
+    paths = [(files.join(previous, file), files.join(output, file)) for file in (*needed, *cached)]
+    are_links = [files.link_or_copy(source, target) for source, target in paths]
+    if not all(are_links) and _unfit(output, kind, key, record, piece, "") is not None:
+        return None
+    store(output, TAKEN, f"{kind}-{key}", {"kind": kind, "key": key, "previous": previous})
+    store(output, kind, key, record)
+    renew(output, kind, key)
+    return record
+
+
+def taken_keys(output: str, kind: str) -> frozenset[str]:
+    """The keys of the pieces of a kind that were taken from the release before."""
+    prefix = f"{kind}-"
+    return frozenset(key.removeprefix(prefix) for key in keys(output, TAKEN) if key.startswith(prefix))
 
 
 def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles, name: str) -> str | None:

@@ -258,6 +258,46 @@ def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
     return digest.hexdigest()
 
 
+def link_or_copy(source: str, target: str) -> bool:
+    """Gives a file that will never change a second path: a hard link, or a copy where there can be none.
+
+    Objects are copied by their store. A file that is at the target is replaced.
+
+    Returns:
+      Whether it is a link, which has the same content for certain.
+
+    Raises:
+      UnusableInputError, RunFailedError: the source cannot be read, or the target not be written.
+    """
+    if is_local(source) and is_local(target) and _link(source, target):
+        return True
+    if not is_local(source) and source.partition("://")[0] == target.partition("://")[0]:
+        systems, _ = _beam(target)
+        with explained(target):
+            systems.copy([source], [target])
+        return False
+    with open_input(source) as file, new_file(target, checksum=False) as copy:
+        while block := file.read(_COPY_BYTES):
+            copy.write(block)
+    return False
+
+
+def _link(source: str, target: str) -> bool:
+    """Makes a hard link, under a temporary name first; returns whether it could."""
+    make_directory(parent(target))
+    temporary = f"{target}.{secrets.token_hex(_ATTEMPT_BYTES)}{TEMPORARY_SUFFIX}"
+    try:
+        os.link(source, temporary)
+        os.replace(temporary, target)
+    except OSError:  # another file system, one without links, or too many of them: a copy says what is wrong
+        return False
+    finally:
+        # A rename to another link of the same file leaves both names.
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    return True
+
+
 def stored_checksum(path: str) -> str | None:
     """The crc32c that Cloud Storage keeps of an object, without reading it; None elsewhere and for a missing object.
 
@@ -291,6 +331,14 @@ def list_directory(directory: str, pattern: str = "*") -> list[str]:
         names = sorted(e.name for e in os.scandir(directory) if e.is_file())
         return [join(directory, n) for n in names if fnmatch.fnmatchcase(n, pattern)]
     return [f.path for f in _match_one(join(directory, pattern)) if parent(f.path) == directory.rstrip("/")]
+
+
+def sizes_in(directory: str) -> dict[str, int]:
+    """The size in bytes of each file in a directory (not below it), by path; empty without directory."""
+    if is_local(directory):
+        return {path: os.path.getsize(path) for path in list_directory(directory)}
+    found = _match_one(join(directory, "*"))
+    return {f.path: f.size for f in found if parent(f.path) == directory.rstrip("/")}
 
 
 def delete(paths: Sequence[str]) -> None:

@@ -30,13 +30,15 @@ class Before:
 class Outcome:
     """What became of the pieces of a run.
 
-    is_first: whether the directory held no piece before. reused, made: how many pieces of each kind. remade: those that
+    is_first: whether the directory held no piece before. reused, taken, made: how many pieces of each kind were there,
+    were taken from the release before, or were made. remade: those that
     were there and were made again, as "name: what was wrong". changed_inputs: the paths of inputs that have other
     content than in the build before.
     """
 
     is_first: bool
     reused: Mapping[str, int]
+    taken: Mapping[str, int]
     made: Mapping[str, int]
     remade: tuple[str, ...]
     changed_inputs: tuple[str, ...]
@@ -56,10 +58,15 @@ def conclude(output: str, before: Before) -> Outcome:
     notes = _take_notes(output)
     remade = {(note["kind"], note["key"]) for note in notes}
     reused = {kind: sum((kind, key) not in remade for key in keys & before.keys[kind]) for kind, keys in after.items()}
-    made = {kind: len(keys) - reused[kind] for kind, keys in after.items()}
+    notes_of_taken = frozenset(completions.keys(output, completions.TAKEN))
+    taken = {
+        kind: sum(f"{kind}-{key}" in notes_of_taken for key in keys - before.keys[kind]) for kind, keys in after.items()
+    }
+    made = {kind: len(keys) - reused[kind] - taken[kind] for kind, keys in after.items()}
     outcome = Outcome(
         is_first=not any(before.keys.values()),
         reused={kind: number for kind, number in reused.items() if number},
+        taken={kind: number for kind, number in taken.items() if number},
         made={kind: number for kind, number in made.items() if number},
         remade=tuple(sorted(f"{note['name']}: {note['reason']}" for note in notes)),
         changed_inputs=tuple(
@@ -78,6 +85,7 @@ def last_outcome(output: str) -> Outcome | None:
     return Outcome(
         is_first=record["is_first"],
         reused=record["reused"],
+        taken=record.get("taken", {}),  # earlier versions knew none
         made=record["made"],
         remade=tuple(record["remade"]),
         changed_inputs=tuple(record["changed_inputs"]),

@@ -4,10 +4,11 @@ Both are kept in the work directory of a stage, beside the data: the same data c
 """
 
 import dataclasses
+from collections.abc import Collection
 
 from transforms.storage import completions
 
-_RUN, _REUSE, _REUSED = "run", "reuse", "reused"
+_REUSED = "reused"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,11 @@ class Reuse:
 
     previous: str = ""
     keeps_pages: bool = False
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether texts of pages are taken or kept."""
+        return self.keeps_pages or bool(self.previous)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,21 +48,43 @@ class Reused:
 
 def write_reuse(output: str, reuse: Reuse) -> None:
     """Tells the workers of the stage that writes to `output` what they may take."""
-    completions.store(output, _RUN, _REUSE, dataclasses.asdict(reuse))
+    completions.store(output, completions.RUN, completions.REUSE, dataclasses.asdict(reuse))
 
 
 def read_reuse(output: str) -> Reuse:
     """What the workers of a stage may take; nothing where nobody has said."""
-    record = completions.load(output, _RUN, _REUSE)
+    record = completions.load(output, completions.RUN, completions.REUSE)
     return Reuse() if record is None else Reuse(**record)
 
 
 def write_reused(output: str, reused: Reused) -> None:
     """Keeps what a stage took."""
-    completions.store(output, _RUN, _REUSED, dataclasses.asdict(reused))
+    completions.store(output, completions.RUN, _REUSED, dataclasses.asdict(reused))
+
+
+def account(output: str, kind: str, keys: Collection[str], *, pages: int = 0, reused_pages: int = 0) -> None:
+    """Keeps what a stage took, once its shards are there; nothing in a build that is no release.
+
+    Args:
+      output: the directory of the stage.
+      kind, keys: of the records of its shards.
+      pages, reused_pages: how many pages were extracted or taken, and how many of them were taken.
+    """
+    reuse = read_reuse(output)
+    if not reuse.exchanges:
+        return
+    taken = completions.taken_keys(output, kind)
+    reused = Reused(
+        previous=reuse.previous,
+        pages=pages,
+        reused_pages=reused_pages,
+        shards=len(keys),
+        reused_shards=sum(key in taken for key in keys),
+    )
+    write_reused(output, reused)
 
 
 def read_reused(output: str) -> Reused | None:
     """What the stage in a directory took; None where its build kept no account."""
-    record = completions.load(output, _RUN, _REUSED)
+    record = completions.load(output, completions.RUN, _REUSED)
     return None if record is None else Reused(**record)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transforms.shards.counts import sum_counts
-from transforms.storage import files, manifest
+from transforms.storage import files, manifest, reuse
 from transforms.vocabularies import counting, making, merging, vocabulary_files
 from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.making import Listed, MadeReport, MadeVocabulary, VocabularySetup
@@ -69,6 +69,7 @@ def close_vocabulary(
             making.REPORT_KIND: [report.key],
         },
     )
+    reuse.account(output, making.KIND, [made.key])
 
 
 def _entries(listed: Sequence[Listed]) -> list[dict[str, Any]]:

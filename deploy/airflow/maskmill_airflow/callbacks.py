@@ -29,8 +29,7 @@ class TellFailure:
         if self.conn_id is None:
             return
         try:
-            connection = BaseHook.get_connection(self.conn_id)
-            post(connection.get_uri() if not connection.host else address(connection), failure)
+            post(address(BaseHook.get_connection(self.conn_id)), failure)
         except Exception as error:  # noqa: BLE001 a callback must not hide the task's failure behind its own
             _log.warning("The failure could not be posted to the connection %s: %s", self.conn_id, error)
 
@@ -52,11 +51,12 @@ def describe_failure(context: Context) -> dict[str, Any]:
 
 
 def address(connection: Any) -> str:
-    """The address of an http connection, whose extra field `path` is the page."""
-    scheme = connection.schema or "http"
+    """The address of an http connection: its host, which may be an address already, and `path` of its extra fields."""
+    host = str(connection.host or "")
+    base = host if "://" in host else f"{connection.schema or 'http'}://{host}"
     port = f":{connection.port}" if connection.port else ""
     path = str(connection.extra_dejson.get("path", "/"))
-    return f"{scheme}://{connection.host}{port}{path}"
+    return f"{base.rstrip('/')}{port}{path}"
 
 
 def post(url: str, content: dict[str, Any]) -> None:
@@ -75,6 +75,6 @@ def post(url: str, content: dict[str, Any]) -> None:
 
 
 async def tell_late(context: Mapping[str, Any] | None = None) -> None:
-    """The callback of a Deadline Alert: the rebuild of a dump is not over when it should be. It runs in the triggerer."""
+    """The callback of a Deadline Alert, in the triggerer: the rebuild of a dump is not over when it should be."""
     run = (context or {}).get("dag_run") or {}
     _log.error("A rebuild is late: %s of %s", run.get("dag_run_id"), run.get("dag_id"))

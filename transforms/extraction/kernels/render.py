@@ -398,14 +398,17 @@ def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
     room = min(len(out) - OUTPUT_MARGIN - 2 * (page.n - p), o + (o - start) + RULE_SLACK)
     state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
     if frame.program < 0:
-        o = put_argument(page, Call(tables, page.arguments, first, last, out, room, title, 0), frame, start)
+        o = put_argument(
+            page, Call(tables, page.arguments, first, last, out, room, title, 0, page.counts), frame, start
+        )
     else:
         flags = where_called(out, state[STATE_LINE_START], start, line_is_blank(page, start))
         if is_glued(page.text, frame.start, frame.resume, page.n):
             flags |= FLAG_GLUED
         if start > state[STATE_LINE_START] and is_digit(out[start - 1]):
             flags |= FLAG_DIGIT
-        end = evaluate(Call(tables, page.arguments, first, last, out, room, title, flags), frame.program, o)
+        call = Call(tables, page.arguments, first, last, out, room, title, flags, page.counts)
+        end = evaluate(call, frame.program, o)
         o = copy(out, o, end, out, start) if end > o else put_mark(out, start)
     state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
     state[STATE_ARGUMENTS] = first

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from transforms.extraction.kernels.chemistry import put_chemistry
 from transforms.extraction.kernels.tables import (
     CASED,
+    COUNT_DATED,
     DOMAIN_FUNCTION,
     DOMAIN_NAMESPACE,
     DOMAIN_TABLES,
@@ -34,6 +35,7 @@ from transforms.extraction.kernels.tables import (
     NAMESPACE_TEMPLATE,
     OP_ABSENT,
     OP_AGE,
+    OP_DATED,
     OP_END,
     OP_EQUAL,
     OP_FLAG,
@@ -127,6 +129,7 @@ class Call(NamedTuple):
     room: int  # the rule may write up to here
     title: NDArray[np.uint8]  # the page's
     flags: int  # FLAG_*
+    counts: NDArray[np.int64]  # [COUNTS]
 
 
 @inlined_kernel
@@ -327,7 +330,9 @@ def put_age(call, pc, o):  # type: ignore[no-untyped-def]
     to_year = settings[SETTING_YEAR]
     to_month = settings[SETTING_MONTH]
     to_day = settings[SETTING_DAY]
-    if code[pc + 4] != 0:
+    if code[pc + 4] == 0:
+        call.counts[COUNT_DATED] += 1
+    else:
         to_year = read_argument(call, code[pc + 4])
         to_month = read_argument(call, code[pc + 5])
         to_day = read_argument(call, code[pc + 6])
@@ -416,6 +421,9 @@ def evaluate(call, program, o):  # type: ignore[no-untyped-def]
         elif op == OP_AGE:
             o = put_age(call, pc, o)
             pc += 7
+        elif op == OP_DATED:
+            call.counts[COUNT_DATED] += 1
+            pc += 1
         elif op == OP_TITLE:
             o = -1 if o + len(call.title) > call.room else copy(call.title, np.int64(0), len(call.title), call.out, o)
             pc += 1

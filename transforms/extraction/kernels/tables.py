@@ -95,7 +95,8 @@ COUNT_UNKNOWN = 0  # calls within lines that are kept, of templates without a ru
 COUNT_KEPT = 1  # of these, those that gave their argument
 COUNT_BRACKETS = 2  # pairs of brackets and of quotation marks that went with all they held
 COUNT_LOGGED = 3  # rows of CALL that are used
-COUNTS = 4
+COUNT_DATED = 4  # times that a rule looked at the dump's date
+COUNTS = 5
 
 # A call of a template without a rule: its bytes in the page, braces and all, and whether it gave its argument.
 CALL = np.dtype([("start", np.int32), ("end", np.int32), ("kept", np.int32)])
@@ -113,6 +114,7 @@ OP_JUMP = 7  # target
 OP_JOIN = 8  # first number, step, offset and length of the separator, offset and length of the last separator
 OP_AGE = 9  # selectors of year, month, day, and of the end's year, month, day (0: the dump's date)
 OP_TITLE = 10
+OP_DATED = 13  # what follows is made of the dump's date
 OP_SHOWN = 12  # jump, count, selectors...: jumps if the call has arguments and all of these are empty
 OP_FLAG = 11  # jump, bits, wanted: goes on if one of the bits of FLAG_* is set (1) or none is (0)
 

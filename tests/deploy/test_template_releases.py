@@ -1,0 +1,128 @@
+"""The Flex Template builds releases: one launch describes the job, the launch behind the job's end completes it."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import cloud
+import commands
+import pytest
+from apache_beam.portability.api import beam_runner_api_pb2
+
+pytestmark = pytest.mark.releases
+
+BUCKET = "maskmill-bucket"
+ROOT = f"gs://{BUCKET}/releases-of/enwiki"
+DUMP = "enwiki-20261101-pages-articles-multistream.xml.bz2"
+BUILD = {
+    "extract_num_eval_articles": "7",
+    "extract_shard_size_mb": "0.5",
+    "examples_dupe_factor": "1",
+    "examples_vocab_file": f"gs://{BUCKET}/vocab.txt",
+    "eval_num_examples_to_pick": "50",
+}
+WATCH = {
+    "output": ROOT,
+    "watch_wiki": "enwiki",
+    "watch_source": f"gs://{BUCKET}/dumps/enwiki",
+    "watch_layout": "listing",
+    "release_keep": "3",
+}
+FLAGS = (
+    "--runner=DataflowRunner",
+    f"--project={cloud.PROJECT}",
+    "--region=europe-west4",
+    f"--temp_location=gs://{BUCKET}/temporary",
+    f"--staging_location=gs://{BUCKET}/staging",
+    f"--template_location=gs://{BUCKET}/templates/job.json",
+)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Runs the storage emulator with a dump in a listing, and a vocabulary."""
+    directory = tmp_path / "storage"
+    directory.mkdir()
+    with cloud.storage(directory, BUCKET) as variables:
+        content = commands.DUMP.read_bytes()
+        cloud.upload(variables, BUCKET, f"dumps/enwiki/{DUMP}", content)
+        sums = f"{hashlib.sha256(content).hexdigest()}  {DUMP}\n"
+        cloud.upload(variables, BUCKET, "dumps/enwiki/SHA256SUMS", sums.encode())
+        cloud.upload(variables, BUCKET, "vocab.txt", commands.VOCAB.read_bytes())
+        yield variables
+
+
+def launch(environment: Mapping[str, str], tmp_path: Path, parameters: Mapping[str, str]) -> set[str]:
+    """Runs the template's program as a launcher does. Returns the names of the steps of the job that it describes."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            commands.ROOT / "deploy" / "dataflow" / "template.py",
+            *(f"--{name}={value}" for name, value in parameters.items()),
+            *FLAGS,
+        ],
+        cwd=tmp_path,
+        env=os.environ | environment | {"MASKMILL_IMAGE": "image:1", "PYTHONPATH": str(commands.ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    request = json.loads(cloud.content(environment, BUCKET, "templates/job.json"))
+    url = request["environment"]["sdkPipelineOptions"]["options"]["pipelineUrl"]
+    pipeline = beam_runner_api_pb2.Pipeline.FromString(
+        cloud.content(environment, BUCKET, url.removeprefix(f"gs://{BUCKET}/"))
+    )
+    return {t.unique_name for t in pipeline.components.transforms.values() if not t.subtransforms}
+
+
+def run_job(environment: Mapping[str, str], tmp_path: Path, directory: str) -> None:
+    """Does what the described job does: the stages, below the release's directory."""
+    path = tmp_path / "job.yaml"
+    sections: dict[str, list[str]] = {"extract": [f"input: gs://{BUCKET}/dumps/enwiki/{DUMP}"]}
+    for name, value in BUILD.items():
+        section, _, option = name.partition("_")
+        sections.setdefault(section, []).append(f"{option}: {value}")
+    text = "".join(f"{section}: {{{', '.join(options)}}}\n" for section, options in sections.items())
+    path.write_text(f"output: {directory}\nreport: 'off'\n{text}")
+    done = commands.maskmill("build", path, *commands.IN_MEMORY, **environment)
+    assert done.returncode == 0, done.stderr
+
+
+def is_nothing(steps: set[str]) -> bool:
+    """Whether a job has only the step that does nothing."""
+    return bool(steps) and all(name.startswith("NothingNew") for name in steps)
+
+
+def test_a_watch_takes_two_launches_and_then_finds_nothing_new(environment: dict[str, str], tmp_path: Path) -> None:
+    assert "Extract/AssembleTextShards/Assemble" in launch(environment, tmp_path, WATCH | BUILD)
+    names = cloud.objects(environment, BUCKET)
+    assert "releases-of/enwiki/latest.json" not in names
+    # The job has not run: the next launch describes it again.
+    assert "Extract/AssembleTextShards/Assemble" in launch(environment, tmp_path, WATCH | BUILD)
+
+    (release,) = {n.split("/")[3] for n in names if n.startswith("releases-of/enwiki/releases/enwiki-")}
+    assert release.startswith("enwiki-2026-11-01-")
+    run_job(environment, tmp_path, f"{ROOT}/releases/{release}")
+    assert is_nothing(launch(environment, tmp_path, WATCH | BUILD))
+    latest = cloud.content(environment, BUCKET, "releases-of/enwiki/latest.json")
+    assert release.encode() in latest
+    record = cloud.content(environment, BUCKET, f"releases-of/enwiki/releases/{release}/release.json")
+
+    assert is_nothing(launch(environment, tmp_path, WATCH | BUILD))
+    assert cloud.content(environment, BUCKET, "releases-of/enwiki/latest.json") == latest
+    assert cloud.content(environment, BUCKET, f"releases-of/enwiki/releases/{release}/release.json") == record
+
+
+def test_a_release_of_a_named_input_takes_two_launches(environment: dict[str, str], tmp_path: Path) -> None:
+    named = {"output": ROOT, "extract_input": f"gs://{BUCKET}/dumps/enwiki/{DUMP}", "release_keep": "1"}
+    assert "Extract/AssembleTextShards/Assemble" in launch(environment, tmp_path, named | BUILD)
+    below = [n for n in cloud.objects(environment, BUCKET) if n.startswith("releases-of/enwiki/releases/enwiki-")]
+    (release,) = {name.split("/")[3] for name in below}
+    run_job(environment, tmp_path, f"{ROOT}/releases/{release}")
+    assert is_nothing(launch(environment, tmp_path, named | BUILD))
+    assert release.encode() in cloud.content(environment, BUCKET, "releases-of/enwiki/latest.json")
