@@ -127,7 +127,7 @@ def _build(
         directory=plan.directory,
     )
     with _previous_kept(plan) as previous:
-        _allow_reuse(plan, names, previous)
+        allow_reuse(plan, names, previous)
         return work.do(told, run, complete=lambda: _complete(plan, lock))
 
 
@@ -206,7 +206,7 @@ def _previous_kept(plan: ReleasePlan) -> Iterator[str]:
         yield directory
 
 
-def _allow_reuse(plan: ReleasePlan, names: Sequence[str], previous: str) -> None:
+def allow_reuse(plan: ReleasePlan, names: Sequence[str], previous: str) -> None:
     """Tells the workers of each stage what they may take from the release before, and whether to keep the pages."""
     for name in names:
         if name not in _GRAPH:

@@ -148,13 +148,13 @@ class _Releasing:
         Raises:
           UnusableInputError, RunFailedError: in the same cases as `maskmill watch` and `maskmill build --release`.
         """
-        from pipelines import watch
-        from pipelines.build_choices import BuildChoices
-        from pipelines.watch_options import WatchFlags
-
         if self.options.watch is None:
             self._build(None)
         else:
+            from pipelines import watch
+            from pipelines.build_choices import BuildChoices
+            from pipelines.watch_options import WatchFlags
+
             watch.watch(self.options, WatchFlags(), BuildChoices(), build=lambda dump: self._build(dump.date))
         if not self.has_job and any(a.partition("=")[0] == "--template_location" for a in self.beam_arguments):
             _describe_nothing(self.beam_arguments)

@@ -64,6 +64,13 @@ def test_the_json_that_a_command_printed_is_found_among_its_other_lines() -> Non
     assert commands.last_object("nothing new\n") is None
 
 
+def test_a_summary_is_read_without_the_build_s_options(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    assert commands.read_summary(str(path)) is None
+    path.write_text(json.dumps({"release": "enwiki-…", "config": {"options": {}}, "complete": True}, indent=1))
+    assert commands.read_summary(str(path)) == {"release": "enwiki-…", "complete": True}
+
+
 def test_a_command_passes_its_lines_on_with_their_levels() -> None:
     record = {"level": "WARNING", "message": "the text is short", "time": "…", "logger": "maskmill"}
     program = (

@@ -45,7 +45,9 @@ FLAGS = (
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     """Runs the storage emulator with a dump in a listing, and a vocabulary."""
-    with cloud.storage(tmp_path / "storage", BUCKET) as variables:
+    directory = tmp_path / "storage"
+    directory.mkdir()
+    with cloud.storage(directory, BUCKET) as variables:
         content = commands.DUMP.read_bytes()
         cloud.upload(variables, BUCKET, f"dumps/enwiki/{DUMP}", content)
         sums = f"{hashlib.sha256(content).hexdigest()}  {DUMP}\n"
@@ -54,7 +56,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield variables
 
 
-def launch(environment: Mapping[str, str], directory: Path, parameters: Mapping[str, str]) -> set[str]:
+def launch(environment: Mapping[str, str], tmp_path: Path, parameters: Mapping[str, str]) -> set[str]:
     """Runs the template's program as a launcher does. Returns the names of the steps of the job that it describes."""
     done = subprocess.run(
         [
@@ -63,7 +65,7 @@ def launch(environment: Mapping[str, str], directory: Path, parameters: Mapping[
             *(f"--{name}={value}" for name, value in parameters.items()),
             *FLAGS,
         ],
-        cwd=directory,
+        cwd=tmp_path,
         env=os.environ | environment | {"MASKMILL_IMAGE": "image:1", "PYTHONPATH": str(commands.ROOT)},
         capture_output=True,
         text=True,

@@ -1,19 +1,22 @@
 """Page stores: a build that takes pages of the build before gives the same bytes, and takes all that did not change."""
 
 import dataclasses
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import dump_files
 import pytest
 from commands import digests
-from shard_builds import MANY_UNITS, PLAIN, article, cut_batches, write_dump
+from shard_builds import MANY_UNITS, ONE_UNIT, PLAIN, article, cut_batches, write_dump
 
 from pipelines import checks
 from pipelines.extract import ExtractStage
 from pipelines.stage_options import ExtractOptions
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
+from transforms.shards import fragments, page_store
 from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.fragments import extract_batch
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
@@ -85,13 +88,18 @@ def build(
     return read_reused(str(output))
 
 
-def changed(pages: Sequence[str], **texts: str) -> list[str]:
-    """The pages with other content, of the pages whose titles are named, and another revision."""
-    return [texts.get(f"page_{number}", page) for number, page in enumerate(pages)]
-
-
-@pytest.mark.parametrize("unit_bytes", [MANY_UNITS, 500])
-@pytest.mark.parametrize("extraction", [PLAIN, EXPANDING, REPORTING, FILTERING, WIKIEXTRACTOR])
+@pytest.mark.parametrize(
+    ("extraction", "unit_bytes"),
+    [
+        (EXPANDING, 500),
+        *(
+            pytest.param(extraction, unit_bytes, marks=pytest.mark.releases)
+            for extraction in (PLAIN, EXPANDING, REPORTING, FILTERING, WIKIEXTRACTOR)
+            for unit_bytes in (MANY_UNITS, 500)
+            if (extraction, unit_bytes) != (EXPANDING, 500)
+        ),
+    ],
+)
 def test_a_build_with_reuse_is_the_same_as_one_without(
     extraction: ExtractionOptions, unit_bytes: int, tmp_path: Path
 ) -> None:
@@ -115,3 +123,223 @@ def digests_without(dump: Path, folder: Path, extraction: ExtractionOptions) -> 
     """The files of a build that keeps no pages."""
     assert build(dump, folder / "without", extraction) is None
     return digests(folder / "without")
+
+
+@pytest.mark.releases
+def test_pages_that_ask_for_the_date_are_taken_on_the_same_day_alone(tmp_path: Path) -> None:
+    dump = make_dump(tmp_path / "dump", PAGES)
+    asking = {PLAIN: {25}, EXPANDING: {25, 28}, WIKIEXTRACTOR: {25}}
+    for number, (extraction, dated) in enumerate(asking.items()):
+        first = tmp_path / f"first-{number}"
+        made = build(dump, first, extraction, taking=Reuse(keeps_pages=True))
+        assert made is not None
+        # Other units, so that no piece is taken whole.
+        for date, lost in (("2010-01-02", 0), ("2010-01-03", len(dated))):
+            taking = Reuse(previous=str(first))
+            output = tmp_path / f"{number}-{date}"
+            again = build(dump, output, extraction, taking=taking, date=date, unit_bytes=450)
+            assert again is not None
+            assert (again.pages, again.pages - again.reused_pages) == (made.pages, lost)
+
+
+@pytest.mark.releases
+def test_a_template_that_changes_has_the_pages_that_use_it_extracted(tmp_path: Path) -> None:
+    build(make_dump(tmp_path / "dump", PAGES), tmp_path / "first", EXPANDING, taking=Reuse(keeps_pages=True))
+    changes = {
+        "another text": {"old tower": "tall tower"},
+        "gone": {"Template:Tower": "Template:Spire"},
+        "a redirect to another": {"old tower": "#REDIRECT [[Template:High]]"},
+        "new": {"Template:Now": "Template:Some unknown"},
+    }
+    for name, replaced in changes.items():
+        pages = list(PAGES)
+        for old, new in replaced.items():
+            pages = [page.replace(old, new) if "<ns>10<" in page else page for page in pages]
+        dump = make_dump(tmp_path / name, pages)
+        output = tmp_path / f"taking {name}"
+        taken = build(dump, output, EXPANDING, taking=Reuse(previous=str(tmp_path / "first"), keeps_pages=True))
+        build(dump, tmp_path / f"full {name}", EXPANDING)
+        assert digests(output) == digests(tmp_path / f"full {name}")
+        assert taken is not None
+        # One page uses the template, or two: the one that is gone, and the one that is new.
+        assert taken.pages - taken.reused_pages == (2 if name == "new" else 1)
+
+
+@pytest.mark.releases
+@pytest.mark.parametrize(
+    "other",
+    [
+        dataclasses.replace(PLAIN, wikitext=WikitextOptions(headings="keep")),
+        dataclasses.replace(PLAIN, wikitext=WikitextOptions(rules_text="[rules]\nsome unknown = {1}")),
+        dataclasses.replace(PLAIN, keep_disambiguation=True),
+        EXPANDING,
+        WIKIEXTRACTOR,
+    ],
+)
+def test_nothing_is_taken_where_other_options_decide_the_text(other: ExtractionOptions, tmp_path: Path) -> None:
+    dump = make_dump(tmp_path / "dump", PAGES)
+    build(dump, tmp_path / "first", taking=Reuse(keeps_pages=True))
+    taken = build(dump, tmp_path / "second", other, taking=Reuse(previous=str(tmp_path / "first")))
+    assert taken is not None
+    assert taken.reused_pages == 0
+    build(dump, tmp_path / "full", other)
+    assert digests(tmp_path / "second") == digests(tmp_path / "full")
+
+
+@pytest.mark.releases
+def test_filters_and_languages_may_differ(tmp_path: Path) -> None:
+    """What follows the text of a page is done again, so its options may differ."""
+    dump = make_dump(tmp_path / "dump", PAGES)
+    made = build(dump, tmp_path / "first", taking=Reuse(keeps_pages=True))
+    other = dataclasses.replace(FILTERING, language="german", random_seed=3)
+    taken = build(dump, tmp_path / "second", other, taking=Reuse(previous=str(tmp_path / "first")))
+    build(dump, tmp_path / "full", other)
+    assert made is not None
+    assert taken is not None
+    assert taken.reused_pages == taken.pages == made.pages
+    assert digests(tmp_path / "second") == digests(tmp_path / "full")
+
+
+def change(pages: Sequence[str], number: int, **replaced: str) -> list[str]:
+    """The pages; of the one with a title some text is replaced."""
+    return [
+        re.sub(replaced["old"], replaced["new"], page, count=1) if f"<title>Article {number}<" in page else page
+        for page in pages
+    ]
+
+
+@pytest.mark.releases
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("lies on", "stands on"),  # under the same revision: a text that was suppressed
+        ("<revision>\n      <id>4000<", "<revision>\n      <id>4001<"),
+        ("<title>Article 4<", "<title>Article four<"),
+        ("<model>wikitext<", "<model>text<"),
+        ("<id>4<", "<id>4000000<"),
+    ],
+)
+def test_a_page_that_differs_in_any_way_is_extracted(old: str, new: str, tmp_path: Path) -> None:
+    build(make_dump(tmp_path / "dump", PAGES), tmp_path / "first", taking=Reuse(keeps_pages=True))
+    pages = change(PAGES, 4, old=old, new=new)
+    assert pages != PAGES
+    dump = make_dump(tmp_path / "now", pages)
+    taken = build(dump, tmp_path / "second", taking=Reuse(previous=str(tmp_path / "first")))
+    build(dump, tmp_path / "full")
+    assert digests(tmp_path / "second") == digests(tmp_path / "full")
+    assert taken is not None
+    assert taken.pages - taken.reused_pages == (0 if "<model>" in old else 1)
+
+
+@pytest.mark.releases
+def test_pages_in_no_order_and_pages_that_are_there_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    doubled = [*reversed(PAGES), article(7, "Another text under the same number."), *PAGES[:3]]
+    first = make_dump(tmp_path / "dump", doubled)
+    build(first, tmp_path / "first", taking=Reuse(keeps_pages=True))
+    dump = make_dump(tmp_path / "now", [*doubled[5:], *doubled[:5]])
+    build(dump, tmp_path / "full")
+    shares = []
+    for openings in (0, 100):  # of stores: where they are few, the rest is extracted
+        monkeypatch.setattr(page_store, "_FREE_OPENINGS", openings)
+        page_store.page_reader.cache_clear()
+        output = tmp_path / f"second {openings}"
+        taken = build(dump, output, taking=Reuse(previous=str(tmp_path / "first")))
+        assert digests(output) == digests(tmp_path / "full")
+        assert taken is not None
+        shares.append(taken.reused_pages / taken.pages)
+    assert shares == [0, 1]
+
+
+def stores(output: Path) -> list[Path]:
+    return sorted(output.rglob("*.pages"))
+
+
+@pytest.mark.releases
+def test_a_damaged_store_is_not_believed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever byte of a store is damaged, its pages are extracted, or taken as they were."""
+    dump = make_dump(tmp_path / "dump", PAGES)
+    build(dump, tmp_path / "first", EXPANDING, taking=Reuse(keeps_pages=True), unit_bytes=ONE_UNIT)
+    build(dump, tmp_path / "full", EXPANDING, date="2012-01-02", unit_bytes=450)
+    (store,) = stores(tmp_path / "first")
+    content = store.read_bytes()
+    damages = [b"", content[:10], content[:-1], content + b"x"]
+    for place in range(0, len(content), len(content) // 12):
+        damages.append(content[:place] + bytes([content[place] ^ 255]) + content[place + 1 :])
+    for number, damage in enumerate(damages):
+        store.write_bytes(damage)
+        page_store.page_reader.cache_clear()
+        output = tmp_path / f"second {number}"
+        taken = build(
+            dump, output, EXPANDING, taking=Reuse(previous=str(tmp_path / "first")), date="2012-01-02", unit_bytes=450
+        )
+        assert digests(output) == digests(tmp_path / "full")
+        assert taken is not None
+        # What is behind the end is not looked at.
+        assert (taken.reused_pages == 0) == (number != damages.index(content + b"x"))
+    assert caplog.text.count("this page store cannot be used (it is damaged)") == len(damages) - 1
+    store.unlink()
+    page_store.page_reader.cache_clear()
+    taken = build(dump, tmp_path / "gone", EXPANDING, taking=Reuse(previous=str(tmp_path / "first")), date="2012-01-02")
+    assert taken is not None
+    assert taken.reused_pages == 0
+
+
+@pytest.mark.releases
+def test_the_next_build_may_take_from_one_that_took(tmp_path: Path) -> None:
+    dump = make_dump(tmp_path / "dump", PAGES)
+    build(dump, tmp_path / "first", taking=Reuse(keeps_pages=True))
+    for number, (before, unit_bytes) in enumerate([("first", 450), ("0", 600), ("1", 700)]):
+        taking = Reuse(previous=str(tmp_path / before), keeps_pages=True)
+        taken = build(dump, tmp_path / str(number), taking=taking, date="2012-01-02", unit_bytes=unit_bytes)
+        assert taken is not None
+        assert taken.pages - taken.reused_pages == (0 if number else 1)  # the page that shows the date
+
+
+@pytest.mark.releases
+def test_stores_of_another_version_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump = make_dump(tmp_path / "dump", PAGES)
+    build(dump, tmp_path / "first", taking=Reuse(keeps_pages=True))
+    monkeypatch.setattr(page_store, "VERSION", page_store.VERSION + 1)
+    page_store.page_reader.cache_clear()
+    taken = build(dump, tmp_path / "second", taking=Reuse(previous=str(tmp_path / "first")), unit_bytes=450)
+    assert taken is not None
+    assert taken.reused_pages == 0
+
+
+@pytest.mark.releases
+def test_a_damaged_account_or_index_counts_as_none(tmp_path: Path) -> None:
+    dump = make_dump(tmp_path / "dump", PAGES)
+    build(dump, tmp_path / "first", taking=Reuse(keeps_pages=True))
+    for path in (tmp_path / "first" / ".maskmill" / "pages").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"first", b"frist"))
+    page_store.page_reader.cache_clear()
+    taken = build(dump, tmp_path / "second", taking=Reuse(previous=str(tmp_path / "first")), unit_bytes=450)
+    assert taken is not None
+    assert taken.reused_pages == 0
+
+
+@pytest.mark.releases
+def test_a_record_that_names_other_paths_is_not_taken(tmp_path: Path) -> None:
+    """rejected.jsonl names the input: a dump that lies elsewhere now must be named there."""
+    build(make_dump(tmp_path / "dump", PAGES), tmp_path / "first", taking=Reuse(keeps_pages=True))
+    moved = make_dump(tmp_path / "moved", PAGES)
+    taken = build(moved, tmp_path / "second", taking=Reuse(previous=str(tmp_path / "first")))
+    assert taken is not None
+    assert taken.reused_pages == taken.pages
+    (rejected,) = (json.loads(line) for line in (tmp_path / "second" / "rejected.jsonl").read_text().splitlines())
+    assert rejected["input"] == str(moved)
+
+
+def test_the_same_dump_again_is_taken_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump = make_dump(tmp_path / "dump", PAGES)
+    first = build(dump, tmp_path / "first", FILTERING, taking=Reuse(keeps_pages=True))
+    assert first is not None
+    monkeypatch.setattr(fragments, "_write_fragment", None)  # nothing is extracted
+    taking = Reuse(previous=str(tmp_path / "first"), keeps_pages=True)
+    second = build(dump, tmp_path / "second", FILTERING, taking=taking)
+    assert second == dataclasses.replace(
+        first, previous=str(tmp_path / "first"), reused_pages=first.pages, reused_shards=first.shards
+    )
+    assert digests(tmp_path / "second") == digests(tmp_path / "first")
+    assert (tmp_path / "second" / "eval.txt").stat().st_ino == (tmp_path / "first" / "eval.txt").stat().st_ino
+    assert [path.name for path in stores(tmp_path / "second")] == [path.name for path in stores(tmp_path / "first")]

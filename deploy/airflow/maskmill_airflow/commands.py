@@ -96,6 +96,7 @@ def last_object(output: str) -> dict[str, Any] | None:
 
 
 def read_summary(path: str) -> dict[str, Any] | None:
-    """The JSON summary that a build left; None where it left none."""
+    """The JSON summary that a build left, without the build's options; None where it left none."""
     file = Path(path)
-    return last_object(file.read_text(encoding="utf-8")) if file.exists() else None
+    found = last_object(file.read_text(encoding="utf-8")) if file.exists() else None
+    return found and {name: value for name, value in found.items() if name != "config"}
