@@ -17,6 +17,7 @@ PAGES = (
     "inspect.md",
     "verify.md",
     "lineage.md",
+    "events.md",
     "terminal.md",
 )
 
