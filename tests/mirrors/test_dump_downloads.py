@@ -1,7 +1,6 @@
 """Downloads of dumps: each way in which a mirror, a connection or a disk can fail."""
 
 import contextlib
-import errno
 import hashlib
 import os
 import shutil
