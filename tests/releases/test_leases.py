@@ -229,6 +229,7 @@ def reads_whole(root: str, name: ReleaseName) -> bool:
     return True
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize("reader_first", [True, False])
 def test_reader_and_remover_at_any_moment(root: str, reader_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before each operation of the one, the other comes: a reader that gets a lease reads a whole release."""
@@ -265,6 +266,7 @@ def test_reader_and_remover_at_any_moment(root: str, reader_first: bool, monkeyp
     assert outcomes == {"read", "gone"}
 
 
+@pytest.mark.releases
 def test_who_stays_is_never_removed(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader comes before each operation of a removal, and stays if it gets its lease."""
     monkeypatch.setattr(leases, "_PATIENCE", 0.0)
