@@ -16,6 +16,7 @@ PAGES = (
     "loading.md",
     "inspect.md",
     "verify.md",
+    "watch.md",
     "lineage.md",
     "events.md",
     "terminal.md",

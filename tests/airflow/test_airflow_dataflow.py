@@ -168,7 +168,7 @@ def test_the_template_is_launched_for_the_release(seen: Seen) -> None:
 def test_the_release_is_complete_and_the_latest(seen: Seen) -> None:
     release = seen.said["plan"]["release"]
     assert f"root/releases/{release}/release.json" in seen.objects
-    assert seen.objects["root/latest.json"]["name"] == release
+    assert seen.objects["root/latest.json"]["release"] == release
     for folder in ("text", "examples", "eval"):
         assert f"root/releases/{release}/{folder}/manifest.json" in seen.names
     assert seen.said["complete"]["release"] == release
