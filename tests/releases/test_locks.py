@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import signal
 import socket
@@ -34,6 +35,23 @@ def write_lock(root: str, **changed: object) -> None:
     """Writes a lock as another process would."""
     holder = dataclasses.replace(holders.new_holder("someone", 100), **changed)  # type: ignore[arg-type]
     conditional.write(state_path(root, NAME, "lock"), holder.encode(), expected=None)
+
+
+def test_a_process_that_this_machine_hides_is_not_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/proc may show no processes of other users (hidepid), and they cannot be signalled."""
+    holder = holders.new_holder("someone", 100)
+    assert not holder.is_dead()
+    monkeypatch.setattr(holders, "_process_start", lambda pid: None)
+    assert not holder.is_dead()
+
+    def kill(pid: int, number: int) -> None:
+        raise answer
+
+    monkeypatch.setattr(os, "kill", kill)
+    answer: OSError = PermissionError()
+    assert not holder.is_dead()
+    answer = ProcessLookupError()
+    assert holder.is_dead()
 
 
 ELSEWHERE = {"host": "another", "machine": "another"}
@@ -135,7 +153,11 @@ def test_another_process_with_the_number_of_a_dead_one_is_not_the_holder(root: s
         pass
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff", b'{"owner": "me"}'])
+WHOLE = json.loads(holders.new_holder("me", 100).encode())
+DAMAGED = [b"", b"{}", b"[1]", b"\xff", b'{"owner": "me"}', json.dumps(WHOLE | {"expires": "never"}).encode()]
+
+
+@pytest.mark.parametrize("content", [*DAMAGED, json.dumps(WHOLE | {"pid": 0}).encode()])
 def test_a_damaged_lock_is_nobodys(root: str, content: bytes) -> None:
     conditional.write(state_path(root, NAME, "lock"), content, expected=None)
     with locks.hold(root, NAME) as lock:

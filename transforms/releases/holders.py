@@ -56,7 +56,8 @@ class Holder:
         """Whether this machine knows that the process has ended."""
         if self.host != socket.gethostname() or self.machine != _machine() or not self.machine:
             return False
-        return _process_start(self.pid) != self.process_start
+        start = _process_start(self.pid)
+        return not _is_there(self.pid) if start is None else start != self.process_start
 
     def is_live(self) -> bool:
         """Whether the hold still counts."""
@@ -82,7 +83,7 @@ def new_holder(owner: str, lifetime: float) -> Holder:
         host=socket.gethostname(),
         machine=_machine(),
         pid=os.getpid(),
-        process_start=_process_start(os.getpid()),
+        process_start=_process_start(os.getpid()) or "",
         token=secrets.token_hex(_TOKEN_BYTES),
         started=now,
         expires=now + lifetime,
@@ -92,9 +93,13 @@ def new_holder(owner: str, lifetime: float) -> Holder:
 def decode(content: bytes) -> Holder | None:
     """The holder that a file names; None if it is damaged, or another version's."""
     try:
-        return Holder(**json.loads(content))
+        holder = Holder(**json.loads(content))
     except (ValueError, TypeError):
         return None
+    times = (holder.started, holder.expires)
+    texts = (holder.owner, holder.host, holder.machine, holder.process_start, holder.token)
+    is_whole = all(isinstance(time, int | float) for time in times) and all(isinstance(text, str) for text in texts)
+    return holder if is_whole and isinstance(holder.pid, int) and holder.pid > 0 else None
 
 
 def default_owner() -> str:
@@ -120,14 +125,24 @@ def _machine() -> str:
         return ""
 
 
-def _process_start(pid: int) -> str:
-    """When a process of this machine started; empty if there is none, or if it has ended and awaits its parent."""
+def _process_start(pid: int) -> str | None:
+    """When a process of this machine started: empty if it has ended and awaits its parent, None if it is not shown."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
     except OSError:
-        return ""
+        return None
     return "" if fields[0] in "ZX" else fields[_START_FIELD]
+
+
+def _is_there(pid: int) -> bool:
+    """Whether there is a process: a machine may hide those of other users."""
+    try:
+        with contextlib.suppress(PermissionError):
+            os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 class Hold:
