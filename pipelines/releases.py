@@ -116,8 +116,6 @@ def _build(
     run: Run,
 ) -> int:
     """Builds stages of a release; completes it when its last one is among them. Returns an exit code."""
-    print(f"release: {plan.directory}")
-    sys.stdout.flush()
     work = _Work(
         options=plan.options,
         names=names,
@@ -242,6 +240,8 @@ class _Work:
         """Runs the stages, makes the report, trains; then completes what is built. Returns an exit code."""
         everything = stage_states.stage_names(self.options)
         stage_states.check_finished(self.options, everything[: everything.index(self.names[0])])
+        if self.directory:
+            print(f"release: {self.directory}", flush=True)
         in_graph = [name for name in self.names if name in _GRAPH]
         if in_graph and not self._run_graph(in_graph, told, run):
             return DONE

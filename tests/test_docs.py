@@ -18,6 +18,7 @@ PAGES = (
     "verify.md",
     "lineage.md",
     "terminal.md",
+    "releases.md",
 )
 
 
