@@ -24,7 +24,6 @@ from transforms.storage import files, manifest, reuse
 
 DONE = 0
 _SECONDS_A_MINUTE = 60
-_GRAPH = ("extract", "vocabulary", "examples", "eval")
 
 
 def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str] = (), *, config: str = "") -> int:
@@ -164,6 +163,7 @@ def _conclude_standing(plan: ReleasePlan, standing: ReleaseRecord) -> None:
 
 def _record_of(plan: ReleasePlan) -> ReleaseRecord:
     digests = fingerprints.manifest_digests(plan.directory)
+    in_graph = stage_states.graph_names(plan.options)
     stages: dict[str, dict[str, Any]] = {}
     reused: dict[str, dict[str, Any]] = {}
     for name in stage_states.stage_names(plan.options):
@@ -171,9 +171,9 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
         stages[name] = {"directory": files.base_name(directory)}
         if name in digests:
             stages[name]["manifest_sha256"] = digests[name]
-        elif name in _GRAPH:
+        elif name in in_graph:
             raise RunFailedError(f"{directory}: the stage {name} has no manifest any more; run the same command again.")
-        taken = reuse.read_reused(directory) if name in _GRAPH else None
+        taken = reuse.read_reused(directory) if name in in_graph else None
         if taken is not None:
             reused[name] = dataclasses.asdict(taken)
     return ReleaseRecord(
@@ -208,7 +208,7 @@ def _previous_kept(plan: ReleasePlan) -> Iterator[str]:
 def allow_reuse(plan: ReleasePlan, names: Sequence[str], previous: str) -> None:
     """Tells the workers of each stage what they may take from the release before, and whether to keep the pages."""
     for name in names:
-        if name not in _GRAPH:
+        if name not in stage_states.graph_names(plan.options):
             continue
         directory = stage_states.directory_of(plan.options, name)
         before = files.join(previous, files.base_name(directory)) if previous else ""
@@ -243,10 +243,11 @@ class _Work:
         stage_states.check_finished(self.options, everything[: everything.index(self.names[0])])
         if self.directory:
             print(f"release: {self.directory}", flush=True)
-        in_graph = [name for name in self.names if name in _GRAPH]
+        of_graph = stage_states.graph_names(self.options)
+        in_graph = [name for name in self.names if name in of_graph]
         if in_graph and not self._run_graph(in_graph, told, run):
             return DONE
-        if in_graph and in_graph[-1] == [name for name in everything if name in _GRAPH][-1]:
+        if in_graph and in_graph[-1] == of_graph[-1]:
             report.of_build(self.options.output, self.options.report, self.beam_arguments)
         self._say_next(in_graph, everything)
         if "train" in self.names:
