@@ -9,7 +9,7 @@ import release_roots
 from release_roots import make_release, name_of
 
 import maskmill
-from training import command
+from training import command, launchers
 from training.options import TrainOptions
 from transforms.errors import RunFailedError
 from transforms.releases import holders, leases, removing
@@ -218,6 +218,19 @@ def test_a_training_keeps_its_release(
     assert command.run(options) == 7
     assert seen == [((f"{release_path(root, name)}/train",), 1)]
     assert leases.active(root, name) == []
+
+
+def test_all_processes_that_a_launcher_starts_read_one_release(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(tmp_path_factory.mktemp("root"))
+    name = make_release(root, "2026-11-01")
+    switch_latest(root, name, "")
+    launched: list[TrainOptions] = []
+    monkeypatch.setattr(launchers, "launch", lambda options: launched.append(options) or 0)
+    options = TrainOptions(input_file=(f"{root}/latest/train",), output_dir=f"{root}/run", launcher="slurm")
+    assert command.run(options) == 0
+    assert launched[0].input_file == (f"{release_path(root, name)}/train",)
 
 
 def reads_whole(root: str, name: ReleaseName) -> bool:
