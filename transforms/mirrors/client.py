@@ -1,6 +1,7 @@
 """Reads a mirror: its files over HTTP, in a bucket or in a directory, and the lists of what lies in its folders."""
 
 import contextlib
+import dataclasses
 import email.utils
 import fnmatch
 import html.parser
@@ -17,13 +18,27 @@ from transforms.storage.web_client import DeniedError, WebClient
 # A mirror that has failed for so long will not be there soon; the next start goes on where this one stopped.
 _PATIENCE = 900.0
 _SILENCE = 60.0  # seconds without a byte
-_LONGEST_WAIT = 600.0  # that a mirror may ask for
+# A mirror that wants to be left alone for longer than our patience ends the download: it is not asked before.
+_LONGEST_WAIT = float("inf")
 _WEB = ("http://", "https://")
 
 
 def is_web(place: str) -> bool:
     """Whether a place is reached over HTTP."""
     return place.startswith(_WEB)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is known of a file without reading it.
+
+    Attributes:
+      size: in bytes; None where nobody says.
+      modified: when it was last changed, in seconds of time.time(); None where nobody says.
+    """
+
+    size: int | None = None
+    modified: float | None = None
 
 
 class MirrorClient:
@@ -94,22 +109,29 @@ class MirrorClient:
         except MissingFileError:
             return None
 
-    def modified(self, place: str) -> float | None:
-        """When a file was last changed, in seconds of time.time(); None where that is not known.
+    def facts(self, place: str) -> Facts | None:
+        """What is known of a file without reading it; None where there is no such file.
 
         Raises:
           UnusableInputError, RunFailedError: it cannot be read.
         """
+        if files.is_local(place):
+            try:
+                found = os.stat(place)
+            except FileNotFoundError:
+                return None
+            return Facts(size=found.st_size, modified=found.st_mtime)
         if not is_web(place):
-            return os.stat(place).st_mtime if files.is_local(place) else None
+            return Facts(size=files.size(place)) if files.exists(place) else None
 
-        def attempt() -> str:
+        def attempt() -> Facts:
             with self.answer("HEAD", place) as response:
-                return response.headers.get("Last-Modified", "")
+                size, modified = response.headers.get("Content-Length", ""), response.headers.get("Last-Modified", "")
+                return Facts(size=int(size) if size.isdecimal() else None, modified=_seconds_of(modified))
 
         try:
-            return email.utils.parsedate_to_datetime(self.web.patiently(place, place, attempt)).timestamp()
-        except ValueError:
+            return self.web.patiently(place, place, attempt)
+        except MissingFileError:
             return None
 
     def names(self, folder: str) -> list[str] | None:
@@ -129,6 +151,14 @@ class MirrorClient:
         # A bucket has no folders: their names are those of the objects up to the next slash.
         below = {file.path.removeprefix(folder) for file in _objects_below(folder)}
         return sorted({re.sub(r"/.*", "/", name, flags=re.DOTALL) for name in below}) or None
+
+
+def _seconds_of(time: str) -> float | None:
+    """The seconds since 1970 of a header's time; None where it is none."""
+    try:
+        return email.utils.parsedate_to_datetime(time).timestamp()
+    except ValueError:
+        return None
 
 
 def _objects_below(folder: str) -> list[files.FileInfo]:
