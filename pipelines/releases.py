@@ -153,6 +153,7 @@ def _conclude_standing(plan: ReleasePlan, standing: ReleaseRecord) -> None:
     A release that was complete before the present latest one, of a dump of the same date, does not take its place.
     """
     print(f"release: {plan.directory} is complete; nothing to do")
+    files.delete_abandoned(plan.directory)  # a killed writer of the record has left its temporary file
     latest = pointer.read_latest(plan.root)
     if latest is not None and latest.name != plan.name:
         present = records.read_record(release_path(plan.root, latest.name))

@@ -313,7 +313,9 @@ def serve() -> Iterator[Mirror]:
 
         def do_GET(self) -> None:
             path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).lstrip("/")
-            content = mirror.page_of(path) if path.endswith("/") or not path else mirror.files.get(path)
+            content = mirror.files.get(path)
+            if content is None and (path.endswith("/") or not path):
+                content = mirror.page_of(path)
             if content is None:
                 self._note(path, 404)
                 self.send_error(404)

@@ -21,6 +21,7 @@ _SILENCE = 60.0  # seconds without a byte
 # A mirror that wants to be left alone for longer than our patience ends the download: it is not asked before.
 _LONGEST_WAIT = float("inf")
 _WEB = ("http://", "https://")
+_FILE = "file://"
 
 
 def is_web(place: str) -> bool:
@@ -84,7 +85,7 @@ class MirrorClient:
     ) -> Iterator[http.client.HTTPResponse]:
         """Makes one request; raises as WebClient.answer, and UnusableInputError where access is refused."""
         try:
-            with self.web.answer(url, method, url, {**self.headers, **(headers or {})}) as response:
+            with self.web.answer(url, method, _quoted(url), {**self.headers, **(headers or {})}) as response:
                 yield response
         except DeniedError as error:
             raise UnusableInputError(
@@ -147,10 +148,38 @@ class MirrorClient:
         if files.is_local(folder):
             if not os.path.isdir(folder):
                 return None
-            return sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
+            try:
+                return sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
+            except OSError as error:
+                raise UnusableInputError(f"{folder}: this directory cannot be read ({error.strerror}).") from error
         # A bucket has no folders: their names are those of the objects up to the next slash.
         below = {file.path.removeprefix(folder) for file in _objects_below(folder)}
         return sorted({re.sub(r"/.*", "/", name, flags=re.DOTALL) for name in below}) or None
+
+
+def plain_address(source: str) -> str:
+    """The address of a mirror with the characters that its folders' names have; `MirrorClient` quotes them again.
+
+    Raises:
+      UnusableInputError: it is no address of a folder.
+    """
+    if source.startswith(_FILE):
+        return urllib.parse.unquote(source.removeprefix(_FILE).removeprefix("localhost"))
+    if not is_web(source):
+        return source
+    parts = urllib.parse.urlsplit(source)
+    if not parts.netloc or parts.query or parts.fragment:
+        raise UnusableInputError(
+            f"watch.source is {source!r}; it must be the address of a folder, as https://HOST/PATH."
+        )
+    return f"{parts.scheme}://{parts.netloc}{urllib.parse.unquote(parts.path)}"
+
+
+def _quoted(url: str) -> str:
+    """An address whose path may have any characters, as it is sent."""
+    scheme, _, rest = url.partition("://")
+    server, slash, path = rest.partition("/")
+    return f"{scheme}://{server}{slash}{urllib.parse.quote(path)}"
 
 
 def _seconds_of(time: str) -> float | None:
@@ -183,14 +212,20 @@ def _links(page: bytes, url: str) -> list[str]:
     """The names of what a web server's index of a folder links to directly below the folder."""
     parser = _Links()
     parser.feed(page.decode("utf-8", errors="replace"))
+    url = _quoted(url)
     base = urllib.parse.urlsplit(url)
+    folder = urllib.parse.unquote(base.path)
     names = set()
     for link in parser.found:
-        target = urllib.parse.urlsplit(urllib.parse.urljoin(url, link))
-        if target.netloc != base.netloc or target.query or not target.path.startswith(base.path):
+        try:
+            target = urllib.parse.urlsplit(urllib.parse.urljoin(url, link))
+        except ValueError:
+            continue  # it is no address
+        path = urllib.parse.unquote(target.path)
+        if target.netloc != base.netloc or target.query or target.fragment or not path.startswith(folder):
             continue
-        name = urllib.parse.unquote(target.path.removeprefix(base.path))
-        if name and "/" not in name.rstrip("/") and name not in (".", "..", "/"):
+        name = path.removeprefix(folder)
+        if name.rstrip("/") not in ("", ".", "..") and "/" not in name.removesuffix("/") and name.isprintable():
             names.add(name)
     return sorted(names)
 

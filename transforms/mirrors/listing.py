@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 
+from transforms.errors import UnusableInputError
 from transforms.inputs.dump_dates import date_in_name
 from transforms.mirrors.checksum_files import PREFERRED, algorithm_in_name, read_checksums
 from transforms.mirrors.client import Facts, MirrorClient, is_web, matching
@@ -70,6 +71,10 @@ def find_dumps(
             place = files.join(source, name.rstrip("/"))
             folders.append(_read_folder(place, client.names(place) or [], client))
     by_dump = _by_dump(folders, wiki, pattern)
+    if len(wikis := sorted({of_wiki for _, of_wiki in by_dump})) > 1:
+        raise UnusableInputError(
+            f"{source}: there are dumps of several wikis ({', '.join(wikis)}); name the wanted one as watch.wiki."
+        )
     return _complete(by_dump, pattern, client, say) if by_dump or may_be_empty else None
 
 
