@@ -7,12 +7,11 @@ import fnmatch
 import html.parser
 import http.client
 import os
-import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
 
 from transforms.errors import MissingFileError, UnusableInputError
-from transforms.storage import files
+from transforms.storage import cloud_objects, files
 from transforms.storage.web_client import DeniedError, WebClient
 
 # A mirror that has failed for so long will not be there soon; the next start goes on where this one stopped.
@@ -152,9 +151,7 @@ class MirrorClient:
                 return sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
             except OSError as error:
                 raise UnusableInputError(f"{folder}: this directory cannot be read ({error.strerror}).") from error
-        # A bucket has no folders: their names are those of the objects up to the next slash.
-        below = {file.path.removeprefix(folder) for file in _objects_below(folder)}
-        return sorted({re.sub(r"/.*", "/", name, flags=re.DOTALL) for name in below}) or None
+        return cloud_objects.list_names(folder) or None
 
 
 def plain_address(source: str) -> str:
@@ -166,6 +163,8 @@ def plain_address(source: str) -> str:
     if source.startswith(_FILE):
         return urllib.parse.unquote(source.removeprefix(_FILE).removeprefix("localhost"))
     if not is_web(source):
+        if not files.is_local(source) and not source.startswith(cloud_objects.SCHEME):
+            raise UnusableInputError(f"watch.source is {source!r}; it must be a directory, gs://, http:// or https://.")
         return source
     parts = urllib.parse.urlsplit(source)
     if not parts.netloc or parts.query or parts.fragment:
