@@ -3,9 +3,12 @@
 import contextlib
 import hashlib
 import os
+import random
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import Any
 import mirror_server
 import pytest
 from commands import DUMP
+from conftest import ROOT
 from mirror_server import LONG_AGO, Mirror, classic_files, content_files
 
 from transforms.errors import RunFailedError, UnusableInputError
@@ -416,16 +420,19 @@ def test_a_server_without_validators_resumes_what_has_a_checksum(
     assert [request.part for request in mirror.asked(FIRST)] == ["", "50000-"]
 
 
-def test_a_disk_without_room_is_said_before_anything_is_asked_for(
-    mirror: Mirror, client: MirrorClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("layout", ["classic", "content"])
+def test_a_disk_without_room_is_said_before_anything_is_downloaded(
+    mirror: Mirror, client: MirrorClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
 ) -> None:
+    """Also where the mirror does not list how large its files are."""
     publish(mirror)
-    dump = look(mirror, client)
+    mirror.publish_content("enwiki", DATE, content_files("enwiki", DATE, PARTS))
+    dump = look(mirror, client, layout)
     usage = shutil.disk_usage(tmp_path)._replace(free=200_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(RunFailedError, match=r"needs 0\.4 MB, and 0\.2 MB are free; make room"):
         download.download(dump, str(tmp_path), client=client)
-    assert not mirror.asked(FIRST)
+    assert not any(mirror.asked(file.name) for file in dump.files)
 
 
 def test_a_disk_that_becomes_full_keeps_what_is_there(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
@@ -492,3 +499,44 @@ def test_files_of_a_directory_are_used_where_they_are(client: MirrorClient, tmp_
     assert [Path(path).read_bytes() for path in paths] == PARTS
     assert not [path for path in downloads.rglob("*") if ".xml" in path.name]
     assert paths == download.paths_of(download.directory_of(str(downloads), found), found)
+
+
+_PROGRAM = """
+import sys
+from transforms.mirrors import download, newest
+from transforms.mirrors.client import MirrorClient
+client = MirrorClient("data@example.org", "1.2.3")
+dump = newest.newest_dump(sys.argv[1], wiki="enwiki", layout="auto", pattern="*.xml*", client=client)
+print("begins", flush=True)
+download.download(dump, sys.argv[2], client=client)
+print("complete", flush=True)
+"""
+
+
+@pytest.mark.releases
+def test_a_download_that_is_killed_again_and_again_ends_as_if_it_was_not(mirror: Mirror, tmp_path: Path) -> None:
+    """Each start goes on where the last one was killed: no byte comes twice but those that were on their way."""
+    expected = publish(mirror)
+    mirror.pace = 0.08
+    moments = random.Random(18)
+    folder = tmp_path / f"enwiki-{DATE}"
+    for _ in range(10):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, mirror.url, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begins\n"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(moments.uniform(0.02, 0.3))
+        process.kill()
+        process.wait()
+        for name, content in expected.items():
+            part, whole = folder / f"{name}.part", folder / name
+            assert not part.exists() or content.startswith(part.read_bytes())
+            assert not whole.exists() or whole.read_bytes() == content
+        if download.read_downloaded(str(folder)) is not None:
+            break
+    mirror.pace = 0.0
+    subprocess.run([sys.executable, "-c", _PROGRAM, mirror.url, str(tmp_path)], cwd=ROOT, check=True)
+    assert downloaded(tmp_path) == expected
+    assert any(request.part for name in expected for request in mirror.asked(name))

@@ -81,7 +81,7 @@ def download(
         return paths_of(directory, dump)
     _begin(directory, dump)
     wanted = [file for file in dump.files if not file.is_index]
-    _check_room(directory, wanted)
+    _check_room(directory, wanted, client)
     _fetch_all(wanted, directory, Fetching(client, progress), min(max(1, connections), _MOST_CONNECTIONS))
     _complete(directory, dump)
     files.delete([files.join(directory, _UNDER_WAY)])
@@ -228,19 +228,23 @@ def _begin(directory: str, dump: Dump) -> None:
     files.delete([complete])
 
 
-def _check_room(directory: str, wanted: list[DumpFile]) -> None:
-    """Says at once that a disk is too small.
+def _check_room(directory: str, wanted: list[DumpFile], client: MirrorClient) -> None:
+    """Says at once that a disk is too small; asks for the sizes that the mirror does not list.
 
     Raises:
       RunFailedError: it is.
     """
     if not files.is_local(directory):
         return
-    missing = sum(
-        max(0, (file.size or 0) - _size_of(path + PART))
-        for file in wanted
-        if not os.path.exists(path := files.join(directory, file.name))
-    )
+    missing = 0
+    for file in wanted:
+        path = files.join(directory, file.name)
+        if not os.path.exists(path):
+            size = file.size
+            if size is None:
+                facts = client.facts(file.url)
+                size = None if facts is None else facts.size
+            missing += max(0, (size or 0) - _size_of(path + PART))
     free = shutil.disk_usage(directory).free
     if missing > free:
         raise RunFailedError(

@@ -68,7 +68,7 @@ def list_folders(directory: str) -> list[str]:
 
 
 def list_names(directory: str) -> list[str]:
-    """What lies in a gs:// directory, sorted: the names of its objects, and those of its folders with a slash behind."""
+    """What lies in a gs:// directory, sorted: the names of objects, and those of folders with a slash behind."""
     bucket, prefix = bucket_of(directory), f"{object_name(directory).rstrip('/')}/".removeprefix("/")
     with files.explained(directory):
         listing = bucket.list_blobs(prefix=prefix, delimiter="/")
