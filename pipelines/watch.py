@@ -212,6 +212,7 @@ def watch(
     beam_arguments: Sequence[str] = (),
     *,
     config: str = "",
+    build: Callable[[Dump], int] | None = None,
 ) -> int:
     """Runs `maskmill watch`.
 
@@ -221,6 +222,7 @@ def watch(
       choices: how the release is built; those of its dump and of what is only planned aside.
       beam_arguments: flags for Beam.
       config: the path of the build's file, for what is said.
+      build: builds the release of a dump; None: `maskmill build --release` does.
 
     Returns, and raises, as `run`; also UnusableInputError where the build has no section watch.
     """
@@ -236,7 +238,7 @@ def watch(
             "sources out."
         )
 
-    def build(dump: Dump) -> int:
+    def build_here(dump: Dump) -> int:
         chosen = dataclasses.replace(choices, release=True, dump=dump.date)
         return releases.run(options, chosen, beam_arguments, config=config)
 
@@ -252,7 +254,7 @@ def watch(
                 keep=choices.keep or options.release.keep,
             ),
             flags,
-            build,
+            build or build_here,
         )
 
 
