@@ -284,9 +284,12 @@ def _checksums(entries: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _facet(**fields: Any) -> Any:
-    """A facet of our own."""
+    """A facet of our own, with the address of its description as OpenLineage wants it."""
     from openlineage.client.facet_v2 import BaseFacet
 
-    facet = BaseFacet().with_additional_properties(**fields)
-    facet._schemaURL = _SCHEMA
-    return facet
+    class Facet(BaseFacet):
+        @staticmethod
+        def _get_schema() -> str:
+            return _SCHEMA
+
+    return Facet().with_additional_properties(**fields)
