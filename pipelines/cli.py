@@ -27,6 +27,7 @@ from pipelines.inspect_options import InspectOptions
 from pipelines.lineage_options import LineageOptions
 from pipelines.options import Option
 from pipelines.stages import STAGES, StageEntry
+from pipelines.watch_options import WatchFlags
 from training.options import ConvertOptions, TrainOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.options import option
@@ -93,6 +94,7 @@ class _Command:
       run: runs it; may return an exit code of its own (128 + the signal that ended a training, as shells do).
       beam: whether it runs on Beam: Beam's flags go through.
       prints_result: whether what it prints is what it is called for, which --quiet leaves.
+      prints_with: flags with which it is.
       takes_names: whether it takes names of files that belong to no flag.
     """
 
@@ -103,6 +105,7 @@ class _Command:
     run: Callable[[CommandLine], int | None]
     beam: bool = False
     prints_result: bool = False
+    prints_with: tuple[str, ...] = ()
     takes_names: bool = False
 
     @property
@@ -170,6 +173,26 @@ def _build(line: CommandLine) -> int:
     from pipelines import releases
 
     return releases.run(chosen, choices, beam_arguments, config=line.names[0])
+
+
+def _watch(line: CommandLine) -> int:
+    if len(line.names) != 1:
+        raise UnusableInputError(
+            "CONFIG.yaml is missing: name the YAML file of a build with a section watch."
+            if not line.names
+            else f"{line.names[1]}: a watch has one YAML file, and {line.names[0]} is named already."
+        )
+    if any(argument.startswith("--dry_run") for argument in line.beam):
+        raise UnusableInputError("--dry_run: a watch only looks with --check.")
+    known = build_options.flags()
+    flags_of_watch = options.from_flags(WatchFlags, line.values)
+    choices = options.from_flags(BuildChoices, {**line.values, "release": True})
+    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
+    overrides = {name: value for name, value in line.values.items() if name in known}
+    chosen = build_options.read_build(line.names[0], overrides)
+    from pipelines import watch
+
+    return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=line.names[0])
 
 
 def _estimate(line: CommandLine) -> None:
@@ -255,6 +278,12 @@ def _of_options(help: str, example: str, options_class: type, run: Callable[[Com
     return _Command(help=help, usage=_usage_of(known), example=example, options=known, run=run)
 
 
+# A watch builds releases, and looks (--check) where a build plans (--dry_run).
+_NOT_OF_A_WATCH = ("release", "dry_run", "json")
+_CHOICES_OF_A_WATCH = {
+    name: known for name, known in options.options_of(BuildChoices).items() if name not in _NOT_OF_A_WATCH
+}
+
 COMMANDS: Mapping[str, _Command] = {
     "build": _Command(
         help="run all stages from one YAML file",
@@ -263,6 +292,17 @@ COMMANDS: Mapping[str, _Command] = {
         options={**options.options_of(BuildChoices), **options.options_of(ConfigOptions), **build_options.flags()},
         run=_build,
         beam=True,
+        takes_names=True,
+        prints_with=("dry_run",),
+    ),
+    "watch": _Command(
+        help="build a release of the newest dump, if it is new",
+        usage="CONFIG.yaml [--check] [--SECTION.OPTION VALUE …]",
+        example="maskmill watch build.yaml --keep 3 --quiet",
+        options={**options.options_of(WatchFlags), **_CHOICES_OF_A_WATCH, **build_options.flags()},
+        run=_watch,
+        beam=True,
+        prints_with=("check",),
         takes_names=True,
     ),
     "estimate": _Command(
@@ -387,7 +427,8 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
         arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
     )
     common = options.from_flags(CommonOptions, line.values)
-    with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=command.prints_result):
+    keeps_output = command.prints_result or any(line.values.get(flag) for flag in command.prints_with)
+    with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=keeps_output):
         return command.run(line) or DONE
 
 

@@ -93,7 +93,7 @@ def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Seque
                 told.nothing_new(plan.root, run)
         # Behind its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
         if is_complete and keep is not None:
-            removing.remove_old(plan.root, keep, say=lambda line: print(f"removed: {line}"))
+            removing.remove_old(plan.root, keep, say=lambda line: print(f"clean-up: {line}"))
     return code
 
 
@@ -153,6 +153,7 @@ def _conclude_standing(plan: ReleasePlan, standing: ReleaseRecord) -> None:
     A release that was complete before the present latest one, of a dump of the same date, does not take its place.
     """
     print(f"release: {plan.directory} is complete; nothing to do")
+    files.delete_abandoned(plan.directory)  # a killed writer of the record has left its temporary file
     latest = pointer.read_latest(plan.root)
     if latest is not None and latest.name != plan.name:
         present = records.read_record(release_path(plan.root, latest.name))

@@ -1,7 +1,7 @@
 """Kills a command at an exact moment: just before its Nth change of a file, or its Nth request to a storage server.
 
-A command is started with a `sitecustomize` of ours, whose audit hook counts what the command is about to do. It can write
-down each, and at the Nth it sends SIGKILL to its own process: no handler, no `finally` and no buffer gets a word.
+A command is started with a `sitecustomize` of ours. Its audit hook counts what the command is about to do, and writes
+it down. At the Nth it sends SIGKILL to its own process: no handler, no `finally` and no buffer gets a word.
 """
 
 import dataclasses
@@ -38,7 +38,8 @@ def _change(event, arguments):
     if event == "open" and isinstance(arguments[0], str) and arguments[2] & _WRITES:
         paths = [arguments[0]]
     elif event in _PATHS:
-        paths = [os.fsdecode(path) for path in arguments[: _PATHS[event]] if isinstance(path, (str, bytes, os.PathLike))]
+        named = arguments[: _PATHS[event]]
+        paths = [os.fsdecode(path) for path in named if isinstance(path, (str, bytes, os.PathLike))]
         if arguments[-1] != -1 and paths and not os.path.isabs(paths[0]):  # relative to a directory that is open
             return f"{event} {paths[0]}"
     else:

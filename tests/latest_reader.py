@@ -1,7 +1,7 @@
 """A process that reads the latest release over and over, and one that keeps a release with a lease, while others build.
 
-    python latest_reader.py poll ROOT     until its standard input ends; prints what it found, as JSON
-    python latest_reader.py lease PATH    prints a line when it has the lease, and keeps it until its standard input ends
+python latest_reader.py poll ROOT     until its standard input ends; prints what it found, as JSON
+python latest_reader.py lease PATH    prints a line when it has the lease; keeps it until standard input ends
 """
 
 import contextlib

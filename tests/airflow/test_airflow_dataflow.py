@@ -35,7 +35,7 @@ class Seen:
     Attributes:
       tasks: by their ids.
       said: what each task returned.
-      log: of the second attempt at the job.
+      log: of the trigger that waited for the second job.
       launched: the requests that the service got.
       polls: how often a job's state was asked for.
       objects: the bucket's contents by their names, below root/, where they are JSON.
@@ -130,7 +130,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
             return Seen(
                 tasks=tasks,
                 said={task: airflow.xcom("maskmill_rebuild", run, task) for task in tasks},
-                log=airflow.log("maskmill_rebuild", run, "dataflow", attempt=2),
+                log=airflow.trigger_log("maskmill_rebuild", run, "dataflow", attempt=2),
                 launched=service.launched,
                 polls=service.polls,
                 objects={
@@ -168,7 +168,7 @@ def test_the_template_is_launched_for_the_release(seen: Seen) -> None:
 def test_the_release_is_complete_and_the_latest(seen: Seen) -> None:
     release = seen.said["plan"]["release"]
     assert f"root/releases/{release}/release.json" in seen.objects
-    assert seen.objects["root/latest.json"]["name"] == release
+    assert seen.objects["root/latest.json"]["release"] == release
     for folder in ("text", "examples", "eval"):
         assert f"root/releases/{release}/{folder}/manifest.json" in seen.names
     assert seen.said["complete"]["release"] == release

@@ -167,7 +167,7 @@ def look(airflow: airflow_processes.Airflow, run: Mapping[str, Any], output: Pat
         releases={
             path.parent.name: digests(path.parent) for path in sorted((output / "releases").glob("*/release.json"))
         },
-        latest=json.loads(latest.read_text())["name"] if latest.exists() else None,
+        latest=json.loads(latest.read_text())["release"] if latest.exists() else None,
     )
 
 
@@ -190,7 +190,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     }
     variables = {
         "MASKMILL_CONFIG": str(config),
-        "MASKMILL_POLL_SECONDS": "2",
+        "MASKMILL_POLL_SECONDS": "3",
         "MASKMILL_RETRY_SECONDS": "1",
         "MASKMILL_RETRIES": "2",
         "MASKMILL_FAILURES_CONN_ID": "receiver",

@@ -1,37 +1,36 @@
-"""`maskmill watch` is killed at random moments, and started again: always the same bytes, and `latest` is always whole."""
+"""`maskmill watch`, killed at random moments and begun again: always the same bytes, and `latest` is always whole."""
 
 import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import random
-import re
 import shutil
 import subprocess
+import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import cloud
 import pytest
-from commands import IN_MEMORY, leftovers
-from file_server import serve
+from commands import IN_MEMORY
+from file_server import FileServer, serve
 from killed_commands import KILLED, Killer
 from latest_reader import leasing, polling
 from release_watches import FIRST, SECOND, first_dump, publish_classic, second_dump, write_config
 
+from transforms.releases import locks
 from transforms.releases.names import ReleaseName
+from transforms.storage.files import TEMPORARY_SUFFIX
 
 pytestmark = pytest.mark.releases
 
 KILLS = 20
 SEED = 18
 BUCKET = "maskmill-releases"
-# What a release is but for when it was made, and what the build keeps for itself.
-NOT_COMPARED = re.compile(r"(^|/)(\.maskmill|\.state)/")
 
 
 class LocalRoot:
@@ -95,43 +94,64 @@ class Scene:
 
     Attributes:
       root: where the releases are.
+      mirror: the mirror's server.
       config: the build's file.
       downloads: where the dumps are downloaded.
       killer: starts watches.
       first, second: the names of the releases.
-      expected: the sha256 of the second release's files, of a watch that nobody disturbed.
-      moments: what that watch did, a line each.
+      expected: by the name of a release, the sha256 of its files, of watches that nobody disturbed.
+      moments: what the second of those watches did, a line each.
     """
 
     root: Any
+    mirror: FileServer
     config: Path
     downloads: Path
     killer: Killer
     first: str
     second: str
-    expected: Mapping[str, str]
-    moments: list[str]
+    expected: Mapping[str, Mapping[str, str]]
+    moments: Sequence[str]
+
+    def reset(self) -> None:
+        """Makes all as it was before the second dump was there."""
+        self.root.restore()
+        shutil.rmtree(self.downloads, ignore_errors=True)
+
+    def start(self, *flags: str, at: int = 0) -> subprocess.Popen[str]:
+        """Starts a watch, which dies before its change number `at`."""
+        return start(self.killer, self.config, self.root, *flags, at=at)
 
     def watch(self, *flags: str, at: int = 0) -> tuple[int, str, str]:
         """Runs a watch; returns its exit code and what it printed."""
-        return watch(self.killer, self.config, self.root, *flags, at=at)
+        return end(self.start(*flags, at=at))
+
+    def check(self, name: str, when: str) -> None:
+        """Sees to it that a release is as it should be, byte for byte."""
+        assert release_of(self.root, name) == self.expected[name], when
 
 
-def watch(killer: Killer, config: Path, root: Any, *flags: str, at: int = 0) -> tuple[int, str, str]:
-    process = killer.start(["watch", config, "--keep", "1", *IN_MEMORY, *flags], at=at, **root.environment)
+def start(killer: Killer, config: Path, root: Any, *flags: str, at: int = 0) -> subprocess.Popen[str]:
+    """Starts a watch that keeps one release."""
+    return killer.start(["watch", config, "--keep", "1", *IN_MEMORY, *flags], at=at, **root.environment)
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Waits for a process; returns its exit code and what it printed."""
     output, errors = process.communicate(timeout=300)
     return process.returncode, output, errors
 
 
 def release_of(root: Any, name: str) -> dict[str, str]:
-    """The sha256 of a release's files, by path."""
+    """The sha256 of a release's files by path, but for when it was made and what the build keeps for itself."""
     found = {}
     for path, data in root.content().items():
-        if path.startswith(f"releases/{name}/") and not NOT_COMPARED.search(path):
-            if path.endswith("/release.json"):
-                record = json.loads(data)
-                data = json.dumps({k: v for k, v in record.items() if k not in ("finished", "record_sha256")}).encode()
-            found[path] = hashlib.sha256(data).hexdigest()
+        if not path.startswith(f"releases/{name}/") or "/.maskmill/" in path:
+            continue
+        if path.endswith("/release.json"):
+            record = json.loads(data)
+            data = json.dumps({k: v for k, v in record.items() if k not in ("finished", "record_sha256")}).encode()
+        found[path] = hashlib.sha256(data).hexdigest()
     return found
 
 
@@ -143,7 +163,8 @@ def latest_of(root: Any) -> str:
 
 def names_of(root: Any) -> set[str]:
     """The names of the releases of which anything is there."""
-    return {path.split("/")[1] for path in root.content() if path.startswith("releases/") and ReleaseName.parse(path.split("/")[1])}
+    below = {path.split("/")[1] for path in root.content() if path.startswith("releases/")}
+    return {name for name in below if ReleaseName.parse(name)}
 
 
 @contextlib.contextmanager
@@ -154,104 +175,176 @@ def scene_at(root: Any, folder: Path) -> Iterator[Scene]:
         publish_classic(mirror, FIRST, first_dump())
         config = write_config(folder / "build.yaml", root.path, mirror.url, watch={"downloads": str(downloads)})
         killer = Killer(folder=folder, below=str(folder), server=root.server)
-        code, _, errors = watch(killer, config, root)
+        code, _, errors = end(start(killer, config, root))
         assert code == 0, errors
         first = latest_of(root)
+        expected = {first: release_of(root, first)}
         root.keep()
         publish_classic(mirror, SECOND, second_dump())
-        code, _, errors = watch(killer, config, root)
+        code, _, errors = end(start(killer, config, root))
         assert code == 0, errors
         moments, second = killer.trace(), latest_of(root)
         assert names_of(root) == {second}
+        expected[second] = release_of(root, second)
         yield Scene(
-            root=root, config=config, downloads=downloads, killer=killer, first=first, second=second,
-            expected=release_of(root, second), moments=moments,
+            root=root, mirror=mirror, config=config, downloads=downloads, killer=killer, first=first, second=second,
+            expected=expected, moments=moments,
         )  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["local", "bucket"])
+# Each in a process of its own: they share nothing.
+PLACES = [pytest.param(name, marks=pytest.mark.xdist_group(f"killed watches: {name}")) for name in ("disk", "bucket")]
+
+
+@pytest.fixture(scope="module", params=PLACES)
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """A scene on a local disk, and one in a bucket."""
+    """A scene on this machine's disk, and one in a bucket."""
     folder = tmp_path_factory.mktemp(request.param)
-    if request.param == "local":
-        with scene_at(LocalRoot(folder), folder) as made:
-            yield made
-    else:
-        with cloud.storage(folder, BUCKET) as environment, cloud.set_environment(environment):
-            with scene_at(CloudRoot(environment), folder) as made:
-                yield made
+    with contextlib.ExitStack() as stack:
+        root: Any = LocalRoot(folder)
+        if request.param == "bucket":
+            environment = stack.enter_context(cloud.storage(folder, BUCKET))
+            stack.enter_context(cloud.set_environment(environment))
+            root = CloudRoot(environment)
+        yield stack.enter_context(scene_at(root, folder))
 
 
-def phases(moments: list[str], second: str) -> dict[str, range]:
-    """The moments of each part of a watch, numbered from 1: download, build, switch, clean-up."""
-    plain = [urllib.parse.unquote(moment) for moment in moments]
-    of_build = [n for n, moment in enumerate(plain, 1) if f"releases/{second}/text" in moment]
-    of_record = [n for n, moment in enumerate(plain, 1) if f"releases/{second}/release.json" in moment]
-    of_latest = [n for n, moment in enumerate(plain, 1) if re.search(r"/latest(\.|$| )", moment)]
-    switched = max(n for n in of_latest if n > of_build[-1])
+def parts_of(scene: Scene) -> dict[str, range]:
+    """The moments of each part of a watch, numbered from 1."""
+    plain = [urllib.parse.unquote(moment) for moment in scene.moments]
+    release = f"releases/{scene.second}"
+    of_build = [n for n, moment in enumerate(plain, 1) if f"{release}/text" in moment]
+    of_record = [n for n, moment in enumerate(plain, 1) if f"{release}/release.json" in moment]
     recorded = min(n for n in of_record if n > of_build[-1])
-    found = {
+    cleaned = min(n for n, moment in enumerate(plain, 1) if n > recorded and scene.first in moment)
+    return {
         "download": range(1, of_build[0]),
         "build": range(of_build[0], recorded),
-        "switch": range(recorded, switched + 1),
-        "clean-up": range(switched + 1, len(moments) + 1),
+        "switch": range(recorded, cleaned),
+        "clean-up": range(cleaned, len(plain) + 1),
     }
-    assert all(found.values()), found
-    return found
 
 
 def moments_of(scene: Scene) -> list[tuple[str, int]]:
-    """The moments at which watches are killed: as many of each part, drawn by a seed."""
-    chosen = random.Random(SEED)
-    parts = phases(scene.moments, scene.second)
-    return [(name, chosen.choice(numbers)) for _ in range(KILLS // len(parts)) for name, numbers in parts.items()]
+    """The moments at which watches are killed, as many of each part, drawn by a seed."""
+    drawn = random.Random(SEED)
+    parts = parts_of(scene)
+    return [(name, drawn.choice(numbers)) for _ in range(KILLS // len(parts)) for name, numbers in parts.items()]
 
 
 @pytest.mark.parametrize("kill", range(KILLS))
 def test_a_watch_that_is_killed_at_a_random_moment_and_begun_again(scene: Scene, kill: int) -> None:
     part, moment = moments_of(scene)[kill]
-    before = f"killed in {part}, before {scene.moments[moment - 1]}"
+    when = f"killed in its {part}, before {moment}: {scene.moments[moment - 1]}"
+    # A release that is read is not removed; so nobody reads it where the removal itself is to be killed.
+    is_read = part != "clean-up"
     scene.reset()
     with polling(scene.root.path) as polled:
-        with leasing(scene.path_of(scene.first)):
+        with leasing(f"{scene.root.path}/releases/{scene.first}") if is_read else contextlib.nullcontext():
             code, _, errors = scene.watch(at=moment)
-            # Other threads than the build's may have made a moment more or less than in the first watch.
-            assert code == KILLED or (code == 0 and moment > len(scene.moments) - 5), f"{before}: {errors}"
-            assert scene.release_of(scene.first) == scene.expected_first, before
+            assert code == KILLED, f"{when}: {errors}"
+            if is_read:
+                scene.check(scene.first, when)
             code, _, errors = scene.watch()
-            assert code == 0, f"{before}: {errors}"
-            assert latest_of(scene.root) == scene.second, before
-            assert scene.release_of(scene.second) == scene.expected, before
-            # It is in use, so it stays although one release is to be kept.
-            assert scene.release_of(scene.first) == scene.expected_first, before
+            assert code == 0, f"{when}: {errors}"
+            assert latest_of(scene.root) == scene.second, when
+            scene.check(scene.second, when)
+            if is_read:  # it stays although one release is to be kept
+                scene.check(scene.first, when)
         code, output, errors = scene.watch()
-        assert (code, output.partition(":")[0]) == (0, "nothing new"), f"{before}: {errors}"
-    assert polled["problems"] == [], before
+        assert (code, output.partition(":")[0]) == (0, "nothing new"), f"{when}: {errors}"
+    assert polled["problems"] == [], when
     assert set(polled["names"]) <= {scene.first, scene.second}
     assert polled["looks"] > 10
-    assert scene.release_of(scene.second) == scene.expected, before
-    assert names_of(scene.root) == {scene.second}, before
-    assert [path for path in scene.downloads.rglob("*") if path.is_file()] == [], before
-    assert scene.leftovers() == [], before
+    scene.check(scene.second, when)
+    assert names_of(scene.root) == {scene.second}, when
+    check_nothing_is_left(scene, when)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_a_watch_that_is_killed_while_bytes_come_goes_on_with_the_rest(scene: Scene, share: float) -> None:
+def check_nothing_is_left(scene: Scene, when: str) -> None:
+    """Sees to it that no downloads, temporary files, leases or notes of removals are left, and nobody holds a lock."""
+    assert [path for path in scene.downloads.rglob("*") if path.is_file()] == [], when
+    names = scene.root.content()
+    left = [name for name in names if name.endswith((TEMPORARY_SUFFIX, ".removing")) or ".leases/" in name]
+    assert left == [], when
+    second = ReleaseName.parse(scene.second)
+    assert second is not None
+    assert not locks.is_locked(scene.root.path, second), when  # a lock of a dead process is none
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_a_watch_that_is_killed_while_bytes_come_goes_on_behind_them(scene: Scene, share: float) -> None:
     scene.reset()
-    killed = threading.Event()
+    started: list[subprocess.Popen[str]] = []
 
     def cut_and_kill(handler: Any, content: bytes, headers: dict[str, str]) -> bool:
-        if len(content) < 1_000_000 or killed.is_set():
+        if len(content) < 1 << 20 or not started:
             return False
         handler.send_response(200)
         for name, value in headers.items():
             handler.send_header(name, value)
         handler.end_headers()
-        handler.wfile.write(content[: int(len(content) * share)])
+        sent = int(len(content) * share)
+        handler.wfile.write(content[:sent])
         handler.wfile.flush()
-        part = next(wait_for(lambda: list(scene.downloads.rglob("*.part"))))
-        wait_for_size(part, int(len(content) * share) - BLOCK)
-        process.kill()
-        killed.set()
+        until = time.monotonic() + 60
+        while sum(path.stat().st_size for path in scene.downloads.rglob("*.part")) < sent:
+            assert time.monotonic() < until, "what was sent is not written"
+            time.sleep(0.01)
+        started.pop().kill()
         handler.close_connection = True
         return True
+
+    scene.mirror.always = cut_and_kill
+    try:
+        process = scene.start()
+        started.append(process)
+        code, _, errors = end(process)
+        assert code == KILLED, errors
+    finally:
+        scene.mirror.always = None
+    scene.mirror.requests.clear()
+    code, _, errors = scene.watch()
+    assert code == 0, errors
+    scene.check(scene.second, f"killed at {share}")
+    parts = [request.part for request in scene.mirror.requests if request.name.endswith("multistream.xml.bz2")]
+    assert parts == ([f"{int(len(second_dump()) * share)}-"] if share else [""])
+
+
+def test_two_watches_at_once(scene: Scene) -> None:
+    scene.reset()
+    with polling(scene.root.path) as polled:
+        processes = [scene.start("--release.wait", "5") for _ in range(2)]
+        ended = [end(process) for process in processes]
+    assert [code for code, _, _ in ended] == [0, 0], ended
+    assert sorted("nothing new" in output for _, output, _ in ended) == [False, True], ended
+    assert polled["problems"] == []
+    scene.check(scene.second, "two at once")
+    assert names_of(scene.root) == {scene.second}
+    check_nothing_is_left(scene, "two at once")
+
+
+def test_of_two_watches_at_once_the_second_says_so(scene: Scene) -> None:
+    scene.reset()
+    processes = [scene.start() for _ in range(2)]
+    ended = sorted(end(process) for process in processes)
+    assert [code for code, _, _ in ended] == [0, 1], ended
+    last = ended[1][2].splitlines()[-1]
+    assert last.startswith("maskmill watch: The lock of this watch is held by "), last
+    scene.check(scene.second, "two at once")
+
+
+def test_two_builds_of_one_release_at_once(scene: Scene) -> None:
+    scene.reset()
+    code, output, errors = scene.watch("--download_only")
+    assert (code, output.partition(":")[0]) == (0, "downloaded"), errors
+    build = ["build", scene.config, "--release", "--dump", SECOND, "--release.wait", "5", *IN_MEMORY]
+    with polling(scene.root.path) as polled:
+        processes = [scene.killer.start(build, **scene.root.environment) for _ in range(2)]
+        ended = [end(process) for process in processes]
+    assert [code for code, _, _ in ended] == [0, 0], ended
+    assert sorted("nothing to do" in output for _, output, _ in ended) == [False, True], ended
+    assert polled["problems"] == []
+    scene.check(scene.second, "two builds at once")
+    scene.check(scene.first, "two builds at once")
+    assert latest_of(scene.root) == scene.second

@@ -191,8 +191,8 @@ def unfinished_downloads(downloads: str, wiki: str) -> list[tuple[str, str]]:
         except UnusableInputError:
             paths = []  # nothing matches
         names = sorted({files.base_name(files.parent(path)) for path in paths})
-    dates = [name.removeprefix(f"{wiki}-") for name in sorted(names) if name.startswith(f"{wiki}-")]
-    found = [(files.join(downloads, f"{wiki}-{date}"), date) for date in dates if re.fullmatch(r"\d{4}-\d\d-\d\d", date)]
+    dated = re.compile(re.escape(wiki) + r"-(\d{4}-\d\d-\d\d)")
+    found = [(files.join(downloads, name), match[1]) for name in sorted(names) if (match := dated.fullmatch(name))]
     return [(directory, date) for directory, date in found if not files.exists(files.join(directory, COMPLETE))]
 
 
