@@ -23,7 +23,7 @@ def pages_of(path: Path) -> dict[int, Page]:
 
 def test_the_next_dump_has_the_changes_that_it_says(tmp_path: Path) -> None:
     dump = tmp_path / "dump.xml"
-    dump.write_bytes(dump_files.dump([dump_files.page(k, f"Page {k}", f"Text {k}.") for k in range(1, 301)]))
+    dump.write_bytes(dump_files.dump([dump_files.page(k, f"Page {k}", f"Text {k}.\n\nMore.") for k in range(1, 301)]))
     packed = tmp_path / "dump.xml.bz2"
     packed.write_bytes(bz2.compress(dump.read_bytes()))
     for number, source in enumerate((dump, packed)):
@@ -37,4 +37,4 @@ def test_the_next_dump_has_the_changes_that_it_says(tmp_path: Path) -> None:
     assert len(edited) == 6
     for number in edited:
         assert after[number].revision_id > before[number].revision_id
-        assert after[number].text == before[number].text + b" This sentence was added to the page later."
+        assert after[number].text == b"Text %d. This sentence was added to the page later.\n\nMore." % number
