@@ -21,6 +21,7 @@ PAGES = (
     "events.md",
     "terminal.md",
     "releases.md",
+    "incremental.md",
 )
 
 
