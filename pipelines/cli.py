@@ -293,6 +293,7 @@ COMMANDS: Mapping[str, _Command] = {
         run=_build,
         beam=True,
         takes_names=True,
+        prints_with=("dry_run",),
     ),
     "watch": _Command(
         help="build a release of the newest dump, if it is new",

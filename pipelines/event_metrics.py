@@ -104,13 +104,15 @@ def _of_stage(output: str, name: str, stage: Mapping[str, Any]) -> Values:
         series("build_stage_duration_seconds", output=output, stage=name): _number(stage["seconds"]),
         series("build_bytes", output=output, stage=name): str(stage["bytes"]),
         series("build_shards", output=output, stage=name): str(stage["shards"]),
-        series("build_reused_shards", output=output, stage=name): str(taken.get("reused_shards", 0)),
     }
+    if taken:
+        values[series("build_reused_shards", output=output, stage=name)] = str(taken["reused_shards"])
     counts = stage["counts"]
     if name == "extract":
         values[series("build_documents", output=output)] = str(_total(counts, "documents"))
-        values[series("build_pages", output=output)] = str(taken.get("pages", counts.get("extract", {}).get("read", 0)))
-        values[series("build_reused_pages", output=output)] = str(taken.get("reused_pages", 0))
+        if taken:
+            values[series("build_pages", output=output)] = str(taken["pages"])
+            values[series("build_reused_pages", output=output)] = str(taken["reused_pages"])
     if name == "examples":
         values[series("build_examples", output=output)] = str(_total(counts, "examples"))
     return values

@@ -143,7 +143,7 @@ def _of_build(told: "Told", run: "Run", namespace: str, state: str) -> Any:
     from openlineage.client.event_v2 import Job, RunEvent, RunState
     from openlineage.client.event_v2 import Run as LineageRun
 
-    facets = _run_facets(told, run, state) | {
+    facets = _run_facets(told, state) | {
         "maskmill_build": _facet(
             release=run.release or None, fingerprint=told.summary["fingerprint"], config=told.summary["config"]
         )
@@ -173,7 +173,7 @@ def _of_stage(
     from openlineage.client.facet_v2 import parent_run
 
     parent = job_name(run.output)
-    facets = _run_facets(told, run, state) | {
+    facets = _run_facets(told, state) | {
         "parent": parent_run.ParentRunFacet(
             run=parent_run.Run(runId=run.id), job=parent_run.Job(namespace=namespace, name=parent)
         )
@@ -192,7 +192,7 @@ def _of_stage(
     )
 
 
-def _run_facets(told: "Told", run: "Run", state: str) -> dict[str, Any]:
+def _run_facets(told: "Told", state: str) -> dict[str, Any]:
     from openlineage.client.facet_v2 import error_message_run, nominal_time_run, processing_engine_run
 
     facets: dict[str, Any] = {
@@ -200,7 +200,7 @@ def _run_facets(told: "Told", run: "Run", state: str) -> dict[str, Any]:
             version=told.summary["maskmill"], name="maskmill"
         )
     }
-    date = str(run.dump.get("date", ""))
+    date = str(told.summary["dump"].get("date", ""))
     if date:
         facets["nominalTime"] = nominal_time_run.NominalTimeRunFacet(nominalStartTime=f"{date}T00:00:00Z")
     if state == "FAIL" and told.ended is not None:
@@ -284,9 +284,12 @@ def _checksums(entries: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _facet(**fields: Any) -> Any:
-    """A facet of our own."""
+    """A facet of our own, with the address of its description as OpenLineage wants it."""
     from openlineage.client.facet_v2 import BaseFacet
 
-    facet = BaseFacet().with_additional_properties(**fields)
-    facet._schemaURL = _SCHEMA
-    return facet
+    class Facet(BaseFacet):
+        @staticmethod
+        def _get_schema() -> str:
+            return _SCHEMA
+
+    return Facet().with_additional_properties(**fields)

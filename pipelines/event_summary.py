@@ -57,6 +57,7 @@ def describe_stage(directory: str, name: str, made: Mapping[str, Any]) -> dict[s
         "pieces": None if outcome is None else {"made": dict(outcome.made), "found": dict(outcome.reused)},
         "reused": None if taken is None else dataclasses.asdict(taken),
         "counts": dict(made.get("counts", {})),
+        "dump_date": made.get("decided", {}).get("dump_date"),
         "inputs": len(made.get("inputs", ())),
         "shards": len(made.get("shards", ())),
         "bytes": _bytes_of(made),

@@ -6,6 +6,7 @@ for a server: that is one line of warning at the end.
 
 import dataclasses
 import json
+import os
 import sys
 import time
 import uuid
@@ -249,10 +250,17 @@ def _summary_of(
         "directory": run.directory,
         # Of all stages: while one is missing, it would be that of other data.
         "fingerprint": fingerprints.fingerprint_of(digests) if is_complete and digests else None,
-        "dump": dict(run.dump),
+        "dump": _dump_of(run, stages),
         "stages": {name: dict(stage) for name, stage in stages.items()},
         "missing_stages": [name for name in run.stages if name not in stages],
     }
+
+
+def _dump_of(run: Run, stages: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What is known of a build's dump; the release's name and the text say something, too."""
+    name, date = names.ReleaseName.parse(run.release), stages.get("extract", {}).get("dump_date")
+    found = ({"date": date} if date else {}) if name is None else {"wiki": name.wiki, "date": name.date}
+    return found | dict(run.dump)
 
 
 def _is_complete(run: Run, status: str) -> bool:
@@ -319,13 +327,15 @@ class _Metrics:
         self._path = path
 
     def tell(self, told: Told) -> None:
+        # The same data set is the same, from whatever directory it is built.
+        output = os.path.abspath(told.output) if files.is_local(told.output) else told.output
         if told.event == NOTHING_NEW:
-            values = event_metrics.of_check(told.output, told.time)
+            values = event_metrics.of_check(output, told.time)
         elif told.ended is not None:
-            values = event_metrics.of_build(told.output, told.summary, told.ended, began=told.began, now=told.time)
+            values = event_metrics.of_build(output, told.summary, told.ended, began=told.began, now=told.time)
         else:
             return
-        event_metrics.update(self._path, told.output, values)
+        event_metrics.update(self._path, output, values)
 
     def close(self, seconds: float) -> str | None:
         del seconds

@@ -93,7 +93,7 @@ def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Seque
                 told.nothing_new(plan.root, run)
         # Behind its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
         if is_complete and keep is not None:
-            removing.remove_old(plan.root, keep, say=lambda line: print(f"removed: {line}"))
+            removing.remove_old(plan.root, keep, say=lambda line: print(f"clean-up: {line}"))
     return code
 
 

@@ -17,6 +17,8 @@ Action = Literal["run", "resume", "reuse", "refuse"]
 # Of options that name a file, the content counts and not the name.
 _DIGEST = "_sha256"
 _MOST_NAMED = 3
+# What a stage takes from the release before.
+_TAKEN = {"extract": "pages that did not change", "examples": "shards whose text did not change"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -153,7 +155,8 @@ def _of_previous(options: BuildOptions, name: str, previous: str) -> str:
     differing = [line for line in differences(made, name, options) if line.split(" ")[0] not in places]
     if differing:
         return f"; parameters differ from those of {release}: {_listed(differing)}"
-    return f"; what did not change since {release} is taken from there"
+    taken = _TAKEN.get(name)
+    return f"; {taken} since {release} come from there" if taken else ""
 
 
 def differences(made: Mapping[str, Any], name: str, options: BuildOptions) -> list[str]:

@@ -85,6 +85,10 @@ class Mirror:
         """The next GET requests of a file, by its base name, meet these faults, one each."""
         self._faults[name].extend(faults)
 
+    def clear(self) -> None:
+        """No fault waits any more."""
+        self._faults.clear()
+
     def fault(self, path: str) -> Fault | None:
         """The fault that a request of a file meets."""
         with self._lock:

@@ -120,11 +120,23 @@ def before_operations(act: Callable[[int], None], *, parts: bool = False) -> Ite
 
         return call
 
+    guarded = conditional.guarded
+
+    @contextlib.contextmanager
+    def guard(path: str) -> Iterator[None]:
+        was_busy = busy[0]
+        with guarded(path):
+            busy[0] = busy[0] or (not parts and threading.get_ident() == thread)  # `act` would wait for this guard
+            yield
+        busy[0] = was_busy
+
     for module, name, original in originals:
         setattr(module, name, wrapped(original))
+    conditional.guarded = guard
     try:
         yield count
     finally:
+        conditional.guarded = guarded
         for module, name, original in originals:
             setattr(module, name, original)
 

@@ -89,3 +89,16 @@ def publish_classic(server: FileServer, date: str, dump: bytes) -> None:
     server.files[f"{folder}/dumpstatus.json"] = json.dumps(status).encode()
     days = sorted({path.split("/")[1] for path in server.files if re.fullmatch(rf"{WIKI}/\d+/.*", path)})
     server.files[f"{WIKI}/"] = "".join(f'<a href="{name}/">{name}</a>\n' for name in days).encode()
+
+
+def unpublish_classic(server: FileServer, date: str) -> None:
+    """Takes a dump from a mirror of the classic layout."""
+    day = date.replace("-", "")
+    for path in [path for path in server.files if path.startswith(f"{WIKI}/{day}/")]:
+        del server.files[path]
+    server.files[f"{WIKI}/"] = server.files[f"{WIKI}/"].replace(f'<a href="{day}/">{day}</a>\n'.encode(), b"")
+
+
+def sha1(content: bytes) -> str:
+    """What the lists of a mirror have for a file."""
+    return hashlib.sha1(content).hexdigest()

@@ -16,7 +16,9 @@ PAGES = (
     "loading.md",
     "inspect.md",
     "verify.md",
+    "watch.md",
     "lineage.md",
+    "events.md",
     "terminal.md",
 )
 

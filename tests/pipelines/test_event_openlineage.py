@@ -90,6 +90,7 @@ def test_data_sets_bear_checksums_and_hang_together(run: events.Run, whole: Made
     ends = {e["job"]["name"].rpartition(".")[2]: e for e in written(path) if e["eventType"] == "COMPLETE"}
     (dump,) = ends["extract"]["inputs"]
     assert (dump["namespace"], dump["name"]) == ("file", made["extract"]["inputs"][0]["path"])
+    assert dump["facets"]["maskmill_checksums"]["_schemaURL"] == "urn:maskmill:openlineage-facet:1"
     assert dump["facets"]["maskmill_checksums"]["files"][0]["sha256"] == made["extract"]["inputs"][0]["sha256"]
     for name in ("examples", "eval"):
         before = "extract" if name == "examples" else "examples"

@@ -311,7 +311,7 @@ def test_a_part_of_a_build_is_no_success(run: events.Run, tmp_path: Path) -> Non
 
 def test_one_file_has_the_metrics_of_several_data_sets(run: events.Run, tmp_path: Path) -> None:
     path = tmp_path / "maskmill.prom"
-    odd = 'C:\\data\n"sets"'
+    odd = '/data\\of\n"sets"'
     for output in (run.output, odd):
         told = events.Events(EventsOptions(metrics=str(path)))
         told.nothing_new(output)
@@ -338,3 +338,24 @@ def test_a_slow_server_is_waited_for_at_the_end(run: events.Run, receiver: Recei
     while len(receiver.received) < 5 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(receiver.received) == 5
+
+
+def test_a_release_says_of_what_dump_it_is(run: events.Run, tmp_path: Path) -> None:
+    build(events.Events(EventsOptions()), dataclasses.replace(run, dump={}))
+    summary = json.loads((tmp_path / "summaries" / f"{NAME}.json").read_text())
+    assert summary["dump"] == {"wiki": "enwiki", "date": "2016-05-01"}
+
+
+def test_a_release_that_is_complete_already_has_its_summary_and_fingerprint(
+    run: events.Run, receiver: Receiver, tmp_path: Path
+) -> None:
+    (Path(run.directory) / names.RECORD).write_text("{}")
+    told = events.Events(EventsOptions(webhook=receiver.url, metrics=str(tmp_path / "maskmill.prom")))
+    told.nothing_new(run.output, run)
+    told.close()
+    summary = json.loads((tmp_path / "summaries" / f"{NAME}.json").read_text())
+    assert summary["complete"]
+    assert summary["fingerprint"] == fingerprints.fingerprint_of(fingerprints.manifest_digests(run.directory))
+    assert not any(stage["ran"] for stage in summary["stages"].values())
+    assert [one.json["event"] for one in receiver.received] == ["nothing.new"]
+    assert list(metrics_of(tmp_path / "maskmill.prom")) == [("last_check_timestamp_seconds", "")]

@@ -32,7 +32,7 @@ def test_the_example_is_a_command_line_that_is_taken(name: str, capsys: pytest.C
     assert (program, subcommand) == ("maskmill", name)
     line = flags.parse(arguments, command.flags, beam_flags.read, takes_names=command.takes_names)
     required = {flag for flag, option in command.flags.items() if option.is_required}
-    assert required <= set(line.values) or name in ("build", "estimate")
+    assert required <= set(line.values) or name in ("build", "watch", "estimate")
 
 
 @COMMANDS

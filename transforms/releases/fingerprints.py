@@ -1,7 +1,8 @@
 """What tells the data of a release, or of any build, apart from all others: the checksums of its stages' manifests.
 
-A manifest names each shard with its sha256, and has no time in it: the same data have the same fingerprint, wherever
-they lie. The training reads the data, so it is no part of this.
+A manifest names each shard with its sha256, and has no time in it: a build that is made again has the same fingerprint,
+and so has a copy of it. It names the paths of inputs as well, so the same options give another fingerprint in another
+directory. The training reads the data, so it is no part of this.
 """
 
 import hashlib

@@ -23,6 +23,8 @@ from transforms.storage import conditional
 # A holder moves its expiry on after this part of its lifetime.
 _RENEWALS = 4
 _TOKEN_BYTES = 8
+# How many seconds ago a hold expired that nobody will renew any more.
+_FORGOTTEN = 86400.0
 _START_FIELD = 19  # of /proc/PID/stat behind the name in parentheses: when the process started, in clock ticks
 
 
@@ -217,6 +219,16 @@ class Hold:
         """Notes that the hold is lost. why: one sentence, which `check` raises from now on."""
         with self._mutex:
             self._lost = self._lost or why
+
+
+def sweep(path: str) -> None:
+    """Deletes the file of a hold whose process is dead, or has not renewed it for long."""
+    found = read_holder(path)
+    if found is None or found[0] is None:
+        return
+    if found[0].is_dead() or found[0].expires < time.time() - _FORGOTTEN:
+        with contextlib.suppress(conditional.ChangedMeanwhileError):
+            conditional.delete(path, expected=found[1])
 
 
 def read_holder(path: str) -> tuple[Holder | None, conditional.Version] | None:

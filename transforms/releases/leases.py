@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.releases import holders
 from transforms.releases.holders import Hold, Holder, decode, new_holder
 from transforms.releases.names import LATEST, LATEST_LINK, RECORD, ReleaseName, find_release, release_path, state_path
 from transforms.releases.pointer import read_latest
@@ -23,8 +24,6 @@ REMOVING = "removing"
 _FOLDER = "leases"
 # How long a reader waits for somebody who says that the release is being removed: he may find that it is in use.
 _PATIENCE = 10.0
-# How many seconds ago a lease expired that nobody will renew any more.
-_FORGOTTEN = 86400.0
 _PAUSE = 0.1
 _BUCKET_PART = 2  # of gs://BUCKET/NAME, split at slashes
 
@@ -178,23 +177,19 @@ def active(root: str, name: ReleaseName) -> list[Holder]:
 
     A lease whose file is damaged counts as long as a lease lives at most, which nobody can tell; so it does not count.
     """
-    holders = []
+    found_holders = []
     for path in _lease_files(root, name):
         found = conditional.read(path)
         holder = None if found is None else decode(found[0])
         if holder is not None and holder.is_live():
-            holders.append(holder)
-    return sorted(holders, key=lambda holder: (holder.started, holder.token))
+            found_holders.append(holder)
+    return sorted(found_holders, key=lambda holder: (holder.started, holder.token))
 
 
 def sweep(root: str, name: ReleaseName) -> None:
     """Deletes the leases of processes that are dead, or have not renewed them for long."""
     for path in _lease_files(root, name):
-        found = conditional.read(path)
-        holder = None if found is None else decode(found[0])
-        if found is not None and holder is not None and (holder.is_dead() or holder.expires < time.time() - _FORGOTTEN):
-            with contextlib.suppress(conditional.ChangedMeanwhileError):
-                conditional.delete(path, expected=found[1])
+        holders.sweep(path)
 
 
 def lease_folder(root: str, name: ReleaseName) -> str:

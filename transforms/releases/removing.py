@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Sequence
 
 from transforms.errors import RunFailedError
-from transforms.releases import leases, locks
+from transforms.releases import holders, leases, locks
 from transforms.releases.holders import new_holder
 from transforms.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
 from transforms.releases.pointer import read_latest
@@ -82,6 +82,8 @@ def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line
                 say(f"{release_path(root, name)}: not removed, {reason}")
     for name in all_names(root):
         leases.sweep(root, name)
+    for path in _state_files(root, ".lock"):
+        holders.sweep(path)
     if files.is_local(root):
         for directory in (root, files.join(root, f"{RELEASES}/{STATE}")):
             files.delete_abandoned(directory)
@@ -94,14 +96,18 @@ _STAYS = "it stays"
 
 def _begun(root: str) -> list[ReleaseName]:
     """The releases that somebody removes, or was killed while he did."""
-    state = files.join(root, f"{RELEASES}/{STATE}")
     suffix = f".{leases.REMOVING}"
-    if files.is_local(state):
-        markers = files.list_directory(state, f"*{suffix}")
-    else:
-        markers = [path for path in cloud_objects.list_below(state) if path.endswith(suffix)]
+    markers = _state_files(root, suffix)
     names = [ReleaseName.parse(files.base_name(path).removesuffix(suffix)) for path in markers]
     return [name for name in names if name is not None]
+
+
+def _state_files(root: str, suffix: str) -> list[str]:
+    """The files about releases whose names end so."""
+    state = files.join(root, f"{RELEASES}/{STATE}")
+    if files.is_local(state):
+        return files.list_directory(state, f"*{suffix}")
+    return [path for path in cloud_objects.list_below(state) if path.endswith(suffix)]
 
 
 def finish_removal(root: str, name: ReleaseName) -> bool:

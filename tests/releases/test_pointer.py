@@ -1,0 +1,181 @@
+"""latest.json names the latest release at every moment, and the symlink follows it."""
+
+import json
+import os
+import shutil
+
+import pytest
+import release_roots
+from release_roots import make_release, name_of
+
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.releases.pointer import Latest, read_latest, repair_link, switch_latest
+from transforms.storage import conditional, files
+
+pytest_plugins = ("release_fixtures",)
+
+
+def link_of(root: str) -> str:
+    """What the symlink names; that of latest.json on an object store, which has none."""
+    if files.is_local(root):
+        return os.readlink(f"{root}/latest")
+    found = conditional.read(f"{root}/latest.json")
+    assert found is not None
+    return str(json.loads(found[0])["path"])
+
+
+def test_the_latest_release(root: str) -> None:
+    assert read_latest(root) is None
+    repair_link(root)
+    name = make_release(root, "2026-11-01", "0a1b2c3d")
+    assert switch_latest(root, name, "f" * 64)
+    assert read_latest(root) == Latest(name=name, fingerprint="f" * 64)
+    found = conditional.read(files.join(root, "latest.json"))
+    assert found is not None
+    assert json.loads(found[0]) == {
+        "release": "enwiki-2026-11-01-0a1b2c3d",
+        "path": "releases/enwiki-2026-11-01-0a1b2c3d",
+        "date": "2026-11-01",
+        "fingerprint": "f" * 64,
+    }
+    assert link_of(root) == "releases/enwiki-2026-11-01-0a1b2c3d"
+
+
+def test_an_older_dump_is_not_made_the_latest(root: str) -> None:
+    new, old, same_day = (
+        make_release(root, *of) for of in [("2026-11-01",), ("2026-10-01",), ("2026-11-01", "ffffffff")]
+    )
+    assert switch_latest(root, new, "1")
+    assert not switch_latest(root, old, "2")
+    assert read_latest(root) == Latest(name=new, fingerprint="1")
+    # The dump was published again, so the later build has what is right.
+    assert switch_latest(root, same_day, "3")
+    assert read_latest(root) == Latest(name=same_day, fingerprint="3")
+    assert link_of(root) == f"releases/{same_day}"
+
+
+def test_what_is_not_complete_is_not_made_the_latest(root: str) -> None:
+    name = name_of("2026-11-01")
+    release_roots.make_files(root, name)
+    with pytest.raises(RunFailedError, match="not complete"):
+        switch_latest(root, name, "")
+    assert read_latest(root) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"release": "nonsense", "fingerprint": ""}', b"\xff"])
+def test_a_damaged_pointer_is_one_sentence(root: str, content: bytes) -> None:
+    name = make_release(root, "2026-11-01")
+    conditional.write(files.join(root, "latest.json"), content, expected=None)
+    for act in (lambda: read_latest(root), lambda: switch_latest(root, name, "")):
+        with pytest.raises(UnusableInputError, match=r"latest\.json: this file is damaged; delete it"):
+            act()
+
+
+def test_a_wrong_link_is_mended(tmp_path_factory: pytest.TempPathFactory) -> None:
+    root = str(tmp_path_factory.mktemp("root"))
+    name = make_release(root, "2026-11-01")
+    switch_latest(root, name, "")
+    for target in (None, "releases/another"):
+        os.unlink(f"{root}/latest")
+        if target is not None:
+            os.symlink(target, f"{root}/latest")
+        assert switch_latest(root, name, "")
+        assert link_of(root) == f"releases/{name}"
+
+
+def test_what_is_no_link_is_not_replaced(tmp_path_factory: pytest.TempPathFactory) -> None:
+    root = str(tmp_path_factory.mktemp("root"))
+    name = make_release(root, "2026-11-01")
+    os.mkdir(f"{root}/latest")
+    with pytest.raises(UnusableInputError, match="latest: this is no symlink"):
+        switch_latest(root, name, "")
+    assert os.path.isdir(f"{root}/latest")
+
+
+def test_two_switches_at_any_moment(root: str) -> None:
+    """Whoever comes between the steps of a switch, the newest dump is the latest in the end, and the link's."""
+    for moment in range(10):
+        place = files.join(root, str(moment))
+        older, newer = make_release(place, "2026-11-01"), make_release(place, "2026-12-01")
+        for first, second in ((older, newer), (newer, older)):
+
+            def come(number: int, second=second, place: str = place, moment: int = moment) -> None:  # type: ignore[no-untyped-def]
+                if number == moment:
+                    switch_latest(place, second, "")
+
+            with release_roots.before_operations(come) as count:
+                switch_latest(place, first, "")
+            if count[0] > moment:
+                assert read_latest(place) == Latest(name=newer, fingerprint="")
+                assert link_of(place) == f"releases/{newer}"
+    assert count[0] <= moment, "there are more moments"
+
+
+def test_a_switch_that_was_killed_at_any_moment(root: str) -> None:
+    killed = True
+    operation = 0
+    while killed:
+        place = files.join(root, str(operation))
+        older, newer = make_release(place, "2026-11-01"), make_release(place, "2026-12-01")
+        switch_latest(place, older, "")
+
+        def switch(place: str = place, newer=newer) -> None:  # type: ignore[no-untyped-def]
+            switch_latest(place, newer, "")
+
+        killed = release_roots.killed_before(operation, switch)
+        latest = read_latest(place)
+        assert latest is not None
+        assert latest.name in (older, newer)
+        assert link_of(place) in (f"releases/{older}", f"releases/{newer}")
+        switch()
+        assert read_latest(place) == Latest(name=newer, fingerprint="")
+        assert link_of(place) == f"releases/{newer}"
+        operation += 1
+    assert operation > 2
+
+
+SWITCH = """
+import sys
+from transforms.releases.names import ReleaseName
+from transforms.releases.pointer import switch_latest
+root, names = sys.argv[1], [ReleaseName.parse(name) for name in sys.argv[2:]]
+print("ready", flush=True)
+sys.stdin.readline()
+for name in names:
+    switch_latest(root, name, "f")
+print("done", flush=True)
+"""
+
+
+@pytest.mark.releases
+def test_whoever_reads_meanwhile_finds_a_whole_pointer(root: str) -> None:
+    names = [make_release(root, f"2026-{month:02}-01") for month in range(1, 13)]
+    switch_latest(root, names[0], "f")
+    shares = [names[share::3] for share in range(3)]
+    processes = [release_roots.start(SWITCH, root, *map(str, share)) for share in shares]
+    for process in processes:
+        assert release_roots.line_of(process) == "ready"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    before = "2026-01-01"
+    while before != names[-1].date:
+        latest = read_latest(root)
+        assert latest is not None
+        assert latest.name.date >= before
+        assert link_of(root).startswith("releases/enwiki-2026-")
+        before = latest.name.date
+    for process in processes:
+        process.communicate()
+    assert [process.returncode for process in processes] == [0] * 3
+    assert link_of(root) == f"releases/{names[-1]}"
+
+
+def test_the_root_can_be_moved(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The link and the pointer are relative."""
+    directory = tmp_path_factory.mktemp("root")
+    name = make_release(str(directory / "a"), "2026-11-01")
+    switch_latest(str(directory / "a"), name, "")
+    shutil.move(directory / "a", directory / "b")
+    assert (directory / "b" / "latest" / "release.json").exists()

@@ -1,0 +1,250 @@
+"""`maskmill build --release`: what a release is, when it becomes the latest, and what is removed."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from commands import DUMP, ROOT
+from release_builds import Root, config, contents, release, state_of
+
+from pipelines import cli
+from transforms.errors import RunFailedError
+from transforms.releases import leases, locks
+from transforms.releases.names import ReleaseName
+
+pytestmark = pytest.mark.releases
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Root:
+    """A root with one release, which tests only read or copy."""
+    folder = tmp_path_factory.mktemp("built")
+    assert release(config(folder, folder / "out")) == 0
+    return Root(folder / "out")
+
+
+@pytest.fixture
+def copied(built: Root, tmp_path: Path) -> Root:
+    """A copy of it, whose build file is in tmp_path."""
+    shutil.copytree(built.path, tmp_path / "out", symlinks=True)
+    return Root(tmp_path / "out")
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    """What was printed, as one text."""
+    captured = capsys.readouterr()
+    return captured.out + captured.err
+
+
+# ---- what a release is
+
+
+def test_a_release_has_the_bytes_of_a_plain_build(built: Root, tmp_path: Path) -> None:
+    assert cli.main(["build", str(config(tmp_path, tmp_path / "plain")), "--direct_num_workers=1"]) == 0
+    assert contents(built.release()) == contents(tmp_path / "plain")
+
+
+def test_its_record_tells_what_it_was_made_of(built: Root) -> None:
+    record = built.record()
+    name = record["release"]
+    assert built.latest == name == built.names[0]
+    assert record["inputs"] == [
+        {"path": str(DUMP), "bytes": DUMP.stat().st_size, "sha256": record["inputs"][0]["sha256"]}
+    ]
+    assert record["config"]["examples"]["dupe_factor"] == 1
+    assert {stage: facts["directory"] for stage, facts in record["stages"].items()} == {
+        "extract": "text", "examples": "examples", "eval": "eval"
+    }  # fmt: skip
+    for facts in record["stages"].values():
+        manifest = (built.release() / facts["directory"] / "manifest.json").read_bytes()
+        assert facts["manifest_sha256"] == hashlib.sha256(manifest).hexdigest()
+    assert record["previous"] == ""
+    assert len(record["made_by"]["code_sha256"]) == 64
+    assert json.loads((built.path / "latest.json").read_text())["fingerprint"] == record["fingerprint"]
+
+
+def test_a_complete_release_never_changes(copied: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = state_of(copied.release())
+    assert release(config(tmp_path, copied.path)) == 0
+    assert "is complete; nothing to do" in said(capsys)
+    assert state_of(copied.release()) == before
+
+
+def test_a_lost_pointer_and_a_lost_link_are_made_again(copied: Root, tmp_path: Path) -> None:
+    name = copied.latest
+    path = config(tmp_path, copied.path)
+    for lost in ("latest", "latest.json"):
+        (copied.path / lost).unlink()
+        assert release(path) == 0
+        assert copied.latest == name
+
+
+# ---- which one is the latest
+
+
+def test_an_older_dump_does_not_become_the_latest(
+    copied: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    latest = copied.latest
+    assert latest is not None
+    assert release(config(tmp_path, copied.path), "--release.date=2015-01-01") == 0
+    assert f"{latest} stays the latest, because its dump is newer" in said(capsys)
+    assert copied.latest == latest
+    assert len(copied.names) == 2
+
+
+def test_of_one_date_the_one_made_last_is_the_latest(
+    copied: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, first = config(tmp_path, copied.path), copied.latest
+    assert release(path, "--eval.num_examples_to_pick=5") == 0
+    second = copied.latest
+    assert second != first
+    assert copied.record(second)["previous"] == first
+    capsys.readouterr()
+    assert release(path) == 0  # the first one is complete
+    assert f"{second} stays the latest" in said(capsys)
+    assert copied.latest == second
+    # The run that made the second one may have been killed behind its record.
+    latest = json.loads((copied.path / "latest.json").read_text())
+    latest |= {"release": first, "path": f"releases/{first}", "fingerprint": copied.record(first)["fingerprint"]}
+    (copied.path / "latest.json").write_text(json.dumps(latest))
+    assert release(path, "--eval.num_examples_to_pick=5") == 0
+    assert copied.latest == second
+
+
+def test_a_dump_that_was_replaced_is_another_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "enwiki-20260301-pages-articles.xml.bz2"
+    shutil.copyfile(DUMP, dump)
+    root, path = Root(tmp_path / "out"), config(tmp_path, tmp_path / "out", extract={"input": str(dump)})
+    assert release(path, "--until=extract") == 0
+    with open(dump, "ab") as file:
+        file.write(b"\0" * 8)  # behind the last stream
+    (first,) = root.names
+    capsys.readouterr()
+    assert cli.main(["build", str(path), "--release", "--dry_run", "--json", "--quiet"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["release"] != first
+    assert told["release"][:-8] == first[:-8]
+
+
+# ---- clean-up
+
+
+def test_keep_leaves_the_newest_and_what_is_read(copied: Root, tmp_path: Path) -> None:
+    path, first = config(tmp_path, copied.path), copied.latest
+    assert first is not None
+    assert release(path, "--release.date=2016-06-01") == 0
+    second = copied.latest
+    assert second is not None
+    with leases.hold(str(copied.release(first))):
+        assert release(path, "--release.date=2016-07-01", "--keep=1") == 0
+        assert copied.names == [first, copied.latest]
+    assert release(path, "--release.date=2016-07-01", "--keep=1") == 0  # complete; but what was in use is removed now
+    assert copied.names == [copied.latest]
+
+
+def test_nothing_is_removed_without_keep(copied: Root, tmp_path: Path) -> None:
+    assert release(config(tmp_path, copied.path), "--release.date=2016-06-01") == 0
+    assert len(copied.names) == 2
+
+
+def test_a_release_that_is_not_complete_removes_nothing(copied: Root, tmp_path: Path) -> None:
+    path = config(tmp_path, copied.path, release={"keep": 1})
+    assert release(path, "--release.date=2016-06-01", "--until=examples") == 0
+    assert len(copied.names) == 2
+    assert release(path, "--release.date=2016-06-01", "--from=eval") == 0
+    assert copied.names == [copied.latest]
+
+
+# ---- two at once
+
+
+def name_of(root: Root) -> ReleaseName:
+    name = ReleaseName.parse(root.names[0])
+    assert name is not None
+    return name
+
+
+@pytest.fixture
+def unfinished(tmp_path: Path) -> Root:
+    """A root with a release that lacks its last stage; its build file is in tmp_path."""
+    assert release(config(tmp_path, tmp_path / "out"), "--until=examples") == 0
+    return Root(tmp_path / "out")
+
+
+def test_a_second_build_says_who_builds(unfinished: Root, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = config(tmp_path, unfinished.path)
+    with locks.hold(str(unfinished.path), name_of(unfinished), owner="the night shift"):
+        before = state_of(unfinished.release())
+        capsys.readouterr()
+        assert release(path) == cli.FAILED
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "is held by the night shift since" in line
+        assert state_of(unfinished.release()) == before
+    assert release(path) == 0
+
+
+def test_a_second_build_waits(unfinished: Root, tmp_path: Path) -> None:
+    path = config(tmp_path, unfinished.path)
+    with locks.hold(str(unfinished.path), name_of(unfinished), owner="the night shift"):
+        waiting = subprocess.Popen(command(path, "--release.wait=5"), cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        assert waiting.stderr is not None
+        assert "held by the night shift" in waiting.stderr.readline()
+        assert unfinished.latest is None
+    waiting.communicate()
+    assert waiting.returncode == 0
+    assert unfinished.latest == unfinished.names[0]
+
+
+def test_the_same_owner_takes_over(unfinished: Root, tmp_path: Path) -> None:
+    path = config(tmp_path, unfinished.path)
+    # An attempt of the same step that the scheduler gave up, and that still lives.
+    with locks.hold(str(unfinished.path), name_of(unfinished), owner="dag run 1") as lock:
+        assert release(path, "--owner=dag run 2") == cli.FAILED
+        assert unfinished.latest is None
+        assert release(path, "--owner=dag run 1") == 0
+        with pytest.raises(RunFailedError, match="taken over"):
+            lock.check()
+
+
+def command(path: Path, *flags: str) -> list[str]:
+    return [sys.executable, "-m", "maskmill", "build", str(path), "--release", "--direct_num_workers=1", *flags]
+
+
+def test_two_processes_build_one_release(built: Root, tmp_path: Path) -> None:
+    root, path = Root(tmp_path / "out"), config(tmp_path, tmp_path / "out")
+    processes = [
+        subprocess.Popen(
+            command(path, "--release.wait=5"), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    outputs = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    assert sum("nothing to do" in out for out, _ in outputs) == 1
+    assert contents(root.release()) == contents(built.release())
+    assert root.latest == built.latest
+
+
+@pytest.mark.parametrize("pieces", [1, 6])
+def test_a_killed_build_goes_on(pieces: int, built: Root, tmp_path: Path) -> None:
+    root, path = Root(tmp_path / "out"), config(tmp_path, tmp_path / "out")
+    process = subprocess.Popen(
+        command(path), cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and len(list(root.path.rglob(".maskmill/*/*.json"))) < pieces:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert root.latest is None
+    assert release(path) == 0  # the lock of a dead process does not count
+    assert contents(root.release()) == contents(built.release())
+    assert root.latest == built.latest

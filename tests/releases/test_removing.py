@@ -1,0 +1,239 @@
+"""Old releases go, whatever is needed stays, and a removal that was killed is finished."""
+
+import contextlib
+import os
+import signal
+
+import pytest
+import release_roots
+from release_roots import make_release, name_of
+
+from transforms.errors import RunFailedError
+from transforms.releases import leases, locks, records, removing
+from transforms.releases.names import RECORD, ReleaseName, release_path, state_path
+from transforms.releases.pointer import read_latest, switch_latest
+from transforms.storage import conditional, files
+
+pytest_plugins = ("release_fixtures",)
+
+
+def make_some(root: str, months: int = 5) -> list[ReleaseName]:
+    """Releases of consecutive months, of which the last is the latest."""
+    names = [make_release(root, f"2026-{month:02}-01") for month in range(1, months + 1)]
+    switch_latest(root, names[-1], "")
+    return names
+
+
+def present(root: str) -> list[ReleaseName]:
+    """The complete releases, oldest first."""
+    return [record.name for record in records.complete_releases(root)]
+
+
+def state_files(root: str) -> list[str]:
+    return [path for path in release_roots.below(root) if path.startswith("releases/.state/")]
+
+
+def test_the_newest_stay(root: str) -> None:
+    names = make_some(root)
+    assert removing.removable(root, 2) == names[:3]
+    said: list[str] = []
+    removal = removing.remove_old(root, 2, say=said.append)
+    assert list(removal.removed) == names[:3]
+    assert removal.in_use == ()
+    assert said == [f"{release_path(root, name)}: removed" for name in names[:3]]
+    assert present(root) == records.all_names(root) == names[3:]
+    assert state_files(root) == []
+    assert removing.remove_old(root, 2).removed == ()
+    assert removing.removable(root, 2) == []
+
+
+def test_the_latest_stays_whatever_its_date(root: str) -> None:
+    names = make_some(root, 2)
+    newer = [make_release(root, f"2027-{month:02}-01") for month in (1, 2)]  # complete, but not switched to
+    assert list(removing.remove_old(root, 1).removed) == [names[0], newer[0]]
+    assert present(root) == [names[1], newer[1]]
+
+
+def test_without_a_latest_one(root: str) -> None:
+    names = [make_release(root, f"2026-{month:02}-01") for month in (1, 2)]
+    begun = name_of("2025-01-01")
+    release_roots.make_files(root, begun)
+    assert list(removing.remove_old(root, 1).removed) == names[:1]
+    assert records.unfinished_releases(root) == [begun]
+
+
+def test_what_is_read_or_locked_stays(root: str) -> None:
+    names = make_some(root)
+    said: list[str] = []
+    with leases.hold(release_path(root, names[0]), owner="training"), locks.hold(root, names[1], owner="build"):
+        removal = removing.remove_old(root, 1, say=said.append)
+        assert present(root) == [names[0], names[1], names[4]]
+    assert list(removal.removed) == names[2:4]
+    assert removal.in_use == ((names[0], "it is read by training"), (names[1], "it is locked by build"))
+    assert f"{release_path(root, names[0])}: not removed, it is read by training" in said
+    with leases.hold(release_path(root, names[0])):
+        pass  # the attempt left no marker
+    removing.remove_old(root, 1)
+    assert present(root) == names[4:]
+
+
+def test_abandoned_builds_go(root: str) -> None:
+    names = make_some(root, 2)
+    old, built, same, new = (
+        name_of("2026-01-15"), name_of("2025-12-01"), name_of("2026-02-01", "f" * 8), name_of("2026-03-01")
+    )  # fmt: skip
+    for name in (old, built, same, new):
+        release_roots.make_files(root, name)
+    with locks.hold(root, built, owner="build"):
+        removal = removing.remove_old(root, 2)
+    assert removal.removed == (old,)
+    assert removal.in_use == ((built, "it is locked by build"),)
+    assert records.unfinished_releases(root) == [built, same, new]
+    assert present(root) == names
+
+
+def test_at_least_one_stays(root: str) -> None:
+    with pytest.raises(ValueError, match="keep=0"):
+        removing.remove_old(root, 0)
+
+
+@pytest.mark.releases
+def test_a_removal_that_was_killed_at_any_moment_is_finished(root: str) -> None:
+    operation, killed, begun = 0, True, 0
+    while killed:
+        place = files.join(root, str(operation))
+        names = make_some(place, 2)
+
+        def remove(place: str = place) -> None:
+            removing.remove_old(place, 1)
+
+        killed = release_roots.killed_before(operation, remove)
+        begun += bool(killed and removing._begun(place))
+        assert read_latest(place) is not None
+        for name in names:  # complete means whole
+            if records.read_record(release_path(place, name)) is not None:
+                for file in release_roots.FILES:
+                    assert conditional.exists(files.join(release_path(place, name), file))
+        with leases.resolve_latest_with_lease(place) as lease:
+            assert lease is not None
+        removing.remove_old(place, 1)
+        assert present(place) == records.all_names(place) == names[1:]
+        assert state_files(place) == []
+        operation += 1
+    assert begun > 5
+
+
+def test_a_removal_that_was_killed_before_it_began_is_forgotten(root: str) -> None:
+    """Its marker goes, and a release that is to stay now stays."""
+    names = make_some(root, 2)
+    operation = 0
+    while not removing._begun(root):
+        release_roots.killed_before(operation, lambda: removing.remove_old(root, 1))
+        operation += 1
+    assert present(root) == names
+    assert removing.remove_old(root, 2).removed == ()
+    assert present(root) == names
+    assert state_files(root) == []
+
+
+def test_who_builds_a_release_anew_finishes_its_removal(root: str) -> None:
+    names = make_some(root, 2)
+    operation = 0
+    while records.read_record(release_path(root, names[0])) is not None:
+        release_roots.killed_before(operation, lambda: removing.remove_old(root, 1))
+        operation += 1
+    with locks.hold(root, names[0]):
+        assert removing.finish_removal(root, names[0])
+        assert not removing.finish_removal(root, names[0])
+        assert names[0] not in records.all_names(root)
+        make_release(root, names[0].date)
+    assert present(root) == names
+    with leases.hold(release_path(root, names[0])) as lease:
+        lease.check()
+
+
+def test_links_in_a_release_are_not_followed(tmp_path_factory: pytest.TempPathFactory) -> None:
+    directory = tmp_path_factory.mktemp("root")
+    (directory / "mine").mkdir()
+    (directory / "mine" / "file").write_text("")
+    root = str(directory / "root")
+    names = make_some(root, 2)
+    os.symlink(directory / "mine", f"{release_path(root, names[0])}/link")
+    removing.remove_old(root, 1)
+    assert present(root) == names[1:]
+    assert (directory / "mine" / "file").exists()
+
+
+def test_what_cannot_be_deleted_is_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(tmp_path_factory.mktemp("root"))
+    names = make_some(root, 2)
+
+    def refuse(directory: str) -> None:
+        raise PermissionError(13, "Permission denied", f"{directory}/text")
+
+    monkeypatch.setattr("shutil.rmtree", refuse)
+    with pytest.raises(RunFailedError, match=r"/text: this cannot be deleted \(Permission denied\)"):
+        removing.remove_old(root, 1)
+    monkeypatch.undo()
+    assert present(root) == names[1:]
+    removing.remove_old(root, 1)
+    assert records.all_names(root) == names[1:]
+
+
+READ = """
+import sys
+from release_roots import FILES
+from transforms.releases import leases
+from transforms.releases.names import release_path
+from transforms.storage import conditional, files
+root = sys.argv[1]
+print("ready", flush=True)
+count = 0
+while True:
+    with leases.resolve_latest_with_lease(root) as lease:
+        for _ in range(3):
+            for file, content in FILES.items():
+                found = conditional.read(files.join(lease.release, file))
+                assert found is not None and found[0] == content, f"{lease.release}/{file} is gone"
+        lease.check()
+        if lease.name.date >= "2027":
+            break
+    count += 1
+print("read", count, flush=True)
+"""
+
+REMOVE = """
+import sys
+from transforms.releases import removing
+print("ready", flush=True)
+while True:
+    removing.remove_old(sys.argv[1], 1)
+"""
+
+
+@pytest.mark.releases
+def test_nothing_that_is_read_is_removed(root: str) -> None:
+    """Readers, removers that are killed, and one process that makes releases: all real, all at once."""
+    make_some(root, 1)
+    with contextlib.ExitStack() as stack:
+        readers = [release_roots.start(READ, root) for _ in range(2)]
+        for process in readers:
+            stack.callback(release_roots.end, process)
+            assert release_roots.line_of(process) == "ready"
+        dates = [f"{year}-{month:02}-01" for year in (2026, 2027) for month in range(2, 13, 5)]
+        for date in dates:
+            remover = release_roots.start(REMOVE, root)
+            assert release_roots.line_of(remover) == "ready"
+            switch_latest(root, make_release(root, date), "")
+            while len(records.all_names(root)) > 2:
+                assert remover.poll() is None, "the remover has failed"
+            release_roots.end(remover, signal.SIGKILL)
+        for process in readers:
+            assert release_roots.line_of(process).startswith("read ")
+    removing.remove_old(root, 1)
+    assert [str(name.date) for name in present(root)] == dates[-1:]
+    assert state_files(root) == []
+    assert conditional.exists(files.join(release_path(root, present(root)[0]), RECORD))
+    assert not conditional.exists(state_path(root, present(root)[0], "lock"))
