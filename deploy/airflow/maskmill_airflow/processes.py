@@ -12,8 +12,8 @@ from typing import IO
 
 from maskmill_airflow.commands import Installation
 
-# A training that is told to end writes a checkpoint first. Airflow itself kills a task 60 seconds after it was told to end
-# (core.killed_task_cleanup_time), and what the task has started must be gone by then.
+# A training that is told to end writes a checkpoint first. Airflow kills the task itself 60 seconds after it was told
+# to end (core.killed_task_cleanup_time); what the task has started must be gone by then.
 _SECONDS_TO_END = 45.0
 _KEPT_LINES = 2_000
 
