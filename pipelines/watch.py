@@ -16,6 +16,7 @@ from typing import Any
 from pipelines import console, events, release_inputs, release_plan, releases
 from pipelines.build_choices import BuildChoices
 from pipelines.build_options import BuildOptions
+from pipelines.download_progress import DownloadProgress
 from pipelines.release_options import WatchOptions
 from pipelines.watch_options import WatchFlags
 from transforms.errors import RunFailedError, UnusableInputError
@@ -137,7 +138,7 @@ class Watch:
             if dump is None or not sight.is_new:
                 return sight
             try:
-                download.download(dump, self.downloads, client=self.client, connections=self.mirror.connections)
+                self._download(dump)
                 return dataclasses.replace(sight, is_downloaded=True)
             except download.DumpGoneError as error:
                 gone.append(dump)
@@ -151,6 +152,19 @@ class Watch:
             f"{self.mirror.source}: {_MOST_GONE} dumps of {gone[0].wiki} vanished while they were downloaded; run the "
             "same command later."
         )
+
+    def _download(self, dump: Dump) -> None:
+        shown: contextlib.AbstractContextManager[DownloadProgress | None] = contextlib.nullcontext()
+        if download.is_remote(dump) and not download.is_downloaded(dump, self.downloads):
+            shown = DownloadProgress(dump, download.directory_of(self.downloads, dump))
+        with shown as progress:
+            download.download(
+                dump,
+                self.downloads,
+                client=self.client,
+                connections=self.mirror.connections,
+                progress=_nobody if progress is None else progress.show,
+            )
 
     @contextlib.contextmanager
     def lock(self, wait: float = 0.0) -> Iterator[None]:
@@ -310,6 +324,10 @@ def _telling_failures(options: BuildOptions) -> Iterator[None]:
         told.failed(events.Run(id=events.new_run_id(), output=options.output, directory=options.output), error)
         told.close()
         raise
+
+
+def _nobody(name: str, done: int, size: int | None) -> None:
+    """Is told of a download that shows no progress."""
 
 
 def _reason(watch: Watch, sight: Sight) -> str:

@@ -35,7 +35,7 @@ class Seen:
     Attributes:
       tasks: by their ids.
       said: what each task returned.
-      log: of the second attempt at the job.
+      log: of the trigger that waited for the second job.
       launched: the requests that the service got.
       polls: how often a job's state was asked for.
       objects: the bucket's contents by their names, below root/, where they are JSON.
@@ -130,7 +130,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
             return Seen(
                 tasks=tasks,
                 said={task: airflow.xcom("maskmill_rebuild", run, task) for task in tasks},
-                log=airflow.log("maskmill_rebuild", run, "dataflow", attempt=2),
+                log=airflow.trigger_log("maskmill_rebuild", run, "dataflow", attempt=2),
                 launched=service.launched,
                 polls=service.polls,
                 objects={

@@ -73,7 +73,10 @@ def test_another_option_gives_another_name(folder: Path, sections: dict[str, Any
         {"events": {"summary": "x.json"}},
     ],
 )
-def test_what_decides_no_data_leaves_the_name(folder: Path, sections: dict[str, Any]) -> None:
+def test_what_decides_no_data_leaves_the_name(
+    folder: Path, sections: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
     assert name_of(build(folder, **sections)) == name_of(build(folder))
 
 
