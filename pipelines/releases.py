@@ -70,7 +70,8 @@ def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[s
 
 
 def _plain(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
-    options, dump = release_inputs.with_input(options, choices.dump)
+    with _planning_told(options, config):
+        options, dump = release_inputs.with_input(options, choices.dump)
     names = stage_states.selected(options, choices.from_, choices.until)
     work = _Work(options=options, names=names, beam_arguments=beam_arguments, config=config)
     run = _run_of(options, names, config, dump=release_inputs.described(dump))
@@ -80,7 +81,8 @@ def _plain(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequenc
 
 
 def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
-    plan = make_plan(options, choices.dump)
+    with _planning_told(options, config):
+        plan = make_plan(options, choices.dump)
     keep = choices.keep if choices.keep is not None else options.release.keep
     names = stage_states.selected(plan.options, choices.from_, choices.until)
     dump = release_inputs.described(plan.dump)
@@ -351,6 +353,18 @@ def _run_of(
         stages=tuple(names),
         dump=dump or {},
     )
+
+
+@contextlib.contextmanager
+def _planning_told(options: BuildOptions, config: str) -> Iterator[None]:
+    """Tells those whom the section events names of what fails before it is known what is to be built."""
+    told = Events(options.events)
+    try:
+        yield
+    except (UnusableInputError, RunFailedError) as error:
+        told.failed(Run(id=new_run_id(), output=options.output, directory=options.output, config=config), error)
+        told.close()
+        raise
 
 
 @contextlib.contextmanager
