@@ -31,7 +31,8 @@ def build(folder: Path, **sections: Any) -> build_options.BuildOptions:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / DUMP).write_text("<mediawiki>one</mediawiki>")
     return tmp_path
 
@@ -73,7 +74,10 @@ def test_another_option_gives_another_name(folder: Path, sections: dict[str, Any
         {"events": {"summary": "x.json"}},
     ],
 )
-def test_what_decides_no_data_leaves_the_name(folder: Path, sections: dict[str, Any]) -> None:
+def test_what_decides_no_data_leaves_the_name(
+    folder: Path, sections: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
     assert name_of(build(folder, **sections)) == name_of(build(folder))
 
 
