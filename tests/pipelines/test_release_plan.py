@@ -31,7 +31,8 @@ def build(folder: Path, **sections: Any) -> build_options.BuildOptions:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / DUMP).write_text("<mediawiki>one</mediawiki>")
     return tmp_path
 
