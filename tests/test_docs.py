@@ -20,6 +20,7 @@ PAGES = (
     "lineage.md",
     "events.md",
     "terminal.md",
+    "releases.md",
     "incremental.md",
 )
 
