@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
-from transforms.reporting import documents, figures, lineage, made_stages
+from transforms.reporting import documents, figures, lineage, made_stages, shown
 from transforms.reporting.checked import Checked, checked_of
 from transforms.reporting.documents import Documents
 from transforms.reporting.figures import Figure
@@ -213,7 +213,7 @@ def _reused(stages: Sequence[MadeStage]) -> Iterator[StageReused]:
     for stage in stages:
         reused = read_reused(stage.directory)
         if reused is not None and reused.previous:
-            name = files.base_name(files.parent(reused.previous))
+            name = shown.text(files.base_name(files.parent(reused.previous)))
             yield StageReused(stage=stage.title, previous=name, reused=reused)
 
 
