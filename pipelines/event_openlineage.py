@@ -25,6 +25,8 @@ _SCHEMA = "urn:maskmill:openlineage-facet:1"
 _TIMEOUT = 10.0  # seconds without an answer after which a try has failed
 _TRY_AGAIN = {408, 425, 429}
 _SERVER_ERROR = 500
+# The run of a scheduler that has started the build, as OpenLineage's integrations hand it on: NAMESPACE/JOB/RUN-ID.
+_PARENT = "OPENLINEAGE_PARENT_ID"
 _MOST_FILES = 100  # of a data set whose checksums one event lists
 
 
@@ -46,7 +48,25 @@ def listener(place: str, namespace: str) -> "OpenLineage":
         raise UnusableInputError(
             f"events.openlineage is {place!r}; it must be an http:// or https:// address, or a path of this machine."
         )
-    return OpenLineage(_client(place), namespace)
+    return OpenLineage(_client(place), namespace, _parent(os.environ.get(_PARENT, "")))
+
+
+def _parent(text: str) -> tuple[str, str, str] | None:
+    """The namespace, the job and the run id of a parent; None without one.
+
+    Raises:
+      UnusableInputError: the text names none.
+    """
+    if not text:
+        return None
+    parts = text.rsplit("/", 2)
+    try:
+        uuid.UUID(parts[-1])
+    except ValueError:
+        parts = []
+    if len(parts) != 3 or not all(parts):
+        raise UnusableInputError(f"{_PARENT} is {text!r}; it must be NAMESPACE/JOB/RUN-ID, where RUN-ID is a UUID.")
+    return parts[0], parts[1], parts[2]
 
 
 def _client(place: str) -> Any:
@@ -68,15 +88,22 @@ def _client(place: str) -> Any:
 class OpenLineage:
     """Tells of builds as OpenLineage does."""
 
-    def __init__(self, client: Any, namespace: str) -> None:
-        """Sends nothing yet. client: OpenLineage's. namespace: of the jobs."""
+    def __init__(self, client: Any, namespace: str, parent: tuple[str, str, str] | None = None) -> None:
+        """Sends nothing yet.
+
+        Args:
+          client: OpenLineage's.
+          namespace: of the jobs.
+          parent: namespace, job and run id of what has started the build; None: nobody says.
+        """
         self._client = client
         self._namespace = namespace
+        self._parent = parent
         self._delivery: Delivery[Any] = Delivery(self._send)
 
     def tell(self, told: "Told") -> None:
         """Sends what there is to tell of an event, in a thread."""
-        for event in events_of(told, self._namespace):
+        for event in events_of(told, self._namespace, self._parent):
             self._delivery.give(event)
 
     def close(self, seconds: float) -> str | None:
@@ -109,13 +136,19 @@ class OpenLineage:
             raise RunFailedError(" ".join(str(error).split())) from error
 
 
-def events_of(told: "Told", namespace: str) -> "Iterator[Any]":
-    """OpenLineage's events of an event of ours; none of a look that found nothing new."""
+def events_of(told: "Told", namespace: str, parent: tuple[str, str, str] | None = None) -> Iterator[Any]:
+    """OpenLineage's events of an event of ours; none of a look that found nothing new.
+
+    Args:
+      told: our event.
+      namespace: of the jobs.
+      parent: namespace, job and run id of what has started the build.
+    """
     run = told.run
     if run is None or told.event == "nothing.new":
         return
     if told.event == "build.started":
-        yield _of_build(told, run, namespace, "START")
+        yield _of_build(told, run, namespace, "START", parent)
         for name in run.stages:
             yield _of_stage(told, run, namespace, name, "START")
     elif told.stage is not None:
@@ -126,7 +159,7 @@ def events_of(told: "Told", namespace: str) -> "Iterator[Any]":
         failed = bool(told.ended.exit_status)
         for name in told.summary["missing_stages"] if failed else ():
             yield _of_stage(told, run, namespace, name, "FAIL")
-        yield _of_build(told, run, namespace, "FAIL" if failed else "COMPLETE")
+        yield _of_build(told, run, namespace, "FAIL" if failed else "COMPLETE", parent)
 
 
 def job_name(output: str) -> str:
@@ -139,7 +172,7 @@ def stage_run_id(run_id: str, stage: str) -> str:
     return str(uuid.uuid5(uuid.UUID(run_id), stage))
 
 
-def _of_build(told: "Told", run: "Run", namespace: str, state: str) -> Any:
+def _of_build(told: "Told", run: "Run", namespace: str, state: str, parent: tuple[str, str, str] | None) -> Any:
     from openlineage.client.event_v2 import Job, RunEvent, RunState
     from openlineage.client.event_v2 import Run as LineageRun
 
@@ -148,6 +181,8 @@ def _of_build(told: "Told", run: "Run", namespace: str, state: str) -> Any:
             release=run.release or None, fingerprint=told.summary["fingerprint"], config=told.summary["config"]
         )
     }
+    if parent is not None:
+        facets["parent"] = _parent_facet(*parent)
     return RunEvent(
         eventType=RunState[state],
         eventTime=iso(told.time),
@@ -170,14 +205,9 @@ def _of_stage(
 ) -> Any:
     from openlineage.client.event_v2 import Job, RunEvent, RunState
     from openlineage.client.event_v2 import Run as LineageRun
-    from openlineage.client.facet_v2 import parent_run
 
     parent = job_name(run.output)
-    facets = _run_facets(told, state) | {
-        "parent": parent_run.ParentRunFacet(
-            run=parent_run.Run(runId=run.id), job=parent_run.Job(namespace=namespace, name=parent)
-        )
-    }
+    facets = _run_facets(told, state) | {"parent": _parent_facet(namespace, parent, run.id)}
     if told.stage is not None:
         stage = {key: told.stage.get(key) for key in ("seconds", "pieces", "reused", "counts", "manifest_sha256")}
         facets["maskmill_stage"] = _facet(**stage, parameters=told.made.get("parameters", {}))
@@ -189,6 +219,14 @@ def _of_stage(
         inputs=list(inputs),
         outputs=list(outputs),
         producer=PRODUCER,
+    )
+
+
+def _parent_facet(namespace: str, job: str, run_id: str) -> Any:
+    from openlineage.client.facet_v2 import parent_run
+
+    return parent_run.ParentRunFacet(
+        run=parent_run.Run(runId=run_id), job=parent_run.Job(namespace=namespace, name=job)
     )
 
 

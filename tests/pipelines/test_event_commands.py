@@ -121,3 +121,14 @@ def test_a_build_that_fails_is_told(receiver: Receiver, tmp_path: Path) -> None:
     assert str(dump) in summary["run"]["error"]
     assert summary["run"]["error"] in done.stderr
     assert receiver.received[-1].json["event"] == "build.failed"
+
+
+@pytest.mark.parametrize("flags", [[], ["--release"]], ids=["plain", "release"])
+def test_a_build_whose_dump_is_gone_is_told(flags: list[str], tmp_path: Path) -> None:
+    path = config(tmp_path, "build", summary=str(tmp_path / "last.json"), metrics=str(tmp_path / "maskmill.prom"))
+    done = maskmill("build", path, "--extract.input", tmp_path / "gone.xml.bz2", *flags, *IN_MEMORY)
+    assert done.returncode == 2
+    run = json.loads((tmp_path / "last.json").read_text())["run"]
+    assert run["exit_status"] == 2
+    assert "gone.xml.bz2" in run["error"]
+    assert "maskmill_build_exit_status{" in (tmp_path / "maskmill.prom").read_text()

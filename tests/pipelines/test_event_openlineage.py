@@ -154,6 +154,31 @@ def test_a_file_that_cannot_be_written_is_one_warning(
     assert said.count("\n") == 1
 
 
+def test_the_run_that_started_a_build_is_its_parent(
+    run: events.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = str(uuid.UUID(int=9))
+    monkeypatch.setenv("OPENLINEAGE_PARENT_ID", f"air/flow/dag.task/{parent}")
+    path = tmp_path / "events.jsonl"
+    tell(str(path), run)
+    of_builds = [event for event in written(path) if event["job"]["name"] == "build.enwiki"]
+    for event in of_builds:
+        facet = event["run"]["facets"]["parent"]
+        assert (facet["run"]["runId"], facet["job"]["namespace"], facet["job"]["name"]) == (
+            parent,
+            "air/flow",
+            "dag.task",
+        )
+    assert len(of_builds) == 2
+
+
+@pytest.mark.parametrize("text", ["dag", "team/dag/17", f"dag/{uuid.UUID(int=9)}"])
+def test_a_parent_that_is_none_is_refused(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENLINEAGE_PARENT_ID", text)
+    with pytest.raises(UnusableInputError, match="it must be NAMESPACE/JOB/RUN-ID"):
+        events.Events(EventsOptions(openlineage=str(tmp_path / "events.jsonl")))
+
+
 def test_a_place_of_another_kind_is_refused() -> None:
     with pytest.raises(UnusableInputError, match=r"'gs://bucket/events'; it must be"):
         events.Events(EventsOptions(openlineage="gs://bucket/events"))

@@ -3,7 +3,8 @@
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from transforms.errors import UnusableInputError
 from transforms.inspection.lineage import TrainedOn, inputs_of, trained_on
@@ -161,9 +162,8 @@ def _descendants(
         made = manifest.find_manifest(directory)
         if made is None or reached is None:
             continue
-        names = [
-            str(entry["name"]) for entry in made["shards"] if not reached.isdisjoint(inputs_of(made, [entry]).values())
-        ]
+        is_shared = not reached.isdisjoint(inputs_of(made, []).values())  # all shards were made of it
+        names = [str(entry["name"]) for entry in made["shards"] if is_shared or _was_made_of(entry, reached)]
         if names:
             stages.append(
                 MadeShards(
@@ -189,3 +189,9 @@ def _descendants(
         stages=tuple(stages),
         checkpoints=tuple(one for one in trainings if any(made.get("sha256") in wanted for made in one.manifests)),
     )
+
+
+def _was_made_of(entry: Mapping[str, Any], digests: set[str]) -> bool:
+    """Whether a shard was made of files with one of these sha256, as its own inputs say."""
+    own = entry.get("inputs")
+    return isinstance(own, Mapping) and not digests.isdisjoint(own.values())

@@ -263,6 +263,7 @@ class _Chain:
         self._checksums = checksums
         self._wanted: dict[str, set[str] | None] = {}  # shards by the directory of their stage; None: all
         self._manifests: dict[str, tuple[Mapping[str, Any], str] | None] = {}
+        self._listed: dict[str, dict[str, Mapping[str, Any]]] = {}  # shards by directory and name
         self._sizes: dict[str, dict[str, int]] = {}
         self._checkpoint: TrainedOn | None = None
         self._stages: list[StageFacts] = []
@@ -370,7 +371,8 @@ class _Chain:
         before = self._holder_of(path, directory)
         if before is None:
             # A folder of ours that is gone leaves its shards as the end of what can be followed.
-            self._sources.setdefault(path, self._source(path, sha256, stage, made))
+            if path not in self._sources:
+                self._sources[path] = self._source(path, sha256, stage, made)
             return
         holder, entry = before
         self.want(holder, {entry["name"]})
@@ -391,12 +393,22 @@ class _Chain:
             files.join(build, files.base_name(recorded)),
             files.join(build, files.base_name(files.parent(recorded))),
         )
+        name = files.base_name(path)
         for folder in dict.fromkeys((*beside, recorded, files.parent(recorded))):
-            found = None if folder == directory else self._read(folder)
-            for entry in () if found is None else found[0]["shards"]:
-                if any(path.endswith(f"/{name}") or path == name for name in _names_of(entry)):
-                    return folder, entry
+            listed = {} if folder == directory else self._entries(folder)
+            # MDS has a folder for each split.
+            entry = listed.get(name) or listed.get(f"{files.base_name(recorded)}/{name}")
+            if entry is not None:
+                return folder, entry
         return None
+
+    def _entries(self, directory: str) -> Mapping[str, Mapping[str, Any]]:
+        """The shards of a directory by the names of their files; none where there is no manifest."""
+        if directory not in self._listed:
+            found = self._read(directory)
+            entries = [] if found is None else found[0]["shards"]
+            self._listed[directory] = {name: entry for entry in entries for name in _names_of(entry)}
+        return self._listed[directory]
 
     def _check_files(self, directory: str, entry: Mapping[str, Any]) -> None:
         """Holds the files of a shard against its manifest, by their sizes, and by their content if asked for."""
