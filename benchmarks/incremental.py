@@ -71,9 +71,14 @@ def next_dump(dump: Path, target: Path, shares: Sequence[float], seed: int = 1) 
 
 
 def _edited(page: bytes, number: int) -> bytes:
-    """A page with another sentence at the end of its text, and a new revision."""
+    """A page with another sentence behind its first paragraph, and a new revision."""
     page = _REVISION_ID.sub(rb"\g<1>%d\3" % (_NEW_REVISIONS + number), page, count=1)
-    return _TEXT.sub(rb"\1\2 This sentence was added to the page later.\3", page, count=1)
+    return _TEXT.sub(lambda text: text[1] + _with_sentence(text[2]) + text[3], page, count=1)
+
+
+def _with_sentence(text: bytes) -> bytes:
+    first, blank, rest = text.partition(b"\n\n")
+    return first + b" This sentence was added to the page later." + blank + rest
 
 
 def _added(page: bytes, page_id: int) -> bytes:

@@ -495,14 +495,18 @@ def eval_set(options: EvalOptions, *, is_first: bool) -> Checked:
 
 
 def train(options: TrainOptions, *, is_first: bool) -> Checked:
-    """Checks what a training at the end of a build needs; its examples are not there yet.
+    """Checks what a training at the end of a build needs.
+
+    Args:
+      options: of the training.
+      is_first: whether the examples are there already.
 
     Raises:
       UnusableInputError: an extra is missing, or there is no such model.
     """
     from training import preflight
 
-    preflight.check(options, has_input=False)
+    preflight.check(options, has_input=is_first)
     if options.launcher is None:
         check_training_installed()
     return Checked(options=options, workload=Workload(input_bytes=0, pieces=None, paths=(options.output_dir,)))

@@ -21,6 +21,7 @@ from transforms.storage.paths import is_glob
 _WIKI = re.compile(r"([a-z][a-z0-9_]*wik[a-z]*)(?=[-._])")
 _CHECKSUMS, _KEY = "input_checksums.json", "checksums"
 DOWNLOADS = "downloads"
+CRC32C = "crc32c"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,7 +134,7 @@ def find_inputs(options: BuildOptions, dump: Dump | None, *, keep: bool) -> list
       UnusableInputError: an input is not there or cannot be read.
     """
     urls = {} if dump is None else {file.name: file.url for file in dump.files}
-    cache = _Checksums(files.join(options.output, f"{names.RELEASES}/{names.STATE}/{_CHECKSUMS}"))
+    cache = _Checksums(_checksums_path(options.output))
     found = []
     for source, file in _files_of(options):
         checksum, algorithm = cache.of(file)
@@ -144,6 +145,15 @@ def find_inputs(options: BuildOptions, dump: Dump | None, *, keep: bool) -> list
     if keep:
         cache.keep()
     return found
+
+
+def forget_checksums(root: str) -> None:
+    """Has the inputs read anew for their checksums: a file was replaced by one of the same size and time."""
+    files.delete([_checksums_path(root)])
+
+
+def _checksums_path(root: str) -> str:
+    return files.join(root, f"{names.RELEASES}/{names.STATE}/{_CHECKSUMS}")
 
 
 def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
@@ -176,7 +186,7 @@ class _Checksums:
         """A file's checksum, and which one it is."""
         stored = files.stored_checksum(file.path)
         if stored is not None:
-            return stored, "crc32c"
+            return stored, CRC32C
         if not files.is_local(file.path):
             return files.sha256_of(file.path), "sha256"
         path = os.path.abspath(os.path.expanduser(file.path))

@@ -8,10 +8,20 @@ import contextlib
 import dataclasses
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines import beam_flags, build_options, dry_run, next_step, release_inputs, report, stage_states, summary
+from pipelines import (
+    beam_flags,
+    build_options,
+    checks,
+    dry_run,
+    next_step,
+    release_inputs,
+    report,
+    stage_states,
+    summary,
+)
 from pipelines.build_choices import BuildChoices
 from pipelines.build_options import BuildOptions
 from pipelines.events import Events, Run, new_run_id
@@ -24,7 +34,6 @@ from transforms.storage import files, manifest, reuse
 
 DONE = 0
 _SECONDS_A_MINUTE = 60
-_GRAPH = ("extract", "vocabulary", "examples", "eval")
 
 
 def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str] = (), *, config: str = "") -> int:
@@ -99,8 +108,10 @@ def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Seque
     return code
 
 
-def _ended(code: int, told: Events, run: Run) -> int:
-    """Tells how a run ended; returns its exit code."""
+def _ended(code: int | None, told: Events, run: Run) -> int:
+    """Tells how a run ended, unless Beam has only described it (None); returns its exit code."""
+    if code is None:
+        return DONE
     if code == DONE:
         told.finished(run)
     else:
@@ -116,10 +127,8 @@ def _build(
     lock: locks.Lock,
     told: Events,
     run: Run,
-) -> int:
-    """Builds stages of a release; completes it when its last one is among them. Returns an exit code."""
-    print(f"release: {plan.directory}")
-    sys.stdout.flush()
+) -> int | None:
+    """Builds stages of a release; completes it when its last one is among them. Returns as `_Work.do`."""
     work = _Work(
         options=plan.options,
         names=names,
@@ -135,9 +144,30 @@ def _build(
 
 def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
     """Writes the record of a release whose stages are all finished, and switches latest to it."""
+    _check_unchanged(plan)
     lock.check()
     record = records.write_record(plan.root, _record_of(plan))
     _switch(plan, record)
+
+
+def _check_unchanged(plan: ReleasePlan) -> None:
+    """Checks that a release was made of the inputs that have given it its name.
+
+    Raises:
+      RunFailedError: one was replaced meanwhile.
+    """
+    directories = [stage_states.directory_of(plan.options, name) for name in stage_states.graph_names(plan.options)]
+    manifests = [manifest.find_manifest(directory) or {"inputs": []} for directory in directories]
+    read = {entry["path"]: entry["sha256"] for made in manifests for entry in made["inputs"]}
+    for file in plan.inputs:
+        is_object = file.algorithm == release_inputs.CRC32C
+        now = files.stored_checksum(file.path) if is_object else read.get(file.path, file.checksum)
+        if now != file.checksum:
+            release_inputs.forget_checksums(plan.root)
+            raise RunFailedError(
+                f"{file.path}: this input was replaced while the release {plan.name} was built of it; run the same "
+                "command again, which builds a release of what is there now."
+            )
 
 
 def _switch(plan: ReleasePlan, record: ReleaseRecord) -> None:
@@ -168,6 +198,7 @@ def _conclude_standing(plan: ReleasePlan, standing: ReleaseRecord) -> None:
 
 def _record_of(plan: ReleasePlan) -> ReleaseRecord:
     digests = fingerprints.manifest_digests(plan.directory)
+    in_graph = stage_states.graph_names(plan.options)
     stages: dict[str, dict[str, Any]] = {}
     reused: dict[str, dict[str, Any]] = {}
     for name in stage_states.stage_names(plan.options):
@@ -175,9 +206,9 @@ def _record_of(plan: ReleasePlan) -> ReleaseRecord:
         stages[name] = {"directory": files.base_name(directory)}
         if name in digests:
             stages[name]["manifest_sha256"] = digests[name]
-        elif name in _GRAPH:
+        elif name in in_graph:
             raise RunFailedError(f"{directory}: the stage {name} has no manifest any more; run the same command again.")
-        taken = reuse.read_reused(directory) if name in _GRAPH else None
+        taken = reuse.read_reused(directory) if name in in_graph else None
         if taken is not None:
             reused[name] = dataclasses.asdict(taken)
     return ReleaseRecord(
@@ -212,7 +243,7 @@ def _previous_kept(plan: ReleasePlan) -> Iterator[str]:
 def allow_reuse(plan: ReleasePlan, names: Sequence[str], previous: str) -> None:
     """Tells the workers of each stage what they may take from the release before, and whether to keep the pages."""
     for name in names:
-        if name not in _GRAPH:
+        if name not in stage_states.graph_names(plan.options):
             continue
         directory = stage_states.directory_of(plan.options, name)
         before = files.join(previous, files.base_name(directory)) if previous else ""
@@ -241,14 +272,23 @@ class _Work:
     flags: Sequence[str] = ()
     directory: str = ""
 
-    def do(self, told: Events, run: Run, complete: Any = None) -> int:
-        """Runs the stages, makes the report, trains; then completes what is built. Returns an exit code."""
+    def do(self, told: Events, run: Run, complete: Callable[[], None] | None = None) -> int | None:
+        """Runs the stages, makes the report, trains; then completes what is built.
+
+        Returns:
+          An exit code; None where Beam's flags ask only for a description of the job.
+        """
         everything = stage_states.stage_names(self.options)
         stage_states.check_finished(self.options, everything[: everything.index(self.names[0])])
-        in_graph = [name for name in self.names if name in _GRAPH]
-        if in_graph and not self._run_graph(in_graph, told, run):
-            return DONE
-        if in_graph and in_graph[-1] == [name for name in everything if name in _GRAPH][-1]:
+        if self.directory:
+            print(f"release: {self.directory}", flush=True)
+        of_graph = stage_states.graph_names(self.options)
+        in_graph = [name for name in self.names if name in of_graph]
+        if not in_graph:
+            checks.train(self.options.stages["train"], is_first=True)
+        elif not self._run_graph(told, run):
+            return None
+        if in_graph and in_graph[-1] == of_graph[-1]:
             report.of_build(self.options.output, self.options.report, self.beam_arguments)
         self._say_next(in_graph, everything)
         if "train" in self.names:
@@ -260,7 +300,7 @@ class _Work:
             complete()
         return DONE
 
-    def _run_graph(self, names: Sequence[str], told: Events, run: Run) -> bool:
+    def _run_graph(self, told: Events, run: Run) -> bool:
         """Runs the stages of the graph; returns whether they were run and not only described."""
         from pipelines import build
 
@@ -286,10 +326,6 @@ class _Work:
         from training import command
 
         options = self.options.stages["train"]
-        if "examples" not in self.names:
-            from training import preflight
-
-            preflight.check(options)
         if self.directory:
             digests = fingerprints.manifest_digests(self.directory)
             options = dataclasses.replace(

@@ -43,6 +43,11 @@ def stage_names(options: BuildOptions) -> list[str]:
     return [entry.name for entry in entries_of(options)]
 
 
+def graph_names(options: BuildOptions) -> list[str]:
+    """The names of the stages that are of the graph and write a manifest, in order: all but the training."""
+    return [entry.name for entry in entries_of(options) if entry.implementation is not None]
+
+
 def directory_of(options: BuildOptions, name: str) -> str:
     """The directory of a stage."""
     own = options.stages[name]

@@ -87,6 +87,7 @@ class Watch:
       date: ISO; only a dump of this date is looked for. None: the newest one.
       owner: who holds the lock of the downloads; empty: this process.
       keep: how many complete releases stay; None: all.
+      config: the path of the build's file, for what is told.
     """
 
     options: BuildOptions
@@ -95,6 +96,7 @@ class Watch:
     date: str | None = None
     owner: str = ""
     keep: int | None = None
+    config: str = ""
 
     @property
     def downloads(self) -> str:
@@ -226,6 +228,7 @@ def watch(
     beam_arguments: Sequence[str] = (),
     *,
     config: str = "",
+    build: Callable[[Dump], int] | None = None,
 ) -> int:
     """Runs `maskmill watch`.
 
@@ -235,6 +238,7 @@ def watch(
       choices: how the release is built; those of its dump and of what is only planned aside.
       beam_arguments: flags for Beam.
       config: the path of the build's file, for what is said.
+      build: builds the release of a dump; None: `maskmill build --release` does.
 
     Returns, and raises, as `run`; also UnusableInputError where the build has no section watch.
     """
@@ -250,7 +254,7 @@ def watch(
             "sources out."
         )
 
-    def build(dump: Dump) -> int:
+    def build_here(dump: Dump) -> int:
         chosen = dataclasses.replace(choices, release=True, dump=dump.date)
         return releases.run(options, chosen, beam_arguments, config=config)
 
@@ -264,9 +268,10 @@ def watch(
                 date=choices.dump,
                 owner=choices.owner or "",
                 keep=choices.keep or options.release.keep,
+                config=config,
             ),
             flags,
-            build,
+            build or build_here,
         )
 
 
@@ -288,18 +293,21 @@ def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
     if flags.check:
         print(json.dumps(watch.look().describe(), ensure_ascii=False))
         return 0
-    with _telling_failures(watch.options):
+    with contextlib.closing(events.Events(watch.options.events)) as told:
+        return _go_on(watch, flags, build, told)
+
+
+def _go_on(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int], told: events.Events) -> int:
+    with _telling_failures(watch, told):
         sight = watch.look()
     if sight.is_new:
         with watch.lock(watch.options.release.wait * _SECONDS_A_MINUTE):
-            with _telling_failures(watch.options):
+            with _telling_failures(watch, told):
                 sight = watch.fetch()  # whoever held the lock before may have built it
             if sight.dump is not None and sight.is_new:
                 return _build(watch, sight.dump, flags, build)
     watch.settle(sight, build)
-    told = events.Events(watch.options.events)
     told.nothing_new(watch.options.output)
-    told.close()
     print(f"nothing new: {_reason(watch, sight)}")
     return 0
 
@@ -315,14 +323,14 @@ def _build(watch: Watch, dump: Dump, flags: WatchFlags, build: Callable[[Dump], 
 
 
 @contextlib.contextmanager
-def _telling_failures(options: BuildOptions) -> Iterator[None]:
+def _telling_failures(watch: Watch, told: events.Events) -> Iterator[None]:
     """Tells those whom the build's section events names of what fails in the block: no build has begun that would."""
     try:
         yield
     except (UnusableInputError, RunFailedError) as error:
-        told = events.Events(options.events)
-        told.failed(events.Run(id=events.new_run_id(), output=options.output, directory=options.output), error)
-        told.close()
+        output = watch.options.output
+        run = events.Run(id=events.new_run_id(), output=output, directory=output, config=watch.config)
+        told.failed(run, error)
         raise
 
 

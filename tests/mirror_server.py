@@ -12,6 +12,7 @@ import hashlib
 import html
 import http.server
 import json
+import math
 import re
 import socket
 import threading
@@ -64,6 +65,8 @@ class Mirror:
       etags: strong, weak, or none.
       style: of the pages that list a folder: nginx, apache.
       pace: seconds between two blocks of 8 KiB.
+      refuse_meanwhile: whether `throttle` counts for all files, not only for that whose request met it.
+      early: how many requests came while `throttle` wanted none.
       most_at_once: how many files of dumps were sent at the same time, at most.
     """
 
@@ -77,7 +80,9 @@ class Mirror:
         self.style = "nginx"
         self.pace = 0.0
         self.most_at_once = self._sending = 0
-        self.early = 0  # requests that came while `throttle` wanted none
+        self.refuse_meanwhile = False
+        self.early = 0
+        self.quiet_until = 0.0
         self._faults: dict[str, collections.deque[Fault]] = collections.defaultdict(collections.deque)
         self._lock = threading.Lock()
 
@@ -114,20 +119,24 @@ class Mirror:
 
     def throttle(self, seconds: float, status: int = 429, *, as_date: bool = False) -> Fault:
         """Wants to be left alone for so long; requests that come earlier count, and are refused again."""
-        until: list[float] = []
+        until = 0.0
 
         def fault(handler: Handler, content: bytes, headers: dict[str, str]) -> bool:
+            nonlocal until
             now = time.time()
-            if until and now < until[0]:
-                self.early += 1
+            self.early += now < until
             # A date has whole seconds: rounded up, so that nobody may come before.
-            end = float(int(now + seconds) + 1) if as_date else now + seconds
-            until[:] = [end]
-            answer = email.utils.formatdate(end, usegmt=True) if as_date else f"{seconds:g}"
-            _send(handler, status, b"", {"Retry-After": answer, "Content-Length": "0"})
+            until = self.quiet_until = float(int(now + seconds) + 1) if as_date else now + seconds
+            self.refuse(
+                handler, status, email.utils.formatdate(until, usegmt=True) if as_date else f"{math.ceil(seconds)}"
+            )
             return True
 
         return fault
+
+    def refuse(self, handler: Handler, status: int, wait: str) -> None:
+        """Answers that it wants to be left alone."""
+        _send(handler, status, b"", {"Retry-After": wait, "Content-Length": "0"})
 
     def publish(self, folder: str, contents: Mapping[str, bytes], modified: float = LONG_AGO) -> None:
         """Puts files into a folder."""
@@ -304,10 +313,17 @@ def serve() -> Iterator[Mirror]:
 
         def do_GET(self) -> None:
             path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).lstrip("/")
-            content = mirror.page_of(path) if path.endswith("/") or not path else mirror.files.get(path)
+            content = mirror.files.get(path)
+            if content is None and (path.endswith("/") or not path):
+                content = mirror.page_of(path)
             if content is None:
                 self._note(path, 404)
                 self.send_error(404)
+                return
+            if mirror.refuse_meanwhile and time.time() < mirror.quiet_until:
+                mirror.early += 1
+                self._note(path, 429)
+                mirror.refuse(self, 429, "1")
                 return
             headers = self._headers(path, content)
             content = self._part(content, headers)

@@ -20,6 +20,8 @@ PAGES = (
     "lineage.md",
     "events.md",
     "terminal.md",
+    "releases.md",
+    "incremental.md",
 )
 
 

@@ -43,16 +43,16 @@ def run(options: TrainOptions) -> int:
       UnusableInputError: options, data or checkpoints cannot be used.
       RunFailedError: the run began and could not be finished.
     """
-    if options.launcher is not None:
-        from training import launchers
-
-        return launchers.launch(options)
-    # One release from the first batch to the last, even if another becomes the latest meanwhile.
+    # One release for all processes, from the first batch to the last, even if another becomes the latest meanwhile.
     options = dataclasses.replace(
         options,
         input_file=tuple(map(leases.resolved, options.input_file)),
         eval_file=tuple(map(leases.resolved, options.eval_file)),
     )
+    if options.launcher is not None:
+        from training import launchers
+
+        return launchers.launch(options)
     say = functools.partial(print, file=sys.stderr, flush=True)
     with leases.hold_inputs((*options.input_file, *options.eval_file), say=say):
         return _run_here(options)

@@ -1,11 +1,16 @@
 """Downloads of dumps: each way in which a mirror, a connection or a disk can fail."""
 
 import contextlib
-import errno
 import hashlib
 import os
+import random
+import resource
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +18,7 @@ from typing import Any
 import mirror_server
 import pytest
 from commands import DUMP
+from conftest import ROOT
 from mirror_server import LONG_AGO, Mirror, classic_files, content_files
 
 from transforms.errors import RunFailedError, UnusableInputError
@@ -50,9 +56,7 @@ def new_client(silence: float = 5.0, patience: float = 10.0) -> MirrorClient:
 
 def look(mirror: Mirror, client: MirrorClient, layout: str = "auto", source: str = "") -> Dump:
     """The newest dump of a mirror."""
-    found = newest.newest_dump(
-        source or mirror.url, wiki="enwiki", layout=layout, pattern="*.xml*", client=client
-    )
+    found = newest.newest_dump(source or mirror.url, wiki="enwiki", layout=layout, pattern="*.xml*", client=client)
     assert found is not None
     return found
 
@@ -119,12 +123,21 @@ def test_dump_json_that_is_damaged_does_not_count(mirror: Mirror, client: Mirror
     assert downloaded(tmp_path) == expected
 
 
+@pytest.mark.releases
 def test_there_are_three_connections_at_most(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
-    """Wikimedia allows three; whoever asks for more does not get them."""
-    publish(mirror, [*PARTS, SAMPLE[360_000:460_000]])
-    mirror.pace = 0.005
+    """Wikimedia allows three; whoever asks for more does not get them. All three are used."""
+    expected = publish(mirror, [*PARTS, SAMPLE[360_000:460_000]])
+    together = threading.Barrier(3)
+
+    def wait_for_two_others(handler: Any, content: bytes, headers: dict[str, str]) -> bool:
+        together.wait(30)
+        time.sleep(0.2)  # for a fourth to come
+        return False
+
+    for name in list(expected)[:3]:
+        mirror.fail(name, wait_for_two_others)
     download.download(look(mirror, client), str(tmp_path), client=client, connections=8)
-    assert 2 <= mirror.most_at_once <= 3
+    assert mirror.most_at_once == 3
 
 
 def test_a_cut_connection_goes_on_where_it_was_cut(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
@@ -159,6 +172,7 @@ def test_an_interrupted_download_goes_on(mirror: Mirror, client: MirrorClient, t
     assert [request.part for request in mirror.asked(SECOND)] == ["60000-"]
 
 
+@pytest.mark.releases
 def test_a_file_that_fails_leaves_the_parts_of_the_others(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
     """Hours of a download are not lost because another file is gone."""
     publish(mirror)
@@ -196,6 +210,7 @@ def test_a_mirror_that_ignores_ranges_sends_all_again(mirror: Mirror, client: Mi
     assert [(request.part, request.status) for request in mirror.asked(FIRST)] == [("", None), ("90000-", 200)]
 
 
+@pytest.mark.releases
 def test_a_mirror_that_sends_another_part_is_asked_again(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
     expected = publish(mirror)
     mirror.fail(FIRST, mirror_server.cut(0.5), mirror_server.wrong_part)
@@ -223,6 +238,7 @@ def test_a_damaged_part_is_found_by_its_checksum(mirror: Mirror, client: MirrorC
     assert [request.part for request in mirror.asked(SECOND)] == ["60000-", ""]
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize("described", [b"", b"{", b"[]", b'{"url": 1}', None])
 def test_a_part_of_nobody_knows_what_begins_again(
     mirror: Mirror, client: MirrorClient, tmp_path: Path, described: bytes | None
@@ -251,7 +267,9 @@ def test_a_file_whose_checksum_stays_wrong_is_not_kept(mirror: Mirror, client: M
     dump = look(mirror, client)
     mirror.fail(FIRST, mirror_server.damage, mirror_server.damage, mirror_server.damage)
     published = hashlib.sha1(PARTS[0]).hexdigest()
-    with pytest.raises(download.DumpChangedError, match=f"{FIRST}: its sha1 is [0-9a-f]+, and the mirror says {published}"):
+    with pytest.raises(
+        download.DumpChangedError, match=f"{FIRST}: its sha1 is [0-9a-f]+, and the mirror says {published}"
+    ):
         download.download(dump, str(tmp_path), client=client, connections=1)
     assert len(mirror.asked(FIRST)) == 2
     assert not [name for name in downloaded(tmp_path) if name.startswith(FIRST)]
@@ -269,13 +287,16 @@ def test_a_dump_that_vanishes_is_gone(mirror: Mirror, client: MirrorClient, tmp_
     assert download.downloaded_dumps(str(tmp_path)) == []
 
 
-def test_a_dump_that_vanishes_while_a_file_is_read_is_gone(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
+def test_a_dump_that_vanishes_while_a_file_is_read_is_gone(
+    mirror: Mirror, client: MirrorClient, tmp_path: Path
+) -> None:
     publish(mirror)
     mirror.fail(FIRST, mirror_server.cut(), mirror_server.status(404))
     with pytest.raises(download.DumpGoneError):
         download.download(look(mirror, client), str(tmp_path), client=client)
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize(("status", "as_date"), [(429, False), (429, True), (503, False)])
 def test_a_mirror_that_wants_to_be_left_alone_is(
     mirror: Mirror, client: MirrorClient, tmp_path: Path, status: int, as_date: bool
@@ -288,6 +309,7 @@ def test_a_mirror_that_wants_to_be_left_alone_is(
     assert mirror.early == 0
 
 
+@pytest.mark.releases
 def test_all_connections_leave_a_mirror_alone_that_wants_it(
     mirror: Mirror, client: MirrorClient, tmp_path: Path
 ) -> None:
@@ -301,19 +323,18 @@ def test_all_connections_leave_a_mirror_alone_that_wants_it(
     assert mirror.early <= 1  # a request that was under way when the mirror said so
 
 
-def test_a_mirror_that_wants_to_be_left_alone_for_long_is_not_asked_before(
-    mirror: Mirror, tmp_path: Path
-) -> None:
+def test_a_mirror_that_wants_to_be_left_alone_for_long_is_not_asked_before(mirror: Mirror, tmp_path: Path) -> None:
     """The next start of the command goes on; cron does not wait for hours in between."""
     publish(mirror)
     mirror.fail(FIRST, mirror_server.status(429, Retry_After="86400"))
     client = MirrorClient("data@example.org", "1.2.3")
-    with pytest.raises(RunFailedError, match="429 Too Many Requests.*run the same command again"):
+    with pytest.raises(RunFailedError, match=r"429 Too Many Requests.*run the same command again"):
         download.download(look(mirror, client), str(tmp_path), client=client, connections=1)
     client.close()
     assert len(mirror.asked(FIRST)) == 1
 
 
+@pytest.mark.releases
 def test_a_slow_mirror_is_waited_for(mirror: Mirror, tmp_path: Path) -> None:
     """Bytes that come slowly are no silence."""
     expected = publish(mirror)
@@ -325,6 +346,7 @@ def test_a_slow_mirror_is_waited_for(mirror: Mirror, tmp_path: Path) -> None:
     assert [len(mirror.asked(name)) for name in (FIRST, SECOND, THIRD)] == [1, 1, 1]
 
 
+@pytest.mark.releases
 def test_a_mirror_that_falls_silent_is_asked_for_the_rest(mirror: Mirror, tmp_path: Path) -> None:
     expected = publish(mirror)
     mirror.fail(FIRST, mirror_server.stall(2))
@@ -335,6 +357,7 @@ def test_a_mirror_that_falls_silent_is_asked_for_the_rest(mirror: Mirror, tmp_pa
     assert [request.part for request in mirror.asked(FIRST)] == ["", "50000-"]
 
 
+@pytest.mark.releases
 def test_a_dump_that_is_replaced_while_it_is_read_is_looked_for_again(
     mirror: Mirror, client: MirrorClient, tmp_path: Path
 ) -> None:
@@ -382,6 +405,7 @@ def test_a_republished_dump_replaces_the_one_that_is_here(mirror: Mirror, client
     assert downloaded(tmp_path) == {name: files[name]}
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize("etags", ["strong", "weak", "none"])
 def test_files_without_checksums_are_never_mixed_of_two(
     mirror: Mirror, client: MirrorClient, tmp_path: Path, etags: str
@@ -415,26 +439,27 @@ def test_a_server_without_validators_resumes_what_has_a_checksum(
     assert [request.part for request in mirror.asked(FIRST)] == ["", "50000-"]
 
 
-def test_a_disk_without_room_is_said_before_anything_is_asked_for(
-    mirror: Mirror, client: MirrorClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("layout", ["classic", "content"])
+def test_a_disk_without_room_is_said_before_anything_is_downloaded(
+    mirror: Mirror, client: MirrorClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
 ) -> None:
+    """Also where the mirror does not list how large its files are."""
     publish(mirror)
-    dump = look(mirror, client)
+    mirror.publish_content("enwiki", DATE, content_files("enwiki", DATE, PARTS))
+    dump = look(mirror, client, layout)
     usage = shutil.disk_usage(tmp_path)._replace(free=200_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(RunFailedError, match=r"needs 0\.4 MB, and 0\.2 MB are free; make room"):
         download.download(dump, str(tmp_path), client=client)
-    assert not mirror.asked(FIRST)
+    assert not any(mirror.asked(file.name) for file in dump.files)
 
 
-def test_a_disk_that_becomes_full_keeps_what_is_there(
-    mirror: Mirror, client: MirrorClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_becomes_full_keeps_what_is_there(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
     """Once there is room, the download goes on."""
     expected = publish(mirror)
     dump = look(mirror, client)
     mirror.pace = 0.001
-    with full_disk(monkeypatch, 40_000), pytest.raises(RunFailedError, match=r"No space left on device.*Make room"):
+    with full_disk(40_000), pytest.raises(RunFailedError, match=r"File too large.*Make room"):
         download.download(dump, str(tmp_path), client=client, connections=1)
     part = tmp_path / f"enwiki-{DATE}" / f"{FIRST}.part"
     kept = part.stat().st_size
@@ -445,21 +470,16 @@ def test_a_disk_that_becomes_full_keeps_what_is_there(
 
 
 @contextlib.contextmanager
-def full_disk(monkeypatch: pytest.MonkeyPatch, room: int) -> Iterator[None]:
-    """No file gets more than so many bytes: the system says that the disk is full."""
-    import resource
-    import signal
-
+def full_disk(room: int) -> Iterator[None]:
+    """The system writes no more than so many bytes into a file, and then says why not."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "strerror", os.strerror)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-            signal.signal(signal.SIGXFSZ, handler)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_a_directory_that_cannot_be_made_is_one_sentence(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
@@ -498,3 +518,44 @@ def test_files_of_a_directory_are_used_where_they_are(client: MirrorClient, tmp_
     assert [Path(path).read_bytes() for path in paths] == PARTS
     assert not [path for path in downloads.rglob("*") if ".xml" in path.name]
     assert paths == download.paths_of(download.directory_of(str(downloads), found), found)
+
+
+_PROGRAM = """
+import sys
+from transforms.mirrors import download, newest
+from transforms.mirrors.client import MirrorClient
+client = MirrorClient("data@example.org", "1.2.3")
+dump = newest.newest_dump(sys.argv[1], wiki="enwiki", layout="auto", pattern="*.xml*", client=client)
+print("begins", flush=True)
+download.download(dump, sys.argv[2], client=client)
+print("complete", flush=True)
+"""
+
+
+@pytest.mark.releases
+def test_a_download_that_is_killed_again_and_again_ends_as_if_it_was_not(mirror: Mirror, tmp_path: Path) -> None:
+    """Each start goes on where the last one was killed: no byte comes twice but those that were on their way."""
+    expected = publish(mirror)
+    mirror.pace = 0.08
+    moments = random.Random(18)
+    folder = tmp_path / f"enwiki-{DATE}"
+    for _ in range(10):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, mirror.url, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begins\n"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(moments.uniform(0.02, 0.3))
+        process.kill()
+        process.wait()
+        for name, content in expected.items():
+            part, whole = folder / f"{name}.part", folder / name
+            assert not part.exists() or content.startswith(part.read_bytes())
+            assert not whole.exists() or whole.read_bytes() == content
+        if download.read_downloaded(str(folder)) is not None:
+            break
+    mirror.pace = 0.0
+    subprocess.run([sys.executable, "-c", _PROGRAM, mirror.url, str(tmp_path)], cwd=ROOT, check=True)
+    assert downloaded(tmp_path) == expected
+    assert any(request.part for name in expected for request in mirror.asked(name))

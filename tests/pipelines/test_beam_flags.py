@@ -39,7 +39,8 @@ def test_no_flag_of_ours_has_the_name_of_one_of_beams() -> None:
     beam = set(beam_flags.read())
     for name, command in cli.COMMANDS.items():
         if command.beam:
-            assert not beam & set(command.flags), name
+            # Of a build, --dry_run goes on to Beam where another runner than the local one is named (releases.py).
+            assert beam & set(command.flags) == ({"dry_run"} & set(command.flags)), name
 
 
 @pytest.mark.parametrize("name", ["DirectRunner", "directrunner", "direct", "FlinkRunner", "local", "a.b.Runner"])

@@ -348,3 +348,10 @@ def test_a_failed_look_is_told(scene: Scene) -> None:
     with pytest.raises(UnusableInputError):
         scene.watch()
     assert "access is refused" in summary.read_text()
+
+
+def test_an_unusable_section_events_is_refused_before_any_work(scene: Scene) -> None:
+    missing = {"events.webhook": "https://example.org", "events.webhook_secret_file": str(scene.folder / "none")}
+    with pytest.raises(UnusableInputError, match="none"):
+        scene.watch(options=scene.options(**missing))
+    assert scene.mirror.requests == []

@@ -31,6 +31,7 @@ BUILDS: Mapping[str, dict[str, Any]] = {
         "compat": "mlperf",
         "extract": {"shard_size_mb": 1.0, "num_eval_articles": 20},
         "examples": dict(EXAMPLES),
+        "eval": {"num_examples_to_pick": 20},
     },
     "expanding": {
         "extract": {**SMALL, "expand_templates": True, "report_templates": True},

@@ -9,7 +9,7 @@ import release_roots
 from release_roots import make_release, name_of
 
 import maskmill
-from training import command
+from training import command, launchers
 from training.options import TrainOptions
 from transforms.errors import RunFailedError
 from transforms.releases import holders, leases, removing
@@ -220,6 +220,19 @@ def test_a_training_keeps_its_release(
     assert leases.active(root, name) == []
 
 
+def test_all_processes_that_a_launcher_starts_read_one_release(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(tmp_path_factory.mktemp("root"))
+    name = make_release(root, "2026-11-01")
+    switch_latest(root, name, "")
+    launched: list[TrainOptions] = []
+    monkeypatch.setattr(launchers, "launch", lambda options: launched.append(options) or 0)
+    options = TrainOptions(input_file=(f"{root}/latest/train",), output_dir=f"{root}/run", launcher="slurm")
+    assert command.run(options) == 0
+    assert launched[0].input_file == (f"{release_path(root, name)}/train",)
+
+
 def reads_whole(root: str, name: ReleaseName) -> bool:
     """Whether all files of a release are there, as they were made."""
     for file, content in release_roots.FILES.items():
@@ -229,6 +242,7 @@ def reads_whole(root: str, name: ReleaseName) -> bool:
     return True
 
 
+@pytest.mark.releases
 @pytest.mark.parametrize("reader_first", [True, False])
 def test_reader_and_remover_at_any_moment(root: str, reader_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before each operation of the one, the other comes: a reader that gets a lease reads a whole release."""
@@ -265,6 +279,7 @@ def test_reader_and_remover_at_any_moment(root: str, reader_first: bool, monkeyp
     assert outcomes == {"read", "gone"}
 
 
+@pytest.mark.releases
 def test_who_stays_is_never_removed(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader comes before each operation of a removal, and stays if it gets its lease."""
     monkeypatch.setattr(leases, "_PATIENCE", 0.0)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import threading
 
 import pytest
 import release_roots
@@ -132,6 +133,27 @@ def test_a_switch_that_was_killed_at_any_moment(root: str) -> None:
         assert link_of(place) == f"releases/{newer}"
         operation += 1
     assert operation > 2
+
+
+def test_the_link_is_that_of_the_last_switch(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A switch that comes while another one makes its link waits, and does not find its own link replaced later."""
+    root = str(tmp_path_factory.mktemp("root"))
+    older, newer = make_release(root, "2026-11-01"), make_release(root, "2026-12-01")
+    symlink, threads = os.symlink, []
+
+    def come(target: str, link: str) -> None:
+        if not threads:
+            threads.append(threading.Thread(target=switch_latest, args=(root, newer, "")))
+            threads[0].start()
+            threads[0].join(0.3)  # if it can, it is done in that time
+        symlink(target, link)
+
+    monkeypatch.setattr(os, "symlink", come)
+    switch_latest(root, older, "")
+    threads[0].join()
+    assert link_of(root) == f"releases/{newer}"
 
 
 SWITCH = """

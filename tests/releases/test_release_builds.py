@@ -1,5 +1,6 @@
 """`maskmill build --release`: what a release is, when it becomes the latest, and what is removed."""
 
+import bz2
 import hashlib
 import json
 import os
@@ -133,6 +134,25 @@ def test_a_dump_that_was_replaced_is_another_release(tmp_path: Path, capsys: pyt
     told = json.loads(capsys.readouterr().out)
     assert told["release"] != first
     assert told["release"][:-8] == first[:-8]
+
+
+def test_a_dump_that_is_replaced_meanwhile_does_not_bear_the_old_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "enwiki-20260301-pages-articles.xml"
+    dump.write_bytes(bz2.decompress(DUMP.read_bytes()))
+    path, root = config(tmp_path, tmp_path / "out", extract={"input": str(dump)}), Root(tmp_path / "out")
+    assert release(path, "--until=extract") == 0
+    before = dump.stat()
+    shutil.rmtree(root.release())
+    dump.write_bytes(dump.read_bytes().replace(b"the ", b"teh "))
+    os.utime(dump, ns=(before.st_atime_ns, before.st_mtime_ns))  # so that it looks as it did
+    assert release(path) == cli.FAILED
+    assert "was replaced while the release" in capsys.readouterr().err
+    assert root.latest is None
+    (wrong,) = root.names
+    assert release(path) == 0
+    assert root.latest != wrong
 
 
 # ---- clean-up

@@ -92,6 +92,33 @@ def test_abandoned_builds_go(root: str) -> None:
     assert present(root) == names
 
 
+@pytest.mark.releases
+def test_what_becomes_the_latest_at_any_moment_stays(root: str) -> None:
+    """A build that finds its release complete makes it the latest, as after a kill, while another one removes it."""
+    outcomes = set()
+    for moment in range(40):
+        place = files.join(root, str(moment))
+        old, _ = make_release(place, "2026-01-01"), make_release(place, "2026-02-01")
+
+        def come(number: int, place: str = place, old: ReleaseName = old, moment: int = moment) -> None:
+            if number == moment:
+                try:
+                    with locks.hold(place, old):
+                        switch_latest(place, old, "")
+                except RunFailedError as error:  # it is locked, or was removed
+                    outcomes.add(type(error))
+
+        with release_roots.before_operations(come) as count:
+            removing.remove_old(place, 1)
+        latest = read_latest(place)
+        outcomes.add(latest is None)
+        assert latest is None or latest.name in present(place)
+        if count[0] <= moment:
+            break
+    assert count[0] <= moment, "there are more moments"
+    assert {True, False, locks.LockedError} <= outcomes
+
+
 def test_at_least_one_stays(root: str) -> None:
     with pytest.raises(ValueError, match="keep=0"):
         removing.remove_old(root, 0)
@@ -136,6 +163,7 @@ def test_a_removal_that_was_killed_before_it_began_is_forgotten(root: str) -> No
     assert state_files(root) == []
 
 
+@pytest.mark.releases
 def test_who_builds_a_release_anew_finishes_its_removal(root: str) -> None:
     names = make_some(root, 2)
     operation = 0

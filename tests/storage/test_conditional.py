@@ -1,5 +1,6 @@
 """A file is changed only if it is as its writer has read it, on disks and, in tests/releases, on Cloud Storage."""
 
+import fcntl
 import os
 import shutil
 import threading
@@ -49,16 +50,22 @@ def test_writers_survive_that_their_directory_is_deleted(tmp_path: Path) -> None
         thread.join()
 
 
-def test_only_one_process_has_the_guard(tmp_path: Path) -> None:
-    """Of two that opened a guard which was deleted meanwhile, the one that gets the lock sees it and opens the new."""
-    path = str(tmp_path / "a")
-    with conditional.guarded(path):
-        old = os.open(tmp_path / conditional.GUARD, os.O_RDONLY)
-        os.unlink(tmp_path / conditional.GUARD)
-    with conditional.guarded(path):
-        assert os.fstat(old).st_nlink == 0
-        assert (tmp_path / conditional.GUARD).exists()
-    os.close(old)
+def test_a_guard_that_is_deleted_before_it_is_locked_is_no_guard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others would open a new one, and not wait for who has the old one."""
+    guard, flock, calls = tmp_path / conditional.GUARD, fcntl.flock, []
+
+    def delete_first(descriptor: int, operation: int) -> None:
+        if not calls:
+            os.unlink(guard)
+        calls.append(descriptor)
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", delete_first)
+    with conditional.guarded(str(tmp_path / "a")), open(guard) as other, pytest.raises(BlockingIOError):
+        flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert len(calls) == 2
 
 
 def test_a_guard_beside_another_file(tmp_path: Path) -> None:

@@ -1,29 +1,44 @@
 """Reads a mirror: its files over HTTP, in a bucket or in a directory, and the lists of what lies in its folders."""
 
 import contextlib
+import dataclasses
 import email.utils
 import fnmatch
 import html.parser
 import http.client
 import os
-import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
 
 from transforms.errors import MissingFileError, UnusableInputError
-from transforms.storage import files
+from transforms.storage import cloud_objects, files
 from transforms.storage.web_client import DeniedError, WebClient
 
 # A mirror that has failed for so long will not be there soon; the next start goes on where this one stopped.
 _PATIENCE = 900.0
 _SILENCE = 60.0  # seconds without a byte
-_LONGEST_WAIT = 600.0  # that a mirror may ask for
+# A mirror that wants to be left alone for longer than our patience ends the download: it is not asked before.
+_LONGEST_WAIT = float("inf")
 _WEB = ("http://", "https://")
+_FILE = "file://"
 
 
 def is_web(place: str) -> bool:
     """Whether a place is reached over HTTP."""
     return place.startswith(_WEB)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is known of a file without reading it.
+
+    Attributes:
+      size: in bytes; None where nobody says.
+      modified: when it was last changed, in seconds of time.time(); None where nobody says.
+    """
+
+    size: int | None = None
+    modified: float | None = None
 
 
 class MirrorClient:
@@ -69,7 +84,7 @@ class MirrorClient:
     ) -> Iterator[http.client.HTTPResponse]:
         """Makes one request; raises as WebClient.answer, and UnusableInputError where access is refused."""
         try:
-            with self.web.answer(url, method, url, {**self.headers, **(headers or {})}) as response:
+            with self.web.answer(url, method, _quoted(url), {**self.headers, **(headers or {})}) as response:
                 yield response
         except DeniedError as error:
             raise UnusableInputError(
@@ -94,22 +109,29 @@ class MirrorClient:
         except MissingFileError:
             return None
 
-    def modified(self, place: str) -> float | None:
-        """When a file was last changed, in seconds of time.time(); None where that is not known.
+    def facts(self, place: str) -> Facts | None:
+        """What is known of a file without reading it; None where there is no such file.
 
         Raises:
           UnusableInputError, RunFailedError: it cannot be read.
         """
+        if files.is_local(place):
+            try:
+                found = os.stat(place)
+            except FileNotFoundError:
+                return None
+            return Facts(size=found.st_size, modified=found.st_mtime)
         if not is_web(place):
-            return os.stat(place).st_mtime if files.is_local(place) else None
+            return Facts(size=files.size(place)) if files.exists(place) else None
 
-        def attempt() -> str:
+        def attempt() -> Facts:
             with self.answer("HEAD", place) as response:
-                return response.headers.get("Last-Modified", "")
+                size, modified = response.headers.get("Content-Length", ""), response.headers.get("Last-Modified", "")
+                return Facts(size=int(size) if size.isdecimal() else None, modified=_seconds_of(modified))
 
         try:
-            return email.utils.parsedate_to_datetime(self.web.patiently(place, place, attempt)).timestamp()
-        except ValueError:
+            return self.web.patiently(place, place, attempt)
+        except MissingFileError:
             return None
 
     def names(self, folder: str) -> list[str] | None:
@@ -125,10 +147,46 @@ class MirrorClient:
         if files.is_local(folder):
             if not os.path.isdir(folder):
                 return None
-            return sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
-        # A bucket has no folders: their names are those of the objects up to the next slash.
-        below = {file.path.removeprefix(folder) for file in _objects_below(folder)}
-        return sorted({re.sub(r"/.*", "/", name, flags=re.DOTALL) for name in below}) or None
+            try:
+                return sorted(entry.name + ("/" if entry.is_dir() else "") for entry in os.scandir(folder))
+            except OSError as error:
+                raise UnusableInputError(f"{folder}: this directory cannot be read ({error.strerror}).") from error
+        return cloud_objects.list_names(folder) or None
+
+
+def plain_address(source: str) -> str:
+    """The address of a mirror with the characters that its folders' names have; `MirrorClient` quotes them again.
+
+    Raises:
+      UnusableInputError: it is no address of a folder.
+    """
+    if source.startswith(_FILE):
+        return urllib.parse.unquote(source.removeprefix(_FILE).removeprefix("localhost"))
+    if not is_web(source):
+        if not files.is_local(source) and not source.startswith(cloud_objects.SCHEME):
+            raise UnusableInputError(f"watch.source is {source!r}; it must be a directory, gs://, http:// or https://.")
+        return source
+    parts = urllib.parse.urlsplit(source)
+    if not parts.netloc or parts.query or parts.fragment:
+        raise UnusableInputError(
+            f"watch.source is {source!r}; it must be the address of a folder, as https://HOST/PATH."
+        )
+    return f"{parts.scheme}://{parts.netloc}{urllib.parse.unquote(parts.path)}"
+
+
+def _quoted(url: str) -> str:
+    """An address whose path may have any characters, as it is sent."""
+    scheme, _, rest = url.partition("://")
+    server, slash, path = rest.partition("/")
+    return f"{scheme}://{server}{slash}{urllib.parse.quote(path)}"
+
+
+def _seconds_of(time: str) -> float | None:
+    """The seconds since 1970 of a header's time; None where it is none."""
+    try:
+        return email.utils.parsedate_to_datetime(time).timestamp()
+    except ValueError:
+        return None
 
 
 def _objects_below(folder: str) -> list[files.FileInfo]:
@@ -153,14 +211,20 @@ def _links(page: bytes, url: str) -> list[str]:
     """The names of what a web server's index of a folder links to directly below the folder."""
     parser = _Links()
     parser.feed(page.decode("utf-8", errors="replace"))
+    url = _quoted(url)
     base = urllib.parse.urlsplit(url)
+    folder = urllib.parse.unquote(base.path)
     names = set()
     for link in parser.found:
-        target = urllib.parse.urlsplit(urllib.parse.urljoin(url, link))
-        if target.netloc != base.netloc or target.query or not target.path.startswith(base.path):
+        try:
+            target = urllib.parse.urlsplit(urllib.parse.urljoin(url, link))
+        except ValueError:
+            continue  # it is no address
+        path = urllib.parse.unquote(target.path)
+        if target.netloc != base.netloc or target.query or target.fragment or not path.startswith(folder):
             continue
-        name = urllib.parse.unquote(target.path.removeprefix(base.path))
-        if name and "/" not in name.rstrip("/") and name not in (".", "..", "/"):
+        name = path.removeprefix(folder)
+        if name.rstrip("/") not in ("", ".", "..") and "/" not in name.removesuffix("/") and name.isprintable():
             names.add(name)
     return sorted(names)
 

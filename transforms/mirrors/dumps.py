@@ -3,6 +3,16 @@
 import dataclasses
 from collections.abc import Sequence
 
+from transforms.errors import RunFailedError
+
+
+class DumpGoneError(RunFailedError):
+    """A file of the dump is not on the mirror any more."""
+
+
+class DumpChangedError(RunFailedError):
+    """The mirror has other files under the same names than when the dump was found; look for it again."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DumpFile:

@@ -9,9 +9,10 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 
+from transforms.errors import UnusableInputError
 from transforms.inputs.dump_dates import date_in_name
 from transforms.mirrors.checksum_files import PREFERRED, algorithm_in_name, read_checksums
-from transforms.mirrors.client import MirrorClient, is_web, matching
+from transforms.mirrors.client import Facts, MirrorClient, is_web, matching
 from transforms.mirrors.dumps import Dump, DumpFile
 from transforms.mirrors.pages_files import choose_pages_files, is_index
 from transforms.storage import files
@@ -70,6 +71,10 @@ def find_dumps(
             place = files.join(source, name.rstrip("/"))
             folders.append(_read_folder(place, client.names(place) or [], client))
     by_dump = _by_dump(folders, wiki, pattern)
+    if len(wikis := sorted({of_wiki for _, of_wiki in by_dump})) > 1:
+        raise UnusableInputError(
+            f"{source}: there are dumps of several wikis ({', '.join(wikis)}); name the wanted one as watch.wiki."
+        )
     return _complete(by_dump, pattern, client, say) if by_dump or may_be_empty else None
 
 
@@ -132,20 +137,24 @@ def _read_dump(folder: _Folder, wiki: str, date: str, pattern: str, client: Mirr
         return "it has no file of pages"
     if unlisted := [name for name in chosen if listed and name not in folder.sums]:
         return f"{unlisted[0]} is not in the list of checksums"
-    if not listed:
-        changing = next((name for name in chosen if not _is_settled(files.join(folder.place, name), client)), None)
-        if changing is not None:
-            return f"{changing} changed less than ten minutes ago, and no list of checksums has it"
-    return Dump(wiki=wiki, date=date, layout=LAYOUT, files=[_file(folder, name) for name in chosen])
-
-
-def _is_settled(place: str, client: MirrorClient) -> bool:
-    modified = client.modified(place)
-    return modified is None or modified < time.time() - _SETTLED
-
-
-def _file(folder: _Folder, name: str) -> DumpFile:
-    place = files.join(folder.place, name)
-    checksum, algorithm = folder.sums.get(name, ("", ""))
-    size = None if is_web(place) else files.size(place)
-    return DumpFile(name=name, url=place, size=size, checksum=checksum, algorithm=algorithm, is_index=is_index(name))
+    chosen_files = []
+    for name in chosen:
+        place = files.join(folder.place, name)
+        checksum, algorithm = folder.sums.get(name, ("", ""))
+        # A web server is asked only where no checksum will tell whether the file is the one that is listed here.
+        facts = Facts() if listed and is_web(place) else client.facts(place)
+        if facts is None:
+            return f"{name} has just gone"
+        if not listed and facts.modified is not None and facts.modified > time.time() - _SETTLED:
+            return f"{name} changed less than ten minutes ago, and no list of checksums has it"
+        chosen_files.append(
+            DumpFile(
+                name=name,
+                url=place,
+                size=facts.size,
+                checksum=checksum,
+                algorithm=algorithm,
+                is_index=is_index(name),
+            )
+        )
+    return Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen_files)

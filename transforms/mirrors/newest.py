@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from transforms.errors import UnusableInputError
 from transforms.mirrors import classic, content, listing
-from transforms.mirrors.client import MirrorClient
+from transforms.mirrors.client import MirrorClient, plain_address
 from transforms.mirrors.dumps import Dump
 
 AUTO = "auto"
@@ -43,7 +43,7 @@ def dumps(
     """
     if wiki is not None and not _WIKI.fullmatch(wiki):
         raise UnusableInputError(f"watch.wiki is {wiki!r}; it must be the name of a database, as enwiki or lvwiki.")
-    source = source.rstrip("/") or "/"
+    source = plain_address(source).rstrip("/") or "/"
     if layout in (classic.LAYOUT, content.LAYOUT) and wiki is None:
         raise UnusableInputError("watch.wiki is missing: name the wiki whose dumps are wanted, as enwiki.")
     found: list[Iterator[Dump]] = []

@@ -67,6 +67,15 @@ def list_folders(directory: str) -> list[str]:
         return sorted(files.base_name(folder) for folder in listing.prefixes)
 
 
+def list_names(directory: str) -> list[str]:
+    """What lies in a gs:// directory, sorted: the names of objects, and those of folders with a slash behind."""
+    bucket, prefix = bucket_of(directory), f"{object_name(directory).rstrip('/')}/".removeprefix("/")
+    with files.explained(directory):
+        listing = bucket.list_blobs(prefix=prefix, delimiter="/")
+        names = {blob.name.removeprefix(prefix) for blob in listing}
+        return sorted({*names, *(folder.removeprefix(prefix) for folder in listing.prefixes)} - {""})
+
+
 def delete_objects(object_paths: Sequence[str]) -> None:
     """Deletes objects of one bucket; one that is not there is no error."""
     if not object_paths:

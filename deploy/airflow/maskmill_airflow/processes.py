@@ -12,8 +12,9 @@ from typing import IO
 
 from maskmill_airflow.commands import Installation
 
-# A training that is told to end writes a checkpoint first.
-_SECONDS_TO_END = 120.0
+# A training that is told to end writes a checkpoint first. Airflow kills the task itself 60 seconds after it was told
+# to end (core.killed_task_cleanup_time); what the task has started must be gone by then.
+_SECONDS_TO_END = 45.0
 _KEPT_LINES = 2_000
 
 Log = Callable[[int, str], None]
@@ -86,7 +87,7 @@ class Command:
         return "".join(printed)
 
     def end(self) -> None:
-        """Ends the command and what it started: asks first, and kills what is still there after two minutes."""
+        """Ends the command and what it started: asks first, and kills what is still there 45 seconds later."""
         process = self._process
         if process is None or process.poll() is not None:
             return
