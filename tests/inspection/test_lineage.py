@@ -301,6 +301,9 @@ def test_from_a_dump_to_all_that_was_made_of_it(named: str, release: Path, tmp_p
     shutil.copytree(release / "text", plain / "text")
     path = checkpoint(tmp_path / "runs" / "one" / "step-0000000007.safetensors", data_of(release / "examples"))
     checkpoint(tmp_path / "runs" / "two" / "step-0000000007.safetensors", None)
+    other = data_of(release / "examples")
+    other["manifests"][0]["sha256"] = "cd"  # type: ignore[index]
+    checkpoint(tmp_path / "runs" / "three" / "step-0000000007.safetensors", other)
     by_build = {one.build: one for one in descendants.made_of_source(str(tmp_path), named)}
     assert set(by_build) == {str(plain), str(release)}
     assert [stage.stage for stage in by_build[str(plain)].stages] == ["extract"]
@@ -334,3 +337,8 @@ def test_a_checkpoint_that_is_being_written_is_left_out(release: Path, tmp_path:
 def test_a_lineage_is_plain_data(build: Path) -> None:
     found = lineage(build)
     assert json.loads(json.dumps(dataclasses.asdict(found)))["stages"][0]["stage"] == "eval"
+
+
+def test_a_release_that_is_the_latest_is_found_once(release: Path, tmp_path: Path) -> None:
+    (tmp_path / "latest").symlink_to(Path("releases") / release.name)
+    assert descendants.builds_below(str(tmp_path)) == [str(release)]
