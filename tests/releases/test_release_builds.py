@@ -87,6 +87,17 @@ def test_a_lost_pointer_and_a_lost_link_are_made_again(copied: Root, tmp_path: P
         assert copied.latest == name
 
 
+def test_a_second_release_takes_what_did_not_change(built: Root, copied: Root, tmp_path: Path) -> None:
+    first = copied.latest
+    assert release(config(tmp_path, copied.path), "--release.date=2016-06-01") == 0
+    second = copied.latest
+    assert second != first
+    reused = copied.record(second)["reused"]
+    assert reused["extract"]["reused_pages"] == reused["extract"]["pages"] > 0
+    assert reused["examples"]["reused_shards"] == reused["examples"]["shards"] > 0
+    assert contents(copied.release(second)) == contents(built.release())
+
+
 # ---- which one is the latest
 
 
