@@ -147,6 +147,7 @@ def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
     _check_unchanged(plan)
     lock.check()
     record = records.write_record(plan.root, _record_of(plan))
+    files.delete_abandoned(plan.directory)  # of a run that was killed while it wrote the record
     _switch(plan, record)
 
 

@@ -35,6 +35,29 @@ def write_lease(root: str, name: ReleaseName, **changed: object) -> None:
 ELSEWHERE = {"host": "another", "machine": "another"}
 
 
+def test_a_reader_keeps_its_lease_while_somebody_looks_whether_he_can_remove_the_release(root: str) -> None:
+    name = make_release(root, "2026-11-01")
+    with leases.hold(release_path(root, name), owner="training") as lease:
+        write_marker(root, name)
+        began = time.monotonic()
+        lease.check()
+        assert time.monotonic() - began < leases._PATIENCE
+        assert [holder.owner for holder in leases.active(root, name)] == ["training"]
+
+
+def test_a_reader_whose_lease_was_old_does_not_trust_it_while_the_release_is_removed(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_PATIENCE", 0.1)
+    name = make_release(root, "2026-11-01")
+    with leases.hold(release_path(root, name)) as lease:
+        old = dataclasses.replace(lease.hold.holder, expires=time.time() + leases.LIFETIME / 3)
+        lease.hold.holder = old
+        write_marker(root, name)
+        with pytest.raises(RunFailedError, match="is being removed, because its lease was not renewed in time"):
+            lease.check()
+
+
 def delete_record(root: str, name: ReleaseName) -> None:
     path = files.join(release_path(root, name), RECORD)
     found = conditional.read(path)

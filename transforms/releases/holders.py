@@ -151,6 +151,7 @@ class Hold:
     Attributes:
       path: of the file.
       holder: what it says now.
+      lifetime: seconds after which it expires if it is not renewed.
     """
 
     def __init__(self, path: str, holder: Holder, version: conditional.Version, what: str) -> None:
@@ -159,7 +160,7 @@ class Hold:
         self.holder = holder
         self._what = what
         self._version = version
-        self._lifetime = holder.expires - holder.started
+        self.lifetime = holder.expires - holder.started
         self._lost = ""
         self._mutex = threading.Lock()
 
@@ -176,7 +177,7 @@ class Hold:
                 raise RunFailedError(self._lost)
 
     def _renew(self) -> None:
-        holder = dataclasses.replace(self.holder, expires=time.time() + self._lifetime)
+        holder = dataclasses.replace(self.holder, expires=time.time() + self.lifetime)
         try:
             self._version = conditional.write(self.path, holder.encode(), expected=self._version)
         except conditional.ChangedMeanwhileError:
@@ -213,7 +214,7 @@ class Hold:
             self.release()
 
     def _keep_renewing(self, renew: Callable[[], None], stop: threading.Event) -> None:
-        while not stop.wait(self._lifetime / _RENEWALS):
+        while not stop.wait(self.lifetime / _RENEWALS):
             try:
                 renew()
             except Exception as error:  # noqa: BLE001  The store's library has its own; the next check raises it.

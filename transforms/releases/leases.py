@@ -60,11 +60,18 @@ class Lease:
     def check(self) -> None:
         """Makes sure that the release is still kept, and renews the lease.
 
+        Somebody may just be looking whether he can remove the release. He finds this lease and leaves the release,
+        unless the lease was so old that he may have taken it for expired (clocks differ, see locks.py).
+
         Raises:
           RunFailedError: it is not: this process could not renew its lease for longer than its lifetime.
         """
+        before = self.hold.holder
+        is_old = before.expires - time.time() < self.hold.lifetime / 2
         self.hold.check()
         problem = _problem(self.root, self.name)
+        if problem == _BEING_REMOVED:
+            problem = _wait_for_removers(self.root, self.name) if is_old else None
         if problem is not None:
             why = f"{self.release}: {problem}, because its lease was not renewed in time; name another release."
             self.hold.lose(why)

@@ -330,5 +330,6 @@ def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records:
     files.delete(sorted({p for p in stale if not p.endswith(files.TEMPORARY_SUFFIX)}))
     # Attempts that died may have left temporary files in any of the folders.
     below = {files.join(output, pattern.rpartition("/")[0]) for pattern in patterns if "/" in pattern}
-    for folder in (output, *sorted(below), *folders.values()):
+    run = completions.work_path(output, "run", "").rstrip("/")
+    for folder in (output, run, *sorted(below), *folders.values()):
         files.delete_abandoned(folder)
