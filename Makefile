@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-docs test-training test-torch test-readers test-defects test-report test-releases test-airflow test-slow test-flink lint bench lock clean
+.PHONY: help venv demo test test-fast test-docs test-training test-torch test-readers test-defects test-report test-releases test-kills test-airflow test-slow test-flink lint bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -89,7 +89,10 @@ test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chro
 	$(BIN)/python -m pytest -q -m browser tests/reporting
 
 test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, killed and begun again
-	$(PYTEST) -m releases
+	$(PYTEST) -m "releases and not kills"
+
+test-kills: $(VENV)/dev ## kill -9 at 20 moments of a watch, on a disk and on the storage emulator (10 minutes)
+	$(PYTEST) -m kills tests/releases
 
 # Airflow has an environment of its own too: its constraints name a version for everything it imports.
 AIRFLOW := .venv-airflow

@@ -233,27 +233,44 @@ def _check_blocks(block: Mapping[str, Any], kind: str, schema: Mapping[str, Any]
                 yield from _check_body(body, of_type, f"{_plain(quoted)}.{_plain(name)}")
 
 
-def reduced_schema(full: Mapping[str, Any], used: Mapping[str, set[str]]) -> dict[str, Any]:
-    """The names in the provider's schema of the types that are used, by kind: resource and data."""
+def reduced_schema(
+    full: Mapping[str, Any], used: Mapping[str, set[str]], names: frozenset[str] | set[str]
+) -> dict[str, Any]:
+    """Of the provider's schema what these files need, by kind: resource and data.
+
+    used: the types that are used, by kind. names: all names in the files; of a type only these stay, and what it
+    requires.
+    """
     (provider,) = full["provider_schemas"].values()
     kinds = {"resource": provider["resource_schemas"], "data": provider.get("data_source_schemas", {})}
     return {
-        kind: {name: _reduced_block(types[name]["block"]) for name in sorted(used[kind]) if name in types}
+        kind: {name: _reduced_block(types[name]["block"], names) for name in sorted(used[kind]) if name in types}
         for kind, types in kinds.items()
     }
 
 
-def _reduced_block(block: Mapping[str, Any]) -> dict[str, Any]:
+def _reduced_block(block: Mapping[str, Any], names: frozenset[str] | set[str]) -> dict[str, Any]:
     needs = ("required", "optional", "computed")
     inner = {
-        name: _reduced_block(nested["block"]) | ({"is_required": True} if nested.get("min_items") else {})
+        name: _reduced_block(nested["block"], names) | ({"is_required": True} if nested.get("min_items") else {})
         for name, nested in block.get("block_types", {}).items()
+        if name in names or nested.get("min_items")
     }
     attributes = {
         name: next(need for need in needs if attribute.get(need))
         for name, attribute in block.get("attributes", {}).items()
+        if name in names or attribute.get("required")
     }
     return {"attributes": attributes, "blocks": inner}
+
+
+def _names_in(content: Any) -> set[str]:
+    """All names in what the parser gives."""
+    if isinstance(content, list):
+        return set().union(*map(_names_in, content))
+    if isinstance(content, dict):
+        return {_plain(name) for name in content}.union(*map(_names_in, content.values()))
+    return set()
 
 
 def write_terraform_schema() -> None:
@@ -261,11 +278,13 @@ def write_terraform_schema() -> None:
     import hcl2
 
     used: dict[str, set[str]] = {"resource": set(), "data": set()}
+    all_names: set[str] = set()
     for path in sorted((ROOT / "deploy").rglob("*.tf")):
         content = hcl2.loads(path.read_text())
         for kind, names in used.items():
             names |= {_plain(name) for block in content.get(kind, []) for name in block}
-    schema = reduced_schema(json.load(sys.stdin), used)
+        all_names |= _names_in(content)
+    schema = reduced_schema(json.load(sys.stdin), used, all_names)
     TERRAFORM_SCHEMA.write_text(json.dumps(schema, indent=1, sort_keys=True) + "\n")
 
 

@@ -24,6 +24,7 @@ _NEEDS = {
 collect_ignore_glob = [files for files, package in _NEEDS.items() if importlib.util.find_spec(package) is None]
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps the tests of a file in one process, which shares what its fixtures make, unless they name a group."""
     for item in items:

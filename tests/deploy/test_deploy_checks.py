@@ -62,7 +62,7 @@ FAULTS = [
         'resource "google_job"',
         "google_job",
     ),
-    ("check_terraform", "terraform/main.tf", "account_id   =", "email = 1\n  account_id =", "email is for reading"),
+    ("check_terraform", "terraform/main.tf", "account_id   =", "email = 1\n  account_id =", "there is no email"),
     ("check_terraform", "terraform/main.tf", "locals {", "locals {{", "main.tf: "),
     ("check_terraform", "terraform/variables.tf", "variable", "variables", "no block variables"),
     ("check_units", "systemd/maskmill-watch.service", "Type=oneshot", "Type=onceshot", "onceshot"),
@@ -164,12 +164,13 @@ def test_dataflow_takes_the_request_of_the_schedule() -> None:
 
 
 def test_the_schema_keeps_the_names_that_are_used() -> None:
+    needs = {"name": "required", "id": "computed", "note": "optional", "more": "optional"}
     block = {
-        "attributes": {"name": {"required": True}, "id": {"computed": True}, "note": {"optional": True}},
+        "attributes": {name: {need: True} for name, need in needs.items()},
         "block_types": {"rule": {"min_items": 1, "block": {"attributes": {}}}},
     }
     full = {"provider_schemas": {"google": {"resource_schemas": {"a": {"block": block}, "b": {"block": block}}}}}
-    reduced = check_deploy.reduced_schema(full, {"resource": {"a"}, "data": set()})
+    reduced = check_deploy.reduced_schema(full, {"resource": {"a"}, "data": set()}, {"id", "note"})
     assert reduced == {
         "resource": {
             "a": {
