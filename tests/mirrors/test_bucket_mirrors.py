@@ -13,7 +13,8 @@ from transforms.mirrors import download, newest
 from transforms.mirrors.client import MirrorClient
 from transforms.mirrors.dumps import Dump
 from transforms.storage import files
-from transforms.storage.web_client import WebClient
+
+pytest_plugins = ("mirror_fixtures",)
 
 pytestmark = pytest.mark.releases
 
@@ -23,19 +24,6 @@ SAMPLE = DUMP.read_bytes()
 PARTS = [SAMPLE[:100_000], SAMPLE[100_000:220_000], SAMPLE[220_000:360_000]]
 DOWNLOADS = f"gs://{BUCKET}/downloads"
 FIRST, SECOND = (f"enwiki-20260301-pages-articles-multistream{part}.bz2" for part in mirror_server.ENWIKI_PARTS[:2])
-
-
-@pytest.fixture(name="mirror")
-def _mirror() -> Iterator[Mirror]:
-    with mirror_server.serve() as mirror:
-        yield mirror
-
-
-@pytest.fixture(name="client")
-def _client() -> Iterator[MirrorClient]:
-    client = MirrorClient("data@example.org", "1.2.3", WebClient(patience=10, silence=5))
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="module", autouse=True)

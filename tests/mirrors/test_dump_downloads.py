@@ -36,19 +36,6 @@ FIRST, SECOND, THIRD = (
 )
 
 
-@pytest.fixture(name="mirror")
-def _mirror() -> Iterator[Mirror]:
-    with mirror_server.serve() as mirror:
-        yield mirror
-
-
-@pytest.fixture(name="client")
-def _client() -> Iterator[MirrorClient]:
-    client = new_client()
-    yield client
-    client.close()
-
-
 def new_client(silence: float = 5.0, patience: float = 10.0) -> MirrorClient:
     """A client that is less patient than the command's."""
     return MirrorClient("data@example.org", "1.2.3", WebClient(patience=patience, silence=silence))
@@ -524,6 +511,8 @@ _PROGRAM = """
 import sys
 from transforms.mirrors import download, newest
 from transforms.mirrors.client import MirrorClient
+
+pytest_plugins = ("mirror_fixtures",)
 client = MirrorClient("data@example.org", "1.2.3")
 dump = newest.newest_dump(sys.argv[1], wiki="enwiki", layout="auto", pattern="*.xml*", client=client)
 print("begins", flush=True)

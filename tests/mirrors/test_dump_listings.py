@@ -3,10 +3,9 @@
 import errno
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-import mirror_server
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,21 +18,10 @@ from transforms.mirrors.dumps import Dump
 from transforms.mirrors.pages_files import choose_pages_files, is_index
 from transforms.storage.web_client import WebClient
 
+pytest_plugins = ("mirror_fixtures",)
+
 ARTICLES = "enwiki-20260301-pages-articles.xml.bz2"
 OLDER = "enwiki-20260201-pages-articles.xml.bz2"
-
-
-@pytest.fixture(name="mirror")
-def _mirror() -> Iterator[Mirror]:
-    with mirror_server.serve() as mirror:
-        yield mirror
-
-
-@pytest.fixture(name="client")
-def _client() -> Iterator[MirrorClient]:
-    client = MirrorClient("data@example.org", "1.2.3", WebClient(patience=5, silence=5))
-    yield client
-    client.close()
 
 
 def write(folder: Path, contents: Mapping[str, bytes], modified: float = LONG_AGO) -> str:

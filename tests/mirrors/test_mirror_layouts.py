@@ -2,7 +2,6 @@
 
 import bz2
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import mirror_server
@@ -15,22 +14,11 @@ from transforms.mirrors.client import MirrorClient
 from transforms.mirrors.dumps import Dump
 from transforms.storage.web_client import WebClient
 
+pytest_plugins = ("mirror_fixtures",)
+
 PAGES = [bz2.compress(f"<mediawiki>{part}</mediawiki>".encode()) for part in range(3)]
 OLDER, NEWER = "2026-02-01", "2026-03-01"
 CONTACT = "Jānis <data@example.org>"
-
-
-@pytest.fixture(name="mirror")
-def _mirror() -> Iterator[Mirror]:
-    with mirror_server.serve() as mirror:
-        yield mirror
-
-
-@pytest.fixture(name="client")
-def _client() -> Iterator[MirrorClient]:
-    client = MirrorClient("data@example.org", "1.2.3", WebClient(patience=5, silence=5))
-    yield client
-    client.close()
 
 
 class Looks:

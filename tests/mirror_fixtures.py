@@ -1,0 +1,23 @@
+"""What the tests of mirrors share: a mirror, and a client of it that is less patient than the command's."""
+
+from collections.abc import Iterator
+
+import mirror_server
+import pytest
+from mirror_server import Mirror
+
+from transforms.mirrors.client import MirrorClient
+from transforms.storage.web_client import WebClient
+
+
+@pytest.fixture(name="mirror")
+def _mirror() -> Iterator[Mirror]:
+    with mirror_server.serve() as mirror:
+        yield mirror
+
+
+@pytest.fixture(name="client")
+def _client() -> Iterator[MirrorClient]:
+    client = MirrorClient("data@example.org", "1.2.3", WebClient(patience=10, silence=5))
+    yield client
+    client.close()
