@@ -157,7 +157,11 @@ WHOLE = json.loads(holders.new_holder("me", 100).encode())
 DAMAGED = [b"", b"{}", b"[1]", b"\xff", b'{"owner": "me"}', json.dumps(WHOLE | {"expires": "never"}).encode()]
 
 
-@pytest.mark.parametrize("content", [*DAMAGED, json.dumps(WHOLE | {"pid": 0}).encode()])
+@pytest.mark.parametrize(
+    "content",
+    [*DAMAGED, json.dumps(WHOLE | {"pid": 0}).encode()],
+    ids=["empty", "no-fields", "list", "no-json", "one-field", "text-as-time", "no-process"],
+)
 def test_a_damaged_lock_is_nobodys(root: str, content: bytes) -> None:
     conditional.write(state_path(root, NAME, "lock"), content, expected=None)
     with locks.hold(root, NAME) as lock:
