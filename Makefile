@@ -5,23 +5,32 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-docs test-training test-torch test-readers test-defects test-report test-releases test-kills test-airflow test-slow test-flink lint bench lock clean
+.PHONY: help venv demo test test-fast test-builds test-docs test-training test-torch test-readers test-defects test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
+
+# Python keeps the bytecode of what it imports, whatever the environment says: pip leaves that to it, for the little
+# that is imported of all that is installed.
+export PYTHONDONTWRITEBYTECODE :=
+PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 
 $(VENV)/base: requirements.lock setup.py
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 	  || { echo "maskmill needs Python 3.11, 3.12 or 3.13; name one with make PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
-	@echo "Compiling the kernels, once: about a minute on two cores."
-	@$(BIN)/python -m transforms.kernels
+	$(BIN)/$(PIP_INSTALL) --requirement requirements.lock
+	$(BIN)/$(PIP_INSTALL) --no-deps --editable .
 	touch $@
 
-$(VENV)/dev: $(VENV)/base requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+# The kernels are compiled while pip waits for packages; what the demo runs is compiled already, if it was built.
+$(VENV)/test: $(VENV)/base requirements-test.lock
+	@$(BIN)/maskmill warm-up & compiling=$$!; \
+	  $(BIN)/$(PIP_INSTALL) --requirement requirements-test.lock && wait $$compiling
+	touch $@
+
+$(VENV)/dev: $(VENV)/test requirements-dev.lock
+	$(BIN)/$(PIP_INSTALL) --requirement requirements-dev.lock
 	touch $@
 
 venv: $(VENV)/dev ## set up .venv for development
@@ -30,28 +39,38 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 	$(BIN)/maskmill build examples/demo.yaml
 	@echo; echo "The data set is in demo/:"; ls -l demo/text demo/examples demo/eval | grep -v '^total'
 
-LIGHT := not docs and not training and not torch and not flink and not slow and not readers and not defects and not browser \
-  and not releases and not airflow
+# What has an environment or a target of its own.
+APART := not docs and not training and not torch and not flink and not slow and not readers and not browser and not airflow \
+  and not defects and not releases and not in_python and not bounds
+LIGHT := $(APART) and not builds
 
-# A process for each core; the tests of a file stay in one (tests/conftest.py), for they share what its fixtures make.
-PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist loadgroup
+# A process for each core. It goes on with the tests of its files, for they share what their fixtures make, and takes
+# over half of what another has left once it has none.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 
-test: $(VENV)/dev ## the tests of the data path
-	$(PYTEST) -m "$(LIGHT)"
+test: announced $(VENV)/test ## a layer of tests of each kind
+	$(PYTEST) --hypothesis-profile=fast -m "$(LIGHT)"
 
-test-fast: $(VENV)/dev ## a first signal, in under a minute
-	$(PYTEST) -m "$(LIGHT) and not long"
+.PHONY: announced
+announced:
+	@echo "make test takes about five minutes on two slow cores, with all that it sets up; a second run takes half of it."
+
+test-fast: $(VENV)/test ## a first signal, in under a minute
+	$(PYTEST) --hypothesis-profile=fast -m "$(LIGHT) and not long"
+
+test-builds: $(VENV)/dev ## whole commands in all their variants, and all properties in full
+	$(PYTEST) -m "$(APART) and (builds or hypothesis)"
 
 test-docs: $(VENV)/dev ## the commands and programs of the pages in docs/
-	$(PYTEST) -m docs --dist load tests/test_docs.py
+	$(PYTEST) -m docs tests/test_docs.py
 
 # Training has an environment of its own: TensorFlow, Keras and JAX are 2 GB.
 TRAINING := .venv-training
 
 $(TRAINING)/ready: requirements-training.lock setup.py
 	test -x $(TRAINING)/bin/python || $(PYTHON) -m venv $(TRAINING)
-	$(TRAINING)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-training.lock
-	$(TRAINING)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(TRAINING)/bin/$(PIP_INSTALL) --requirement requirements-training.lock
+	$(TRAINING)/bin/$(PIP_INSTALL) --no-deps --editable .
 	touch $@
 
 test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow, JAX, Keras or grain
@@ -62,8 +81,8 @@ TORCH := .venv-torch
 
 $(TORCH)/ready: requirements-torch.lock setup.py
 	test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-torch.lock
-	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(TORCH)/bin/$(PIP_INSTALL) --requirement requirements-torch.lock
+	$(TORCH)/bin/$(PIP_INSTALL) --no-deps --editable .
 	touch $@
 
 test-torch: $(TRAINING)/ready $(TORCH)/ready ## what needs PyTorch or DALI: loaders, and exports for Hugging Face (7 GB)
@@ -75,7 +94,7 @@ READERS := .venv-readers
 
 $(READERS)/ready: requirements-readers.lock
 	test -x $(READERS)/bin/python || $(PYTHON) -m venv $(READERS)
-	$(READERS)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-readers.lock
+	$(READERS)/bin/$(PIP_INSTALL) --requirement requirements-readers.lock
 	touch $@
 
 test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, streaming read the same arrays (7 GB)
@@ -85,8 +104,17 @@ test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, 
 test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and none in good data sets
 	$(PYTEST) -m defects tests/verification tests/kernels
 
+test-kernels-in-python: $(VENV)/dev ## small cases of every step without the compiler, beside the compiled kernels
+	$(BIN)/python -m pytest -q -m in_python tests/kernels
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -k "not tidy" tests/extraction/test_kernels_*.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -k "cut_off_anywhere or (does_not_fit and huge)" \
+	  tests/inputs/test_xml_kernels.py tests/reading/test_tfrecord_reader.py
+
+test-kernels-bounds: $(VENV)/dev ## small cases with checks of the bounds of all arrays
+	$(BIN)/python -m pytest -q -m bounds tests/kernels
+
 test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)
-	$(BIN)/python -m pytest -q -m browser tests/reporting
+	$(PYTEST) -m browser tests/reporting
 
 test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, killed and begun again
 	$(PYTEST) -m "releases and not kills"
@@ -118,24 +146,29 @@ lint: $(VENV)/dev ## ruff, mypy, the order of imports, and the linters of what d
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python .ci/check_deploy.py
 
+wheel: $(VENV)/base ## a wheel in dist/, with the kernels' machine code for this kind of machine
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
 bench: $(VENV)/dev ## the measurements that need nothing but this checkout
 	$(BIN)/python -m benchmarks.build
 
 UV ?= uv
-COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate setup.py
+RESOLVE := $(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes
+COMPILE := $(RESOLVE) setup.py
+BASED := --constraint requirements.lock --constraint requirements-gcp.lock
 
-lock: ## write the lock files anew (needs uv)
+lock: ## write the lock files anew, with the checksums of all packages (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
 	$(COMPILE) --extra gcp --extra events --constraint requirements.lock --output-file requirements-gcp.lock
-	$(COMPILE) --extra dev --constraint requirements-gcp.lock --output-file requirements-dev.lock
+	$(COMPILE) --extra test $(BASED) --output-file requirements-test.lock
+	$(COMPILE) --extra dev $(BASED) --constraint requirements-test.lock --output-file requirements-dev.lock
 	printf 'grain>=0.2.10\n' | $(COMPILE) - --extra dev --extra tensorflow --constraint requirements-gcp.lock \
 	  --output-file requirements-training.lock
 	printf '%s\n' 'torch>=2.6,<3' 'transformers>=4.50,<6' 'torchdata>=0.11' 'pytest>=8' 'pytest-xdist>=3' \
 	  'hypothesis>=6.100' 'nvidia-dali-cuda130>=1.50 ; sys_platform == "linux"' | $(COMPILE) - --upgrade \
 	  --output-file requirements-torch.lock
 	printf 'torch>=2.6,<3\ntransformers>=4.50,<6\nmosaicml-streaming>=0.13\ndatasets>=3\nduckdb>=1\npandas>=2\npolars>=1\n' \
-	  | $(UV) pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade - \
-	  --output-file requirements-readers.lock
+	  | $(RESOLVE) --upgrade - --output-file requirements-readers.lock
 
 clean: ## delete what make made
 	rm -rf $(VENV) $(TRAINING) $(TORCH) $(READERS) $(AIRFLOW) demo build dist *.egg-info

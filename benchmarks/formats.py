@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     print_machine()
-    measure([sys.executable, "-m", "transforms.kernels"], cwd=str(ROOT))
+    measure([sys.executable, "-m", "maskmill", "warm-up"], cwd=str(ROOT))
     for name, flags in DATA_SETS.items():
         compare(name, flags, arguments.text, arguments.vocab, arguments.rounds)
 

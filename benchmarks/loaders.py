@@ -241,7 +241,7 @@ def main() -> None:
 
 def _prepare(bench: Bench, cases: Iterable[Case], text: Path) -> None:
     """Writes all data sets, and has the kernels compiled."""
-    measure([sys.executable, "-m", "transforms.kernels"], cwd=str(ROOT))
+    measure([sys.executable, "-m", "maskmill", "warm-up"], cwd=str(ROOT))
     for kind in KINDS:
         for file_format in FORMATS:
             bench.make(kind, file_format, text)

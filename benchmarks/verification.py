@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     print_machine()
-    measure([sys.executable, "-m", "transforms.kernels"], cwd=str(ROOT))
+    measure([sys.executable, "-m", "maskmill", "warm-up"], cwd=str(ROOT))
     shards = sorted(path for path in arguments.text.iterdir() if path.name.startswith("part-"))
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "part-00000-of-00001"

@@ -39,8 +39,8 @@ _GRAIN = ("grain", "0.2.18")
 
 _LOCAL_WORKERS = "starts the local runner's worker processes (pipelines/runner.py, local_worker.py)"
 _LEAN_KERNELS = "compiles kernels without counting references (transforms/kernels/compiler.py)"
+_LINKING = "makes machine code only of kernels that Python calls (transforms/kernels/dispatchers.py)"
 _MACHINE_CODE = "keeps machine code on disk (transforms/kernels/cache.py)"
-_DEPENDENCIES = "finds what machine code depends on (transforms/kernels/dependencies.py)"
 _WEIGHTS = "finds a model's weights by the reference's names (training/model.py)"
 _SIZES = "sets what keras-hub's layers fix (training/model.py)"
 
@@ -69,9 +69,19 @@ PRIVATE_NAMES = (
     PrivateName(*_NUMBA, "numba.core.codegen", "CPUCodegen.magic_tuple", _MACHINE_CODE),
     PrivateName(*_NUMBA, "numba.core.serialize", "dumps", _MACHINE_CODE),
     PrivateName(*_NUMBA, "numba.core.sigutils", "normalize_signature", _MACHINE_CODE),
-    PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher.targetoptions", _DEPENDENCIES),
-    PrivateName(*_NUMBA, "numba.core.extending", "_Intrinsic._prefer_literal", _DEPENDENCIES),
-    PrivateName(*_NUMBA, "numba.core.types", "NamedTuple.instance_class", _DEPENDENCIES),
+    PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher.targetoptions", _MACHINE_CODE),
+    PrivateName(*_NUMBA, "numba.core.types", "NamedTuple.instance_class", _MACHINE_CODE),
+    PrivateName(*_NUMBA, "numba.core.registry", "cpu_target", _MACHINE_CODE),
+    PrivateName(*_NUMBA, "numba.core.runtime.nrt", "rtsys", _MACHINE_CODE),
+    PrivateName(*_NUMBA, "numba.core.registry", "CPUDispatcher", _LINKING),
+    PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._compiling_counter", _LINKING),
+    PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._compiler", _LINKING),
+    PrivateName(*_NUMBA, "numba.core.dispatcher", "_FunctionCompiler._customize_flags", _LINKING),
+    PrivateName(*_NUMBA, "numba.core.compiler", "Flags.no_compile", _LINKING),
+    PrivateName(*_NUMBA, "numba.core.codegen", "JITCodeLibrary._final_module", _LINKING),
+    PrivateName(*_NUMBA, "numba.core.codegen", "JITCodeLibrary._shared_module", _LINKING),
+    PrivateName(*_NUMBA, "numba.core.codegen", "JITCodeLibrary._linking_libraries", _LINKING),
+    PrivateName(*_NUMBA, "numba.core.base", "BaseContext.insert_user_function", _LINKING),
     PrivateName(*_KERAS_HUB, _MASKED_LM_HEAD, "MaskedLMHead._intermediate_dense", _WEIGHTS),
     PrivateName(*_KERAS_HUB, _MASKED_LM_HEAD, "MaskedLMHead._intermediate_layer_norm", _WEIGHTS),
     PrivateName(*_KERAS_HUB, _MASKED_LM_HEAD, "MaskedLMHead._bias", _WEIGHTS),

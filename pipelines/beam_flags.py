@@ -3,7 +3,6 @@
 What Beam's options refuse that is not seen here is turned into one sentence when they are made (`one_sentence`).
 """
 
-import argparse
 import ast
 import contextlib
 import dataclasses
@@ -179,6 +178,8 @@ def one_sentence() -> Iterator[None]:
     Raises:
       UnusableInputError: Beam refuses a flag.
     """
+    import argparse
+
     printed = io.StringIO()
     logging.basicConfig()  # Beam does so, too, and would log to the stream below for ever
     try:

@@ -1,16 +1,15 @@
 """Runs stages: everything is checked first, and only then is Beam imported and the graph run."""
 
-import contextlib
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines import checks
+from pipelines import checks, kernels
 from pipelines.build_options import BuildOptions
 from pipelines.stage_options import ExamplesOptions
 from pipelines.stages import MIX, STAGES, StageEntry
-from pipelines.startup import without_cloud_libraries
+from pipelines.startup import import_beam_for_local_runner
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 
@@ -37,12 +36,14 @@ def run(
     cut = next((place for place, (entry, _) in enumerate(chosen, 1) if entry.ends_graph), len(chosen))
     first, second = chosen[:cut], chosen[cut:]
     before = options.stages.get("examples") if first[0][0].name == "eval" else None
+    # The report at the end: what it runs is compiled with the rest, so that the user waits once.
+    later = () if options.report in ("off", "none") else kernels.OF_VERIFY
     if not second:
         # Another vocabulary than in the run before is no reason to refuse its examples, if the build has made it.
         is_made = "vocabulary" in options.stages and first[0][0].name == "examples"
-        return run_entries(first, beam_arguments, makes_vocabulary=is_made, examples=before)
+        return run_entries(first, beam_arguments, later, makes_vocabulary=is_made, examples=before)
     _check_two_graphs(second, beam_arguments)
-    manifests = run_entries(first, beam_arguments)
+    manifests = run_entries(first, beam_arguments, (*later, *kernels.OF_EXAMPLES))
     if not manifests:
         return {}
     return {**manifests, **run_entries(second, beam_arguments, makes_vocabulary=True)}
@@ -72,6 +73,7 @@ def _check_two_graphs(second: Sequence[tuple[StageEntry, Any]], beam_arguments: 
 def run_entries(
     chosen: Sequence[tuple[StageEntry, Any]],
     beam_arguments: Sequence[str] = (),
+    later_kernels: Sequence[str] = (),
     *,
     makes_vocabulary: bool = False,
     examples: ExamplesOptions | None = None,
@@ -81,6 +83,7 @@ def run_entries(
     Args:
       chosen: the stages with their options, in order. Those that are not of the graph are only checked.
       beam_arguments: flags for Beam.
+      later_kernels: what else the command will run, see kernels.prepare.
       makes_vocabulary: whether the build itself has made the vocabulary of the examples. Then another one is no reason
         to refuse their directory: as with other text, they are made again.
       examples: of the finished examples that the stage eval reads where it is the first.
@@ -91,6 +94,7 @@ def run_entries(
     Raises:
       UnusableInputError, RunFailedError: as the checks, the stages and the runner say.
     """
+    kernels.expect([options for _, options in chosen], later_kernels)
     checked = [(entry, entry.check(options, is_first=place == 0)) for place, (entry, options) in enumerate(chosen)]
     if makes_vocabulary:
         checked = [(entry, dataclasses.replace(found, unclaimed=tuple(found.contents))) for entry, found in checked]
@@ -99,14 +103,14 @@ def run_entries(
     if checked[0][1].announcement:
         print(checked[0][1].announcement, file=sys.stderr, flush=True)
     # Other runners than the local one stage files themselves, perhaps to gs://.
-    is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
-    with without_cloud_libraries() if is_local else contextlib.nullcontext():
-        from pipelines.stage import run_stages
+    if all(argument.startswith("--direct_") for argument in beam_arguments):
+        import_beam_for_local_runner()
+    from pipelines.stage import run_stages
 
-        stages = [entry.load().of(found) for entry, found in checked if entry.implementation is not None]
-        if made is not None:
-            from pipelines.eval_set import reading
-            from pipelines.examples import ExamplesStage
+    stages = [entry.load().of(found) for entry, found in checked if entry.implementation is not None]
+    if made is not None:
+        from pipelines.eval_set import reading
+        from pipelines.examples import ExamplesStage
 
-            stages[0] = reading(stages[0], ExamplesStage.of(made))
-    return run_stages(stages, beam_arguments)
+        stages[0] = reading(stages[0], ExamplesStage.of(made))
+    return run_stages(stages, beam_arguments, later_kernels)

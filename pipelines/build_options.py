@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelines import options as option_tools
-from pipelines import presets, yaml_text
+from pipelines import presets
 from pipelines.build_sections import SOURCES, Section, make_mix, place_of, texts_of
 from pipelines.options import Option
 from pipelines.release_options import SETTINGS, EventsOptions, ReleaseOptions, WatchOptions
@@ -90,6 +90,8 @@ def read_build(path: str, overrides: Mapping[str, Any] | None = None) -> BuildOp
       UnusableInputError: the file is missing or no YAML, a key is unknown, a value has another type or fails a check
         of the stage or step that it belongs to.
     """
+    from pipelines import yaml_text
+
     content = yaml_text.read(path)
     if not isinstance(content, dict):
         raise UnusableInputError(f"{path}: a build is a mapping of sections; see maskmill build --print_config.")
@@ -337,6 +339,8 @@ def _section(
 
     recipe: values that count instead of defaults; an option that has its value in it gets a comment with the source.
     """
+    from pipelines import yaml_text
+
     lines = []
     for name, known in option_tools.options_of(options_class).items():
         if name in skip or (only is not None and name not in only):

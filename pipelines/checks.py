@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines import data_warnings
+from pipelines import data_warnings, startup
 from pipelines.options import option_defaults, parameters
 from pipelines.source_options import MixOptions
 from pipelines.stage_options import (
@@ -23,7 +23,6 @@ from pipelines.stage_options import (
     VocabularyStageOptions,
     decided_masking,
 )
-from pipelines.startup import first_line
 from training.options import TrainOptions
 from transforms.errors import UnusableInputError
 from transforms.storage import files, manifest
@@ -257,7 +256,7 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
         ),
         contents=checked.contents,
         found={"from_doc_files": inputs.from_doc_files, "reads_pages": inputs.reads_pages},
-        announcement=first_line("extract", files=len(inputs.paths), size=inputs.size, output=options.output),
+        announcement=startup.first_line("extract", files=len(inputs.paths), size=inputs.size, output=options.output),
     )
 
 
@@ -290,7 +289,7 @@ def mix(options: MixOptions, *, is_first: bool) -> Checked:
         workload=Workload(input_bytes=size, pieces=None, paths=(*paths, options.output)),
         contents=contents,
         found={"reads_pages": {name: of_source.reads_pages for name, of_source in inputs.items()}},
-        announcement=first_line("extract", files=number, size=size, output=options.output),
+        announcement=startup.first_line("extract", files=number, size=size, output=options.output),
     )
 
 
@@ -371,7 +370,7 @@ def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
             paths=(*read, *options.compare, *model_dir, options.output),
         ),
         unclaimed=options.ADDITIONS,
-        announcement=first_line("vocabulary", files=len(texts), size=size, output=options.output),
+        announcement=startup.first_line("vocabulary", files=len(texts), size=size, output=options.output),
     )
 
 
@@ -433,15 +432,18 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
-    from transforms.records.plan import ExamplesPlan
-    from transforms.records.tokenizing import load_tokenization
     from transforms.shards.text_files import beside_texts, check_texts, find_texts
 
     texts = find_texts(options.input) if is_first else []
+    name, path = options.tokenizer
+    if files.is_local(path):
+        files.read_bytes(path)  # a mistyped path is refused before kernels are imported
+    from transforms.records.plan import ExamplesPlan
+    from transforms.records.tokenizing import load_tokenization
+
     check_texts(texts)
     skipped = beside_texts(options.input) if is_first else []
     masking = decided_masking(options.masking, options.compat)
-    name, path = options.tokenizer
     loaded = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file")
     vocabulary = loaded.vocabulary
     contents = {f"{name}_sha256": vocabulary.sha256}
@@ -463,7 +465,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
         ),
         contents=contents,
         found={"tokenizer_kernels": loaded.kernels},
-        announcement=first_line("examples", files=len(texts), size=size, output=options.output),
+        announcement=startup.first_line("examples", files=len(texts), size=size, output=options.output),
     )
 
 

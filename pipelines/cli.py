@@ -1,37 +1,23 @@
-"""The `maskmill` command, which `maskmill/command.py` calls. It imports a stage, and Beam with it, only to run it."""
+"""The `maskmill` command, which `maskmill/command.py` calls.
+
+It imports what a command needs when that command is called, its options included, so that `--help` and a mistake are
+answered at once; a stage, and Beam with it, it imports only to run it.
+"""
 
 import dataclasses
 import itertools
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from pipelines import (
-    beam_flags,
-    build_options,
-    checks,
-    console,
-    flags,
-    help,
-    interruption,
-    next_step,
-    options,
-    stage_options,
-    summary,
-)
-from pipelines.build_choices import BuildChoices
-from pipelines.estimate_options import EstimateOptions
-from pipelines.flags import CommandLine
-from pipelines.inspect_options import InspectOptions
-from pipelines.lineage_options import LineageOptions
-from pipelines.options import Option
-from pipelines.stages import STAGES, StageEntry
-from pipelines.watch_options import WatchFlags
-from training.options import ConvertOptions, TrainOptions
+from pipelines import console, help, interruption
+from transforms import compilation
 from transforms.errors import RunFailedError, UnusableInputError
-from transforms.options import option
-from transforms.verification.options import VerifyOptions
+
+if TYPE_CHECKING:
+    from pipelines.flags import CommandLine
+    from pipelines.options import Option
 
 DONE, FAILED, UNUSABLE = 0, 1, 2
 INTERRUPTED = interruption.SIGNAL_EXIT + signal.SIGINT
@@ -41,57 +27,15 @@ _VERSION = ("-version", "--version")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CommonOptions:
-    """The flags of every command."""
-
-    quiet: bool = option(False, help="print nothing but errors")
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] | None = option(
-        None, help="log to standard error from this level on, what Beam does included"
-    )
-    log_format: Literal["text", "json"] = option(
-        "text", help="how standard error is written: with json each line is an object, progress and failures included"
-    )
-
-    def __post_init__(self) -> None:
-        if self.quiet and self.log_level is not None:
-            raise UnusableInputError("--quiet and --log_level exclude each other; give one of them.")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class WorkerOptions:
-    """The flag of the commands that run on Beam."""
-
-    workers: int | None = option(
-        None, help="processes of the local runner (default: one a core, and one for little input, as 24 MB of a dump)"
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class IndexOptions:
-    """The flags of `maskmill index`."""
-
-    output: str | None = option(None, help="name of the index; only for a single file")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ConfigOptions:
-    """The flag of `maskmill build` that no section has."""
-
-    print_config: bool = option(
-        False, help="print the build with a comment for each option, every default without CONFIG.yaml, and stop"
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Command:
     """A subcommand.
 
     Attributes:
       help: its line in --help.
-      usage: what follows its name in a command line.
       example: a whole command line.
-      options: its own flags by name.
+      options: gives its own flags by name; called only for this command, because that imports their declarations.
       run: runs it; may return an exit code of its own (128 + the signal that ended a training, as shells do).
+      usage: what follows its name in a command line; empty where its required flags do.
       beam: whether it runs on Beam: Beam's flags go through.
       prints_result: whether what it prints is what it is called for, which --quiet leaves.
       prints_with: flags with which it is.
@@ -99,68 +43,121 @@ class _Command:
     """
 
     help: str
-    usage: str
     example: str
-    options: Mapping[str, Option]
-    run: Callable[[CommandLine], int | None]
+    options: "Callable[[], Mapping[str, Option]]"
+    run: "Callable[[CommandLine], int | None]"
+    usage: str = ""
     beam: bool = False
     prints_result: bool = False
     prints_with: tuple[str, ...] = ()
     takes_names: bool = False
 
     @property
-    def flags(self) -> dict[str, Option]:
+    def flags(self) -> "dict[str, Option]":
         """All flags of ours by name."""
-        shared = [WorkerOptions, CommonOptions] if self.beam else [CommonOptions]
-        return dict(self.options) | {
-            name: dataclasses.replace(known, group="how the command runs")
-            for shared_class in shared
-            for name, known in options.options_of(shared_class).items()
+        from pipelines.command_options import CommonOptions, WorkerOptions
+
+        shared = _options(WorkerOptions, CommonOptions) if self.beam else _options(CommonOptions)
+        return dict(self.options()) | {
+            name: dataclasses.replace(known, group="how the command runs") for name, known in shared.items()
         }
 
 
-def _run_stage(entry: StageEntry) -> Callable[[CommandLine], None]:
-    def run(line: CommandLine) -> None:
-        chosen: Any = options.from_flags(entry.options, line.values)
-        beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
-        from pipelines import build
+def _options(*classes: type) -> "dict[str, Option]":
+    """The options of options classes by name."""
+    from pipelines.options import options_of
 
-        manifests = build.run_entries([(entry, chosen)], beam_arguments)
-        summary.report(chosen.output, manifests.get(entry.name, {}))
-        if manifests:
-            next_step.report([chosen.output], next_step.of({entry.name: chosen}))
-
-    return run
+    return {name: known for options_class in classes for name, known in options_of(options_class).items()}
 
 
-def _create_pretraining_data(line: CommandLine) -> None:
-    chosen = options.from_flags(stage_options.CreatePretrainingDataOptions, line.values)
-    from pipelines import pretraining_data
-
-    pretraining_data.run(chosen)
+def _usage_of(known: "Mapping[str, Option]") -> str:
+    required = [f"--{name} VALUE" for name, needed in known.items() if needed.is_required]
+    return f"{' '.join(required)} [--flag VALUE …]"
 
 
-def _pick_eval(line: CommandLine) -> None:
-    chosen = options.from_flags(stage_options.PickEvalOptions, line.values)
-    from pipelines import record_files
-
-    record_files.pick(chosen)
+# ---- commands that run one stage
 
 
-def _index(line: CommandLine) -> None:
-    chosen = options.from_flags(IndexOptions, line.values)
-    if not line.names:
-        raise UnusableInputError("FILE is missing: name TFRecord files (globs and comma lists too).")
-    from pipelines import record_files
+def _options_of_extract() -> "Mapping[str, Option]":
+    from pipelines.stage_options import ExtractOptions
 
-    record_files.index(line.names, chosen.output)
+    return _options(ExtractOptions)
 
 
-def _build(line: CommandLine) -> int:
+def _options_of_vocabulary() -> "Mapping[str, Option]":
+    from pipelines.stage_options import VocabularyStageOptions
+
+    return _options(VocabularyStageOptions)
+
+
+def _options_of_examples() -> "Mapping[str, Option]":
+    from pipelines.stage_options import ExamplesOptions
+
+    return _options(ExamplesOptions)
+
+
+def _run_stage(name: str, line: "CommandLine") -> None:
+    from pipelines import beam_flags, options
+    from pipelines.stages import STAGES
+
+    entry = next(entry for entry in STAGES if entry.name == name)
+    chosen: Any = options.from_flags(entry.options, line.values)
+    beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
+    from pipelines import build
+
+    manifests = build.run_entries([(entry, chosen)], beam_arguments)
+    from pipelines import next_step, summary
+
+    summary.report(chosen.output, manifests.get(name, {}))
+    if manifests:
+        next_step.report([chosen.output], next_step.of({name: chosen}))
+
+
+# ---- commands that take a build's file
+
+
+def _options_of_build() -> "Mapping[str, Option]":
+    from pipelines import build_options
+    from pipelines.build_choices import BuildChoices
+    from pipelines.command_options import ConfigOptions
+
+    return {**_options(BuildChoices, ConfigOptions), **build_options.flags()}
+
+
+def _options_of_watch() -> "Mapping[str, Option]":
+    from pipelines import build_options
+    from pipelines.build_choices import BuildChoices
+    from pipelines.watch_options import WatchFlags
+
+    # A watch builds releases, and looks (--check) where a build plans (--dry_run).
+    choices = {
+        name: known for name, known in _options(BuildChoices).items() if name not in ("release", "dry_run", "json")
+    }
+    return {**_options(WatchFlags), **choices, **build_options.flags()}
+
+
+def _options_of_estimate() -> "Mapping[str, Option]":
+    from pipelines import build_options
+    from pipelines.estimate_options import EstimateOptions
+
+    return {**_options(EstimateOptions), **build_options.flags()}
+
+
+def _overrides(line: "CommandLine") -> dict[str, Any]:
+    """The values of a command line that override those of a build's file."""
+    from pipelines import build_options
+
+    known = build_options.flags()
+    return {name: value for name, value in line.values.items() if name in known}
+
+
+def _build(line: "CommandLine") -> int:
+    from pipelines import beam_flags, build_options, options
+    from pipelines.build_choices import BuildChoices
+
     if len(line.names) > 1:
         raise UnusableInputError(f"{line.names[1]}: a build has one YAML file, and {line.names[0]} is named already.")
-    known = build_options.flags()
-    overrides = {name: value for name, value in line.values.items() if name in known}
+    overrides = _overrides(line)
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
     if line.values.get("print_config"):
         read = build_options.read_build(line.names[0], overrides) if line.names else None
@@ -175,7 +172,11 @@ def _build(line: CommandLine) -> int:
     return releases.run(chosen, choices, beam_arguments, config=line.names[0])
 
 
-def _watch(line: CommandLine) -> int:
+def _watch(line: "CommandLine") -> int:
+    from pipelines import beam_flags, build_options, options
+    from pipelines.build_choices import BuildChoices
+    from pipelines.watch_options import WatchFlags
+
     if len(line.names) != 1:
         raise UnusableInputError(
             "CONFIG.yaml is missing: name the YAML file of a build with a section watch."
@@ -184,57 +185,161 @@ def _watch(line: CommandLine) -> int:
         )
     if any(argument.startswith("--dry_run") for argument in line.beam):
         raise UnusableInputError("--dry_run: a watch only looks with --check.")
-    known = build_options.flags()
     flags_of_watch = options.from_flags(WatchFlags, line.values)
     choices = options.from_flags(BuildChoices, {**line.values, "release": True})
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
-    overrides = {name: value for name, value in line.values.items() if name in known}
-    chosen = build_options.read_build(line.names[0], overrides)
+    chosen = build_options.read_build(line.names[0], _overrides(line))
     from pipelines import watch
 
     return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=line.names[0])
 
 
-def _estimate(line: CommandLine) -> None:
+def _estimate(line: "CommandLine") -> None:
+    from pipelines import build_options, options
+    from pipelines.estimate_options import EstimateOptions
+
     if len(line.names) != 1:
         raise UnusableInputError(
             "CONFIG.yaml is missing: name the YAML file of a build."
             if not line.names
             else f"{line.names[1]}: an estimate is of one YAML file, and {line.names[0]} is named already."
         )
-    known = build_options.flags()
     chosen = options.from_flags(EstimateOptions, line.values)
-    overrides = {name: value for name, value in line.values.items() if name in known}
-    build = build_options.read_build(line.names[0], overrides)
+    build = build_options.read_build(line.names[0], _overrides(line))
     from pipelines import estimate, release_inputs
 
     estimate.run(release_inputs.with_input(build)[0], chosen)
 
 
-def _inspect(line: CommandLine) -> None:
+# ---- all other commands
+
+
+def _options_of_pretraining_data() -> "Mapping[str, Option]":
+    from pipelines.stage_options import CreatePretrainingDataOptions
+
+    return _options(CreatePretrainingDataOptions)
+
+
+def _create_pretraining_data(line: "CommandLine") -> None:
+    from pipelines import options
+    from pipelines.stage_options import CreatePretrainingDataOptions
+
+    chosen = options.from_flags(CreatePretrainingDataOptions, line.values)
+    from pipelines import pretraining_data
+
+    pretraining_data.run(chosen)
+
+
+def _options_of_pick_eval() -> "Mapping[str, Option]":
+    from pipelines.stage_options import PickEvalOptions
+
+    return _options(PickEvalOptions)
+
+
+def _pick_eval(line: "CommandLine") -> None:
+    from pipelines import options
+    from pipelines.stage_options import PickEvalOptions
+
+    chosen = options.from_flags(PickEvalOptions, line.values)
+    from pipelines import record_files
+
+    record_files.pick(chosen)
+
+
+def _compile_what_reads() -> None:
+    from pipelines import kernels
+
+    kernels.prepare(kernels.OF_READING)
+
+
+def _warm_up(line: "CommandLine") -> None:
+    from pipelines import kernels
+
+    kernels.warm_up()
+
+
+def _options_of_index() -> "Mapping[str, Option]":
+    from pipelines.command_options import IndexOptions
+
+    return _options(IndexOptions)
+
+
+def _index(line: "CommandLine") -> None:
+    from pipelines import options
+    from pipelines.command_options import IndexOptions
+
+    chosen = options.from_flags(IndexOptions, line.values)
+    if not line.names:
+        raise UnusableInputError("FILE is missing: name TFRecord files (globs and comma lists too).")
+    from pipelines import record_files
+
+    record_files.index(line.names, chosen.output)
+
+
+def _options_of_inspect() -> "Mapping[str, Option]":
+    from pipelines.inspect_options import InspectOptions
+
+    return _options(InspectOptions)
+
+
+def _inspect(line: "CommandLine") -> None:
+    from pipelines import options
+    from pipelines.inspect_options import InspectOptions
+
     chosen = options.from_flags(InspectOptions, line.values)
     from pipelines import inspect
 
     inspect.run(line.names, chosen)
 
 
-def _lineage(line: CommandLine) -> int:
+def _options_of_lineage() -> "Mapping[str, Option]":
+    from pipelines.lineage_options import LineageOptions
+
+    return _options(LineageOptions)
+
+
+def _lineage(line: "CommandLine") -> int:
+    from pipelines import options
+    from pipelines.lineage_options import LineageOptions
+
     chosen = options.from_flags(LineageOptions, line.values)
     from pipelines import lineage
 
     return lineage.run(line.names, chosen)
 
 
-def _verify(line: CommandLine) -> int:
+def _options_of_verify() -> "Mapping[str, Option]":
+    from transforms.verification.options import VerifyOptions
+
+    return _options(VerifyOptions)
+
+
+def _verify(line: "CommandLine") -> int:
+    from pipelines import beam_flags, options
+    from transforms.storage import paths
+    from transforms.verification.options import VerifyOptions
+
     chosen = options.from_flags(VerifyOptions, line.values)
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
+    for name in line.names:
+        paths.refuse_missing(name)  # before kernels are imported
     from pipelines import verify
 
     return verify.run(line.names, chosen, beam_arguments, quiet=bool(line.values.get("quiet")))
 
 
-def _train(line: CommandLine) -> int:
+def _options_of_train() -> "Mapping[str, Option]":
+    from training.options import TrainOptions
+
+    return _options(TrainOptions)
+
+
+def _train(line: "CommandLine") -> int:
+    from pipelines import options
+    from training.options import TrainOptions
+
     chosen = options.from_flags(TrainOptions, line.values)
+    from pipelines import checks
     from training import preflight
 
     preflight.check(chosen)
@@ -245,8 +350,18 @@ def _train(line: CommandLine) -> int:
     return command.run(chosen)
 
 
-def _convert_checkpoint(line: CommandLine) -> int:
+def _options_of_convert() -> "Mapping[str, Option]":
+    from training.options import ConvertOptions
+
+    return _options(ConvertOptions)
+
+
+def _convert_checkpoint(line: "CommandLine") -> int:
+    from pipelines import options
+    from training.options import ConvertOptions
+
     chosen = options.from_flags(ConvertOptions, line.values)
+    from pipelines import checks
     from training import preflight
 
     preflight.check_conversion(chosen)
@@ -256,40 +371,12 @@ def _convert_checkpoint(line: CommandLine) -> int:
     return command.convert_checkpoint(chosen)
 
 
-def _usage_of(known: Mapping[str, Option]) -> str:
-    required = [f"--{name} VALUE" for name, needed in known.items() if needed.is_required]
-    return f"{' '.join(required)} [--flag VALUE …]"
-
-
-def _of_stage(entry: StageEntry) -> _Command:
-    known = options.options_of(entry.options)
-    return _Command(
-        help=entry.help,
-        usage=_usage_of(known),
-        example=entry.example,
-        options=known,
-        run=_run_stage(entry),
-        beam=True,
-    )
-
-
-def _of_options(help: str, example: str, options_class: type, run: Callable[[CommandLine], int | None]) -> _Command:
-    known = options.options_of(options_class)
-    return _Command(help=help, usage=_usage_of(known), example=example, options=known, run=run)
-
-
-# A watch builds releases, and looks (--check) where a build plans (--dry_run).
-_NOT_OF_A_WATCH = ("release", "dry_run", "json")
-_CHOICES_OF_A_WATCH = {
-    name: known for name, known in options.options_of(BuildChoices).items() if name not in _NOT_OF_A_WATCH
-}
-
 COMMANDS: Mapping[str, _Command] = {
     "build": _Command(
         help="run all stages from one YAML file",
         usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
         example="maskmill build build.yaml --examples.dupe_factor 3 --workers 4",
-        options={**options.options_of(BuildChoices), **options.options_of(ConfigOptions), **build_options.flags()},
+        options=_options_of_build,
         run=_build,
         beam=True,
         takes_names=True,
@@ -299,7 +386,7 @@ COMMANDS: Mapping[str, _Command] = {
         help="build a release of the newest dump, if it is new",
         usage="CONFIG.yaml [--check] [--SECTION.OPTION VALUE …]",
         example="maskmill watch build.yaml --keep 3 --quiet",
-        options={**options.options_of(WatchFlags), **_CHOICES_OF_A_WATCH, **build_options.flags()},
+        options=_options_of_watch,
         run=_watch,
         beam=True,
         prints_with=("check",),
@@ -309,29 +396,56 @@ COMMANDS: Mapping[str, _Command] = {
         help="tell from a sample what a build will give and take",
         usage="CONFIG.yaml [--SECTION.OPTION VALUE …]",
         example="maskmill estimate build.yaml --examples.dupe_factor 3 --cores 32",
-        options={**options.options_of(EstimateOptions), **build_options.flags()},
+        options=_options_of_estimate,
         run=_estimate,
         takes_names=True,
     ),
-    **{entry.name: _of_stage(entry) for entry in STAGES if entry.is_command},
-    "create-pretraining-data": _of_options(
-        "drop-in for create_pretraining_data.py",
-        "maskmill create-pretraining-data --input_file text/part-00000-of-00500 --output_file part-0.tfrecord "
-        "--vocab_file vocab.txt",
-        stage_options.CreatePretrainingDataOptions,
-        _create_pretraining_data,
+    "extract": _Command(
+        help="dump or corpus → text shards and eval set",
+        example="maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
+        options=_options_of_extract,
+        run=lambda line: _run_stage("extract", line),
+        beam=True,
     ),
-    "pick-eval": _of_options(
-        "pick eval examples at even distance",
-        "maskmill pick-eval --input_tfrecord eval-all.tfrecord --output_tfrecord eval.tfrecord",
-        stage_options.PickEvalOptions,
-        _pick_eval,
+    "vocabulary": _Command(
+        help="text shards → a vocabulary for them: WordPiece or byte-level BPE",
+        example="maskmill vocabulary --input text --output vocabulary --kind bpe --size 32000",
+        options=_options_of_vocabulary,
+        run=lambda line: _run_stage("vocabulary", line),
+        beam=True,
+    ),
+    "examples": _Command(
+        help="text shards → training examples: TFRecords, Parquet or MDS",
+        example="maskmill examples --input text --output examples --vocab_file vocab.txt",
+        options=_options_of_examples,
+        run=lambda line: _run_stage("examples", line),
+        beam=True,
+    ),
+    "create-pretraining-data": _Command(
+        help="drop-in for create_pretraining_data.py",
+        example="maskmill create-pretraining-data --input_file text/part-00000-of-00500 --output_file part-0.tfrecord "
+        "--vocab_file vocab.txt",
+        options=_options_of_pretraining_data,
+        run=_create_pretraining_data,
+    ),
+    "pick-eval": _Command(
+        help="pick eval examples at even distance",
+        example="maskmill pick-eval --input_tfrecord eval-all.tfrecord --output_tfrecord eval.tfrecord",
+        options=_options_of_pick_eval,
+        run=_pick_eval,
+    ),
+    "warm-up": _Command(
+        help="compile everything at once, for an image",
+        example="maskmill warm-up",
+        options=dict,
+        run=_warm_up,
+        usage="[--quiet]",
     ),
     "index": _Command(
         help="write DALI's index of TFRecord files",
         usage="FILE … [--output INDEX]",
         example="maskmill index examples/part-*.tfrecord",
-        options=options.options_of(IndexOptions),
+        options=_options_of_index,
         run=_index,
         takes_names=True,
     ),
@@ -339,7 +453,7 @@ COMMANDS: Mapping[str, _Command] = {
         help="show what is in data, a vocabulary or a checkpoint",
         usage="PATH [--example N|random|search WORD] [--flag VALUE …]",
         example="maskmill inspect examples --example search fox",
-        options=options.options_of(InspectOptions),
+        options=_options_of_inspect,
         run=_inspect,
         prints_result=True,
         takes_names=True,
@@ -348,7 +462,7 @@ COMMANDS: Mapping[str, _Command] = {
         help="follow data back to the dump, and forward to checkpoints",
         usage="CHECKPOINT|SHARD|RELEASE|BUILD|DUMP [--root DIR]",
         example="maskmill lineage run/step-0000001000.safetensors",
-        options=options.options_of(LineageOptions),
+        options=_options_of_lineage,
         run=_lineage,
         prints_result=True,
         takes_names=True,
@@ -357,23 +471,23 @@ COMMANDS: Mapping[str, _Command] = {
         help="find out whether a data set is right",
         usage="PATH … [--flag VALUE …]",
         example="maskmill verify build --contamination test.txt",
-        options=options.options_of(VerifyOptions),
+        options=_options_of_verify,
         run=_verify,
         beam=True,
         prints_result=True,
         takes_names=True,
     ),
-    "train": _of_options(
-        "pre-train or fine-tune an encoder on the examples",
-        "maskmill train --input_file examples --output_dir run --preset base",
-        TrainOptions,
-        _train,
+    "train": _Command(
+        help="pre-train or fine-tune an encoder on the examples",
+        example="maskmill train --input_file examples --output_dir run --preset base",
+        options=_options_of_train,
+        run=_train,
     ),
-    "convert-checkpoint": _of_options(
-        "convert checkpoints: TensorFlow 1 and 2, Hugging Face",
-        "maskmill convert-checkpoint --input run --output bert --format huggingface",
-        ConvertOptions,
-        _convert_checkpoint,
+    "convert-checkpoint": _Command(
+        help="convert checkpoints: TensorFlow 1 and 2, Hugging Face",
+        example="maskmill convert-checkpoint --input run --output bert --format huggingface",
+        options=_options_of_convert,
+        run=_convert_checkpoint,
     ),
 }
 
@@ -395,13 +509,13 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 
 
 def _help_of(name: str) -> str:
-    command = COMMANDS[name]
+    command, flags = COMMANDS[name], COMMANDS[name].flags
     return help.of_command(
         name,
         command.help,
-        usage=command.usage,
+        usage=command.usage or _usage_of(flags),
         example=command.example,
-        groups=help.in_groups(command.flags),
+        groups=help.in_groups(flags),
         takes_beam_flags=command.beam,
     )
 
@@ -412,7 +526,9 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
     if name == "help":
         name, asked = next((a for a in arguments if a in COMMANDS), None), ["--help"]
     if name is not None and name not in COMMANDS:
-        hint = options.nearest(name, COMMANDS) or "; see maskmill --help"
+        from pipelines.options import nearest
+
+        hint = nearest(name, COMMANDS) or "; see maskmill --help"
         raise UnusableInputError(f"{name}: there is no such command{hint}.")
     if any(argument in _VERSION for argument in asked):
         print(f"maskmill {version}")
@@ -422,6 +538,9 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
         return DONE if asked else UNUSABLE
     if name is None:
         raise UnusableInputError(f"{arguments[0]}: a command is missing in front of it; see maskmill --help.")
+    from pipelines import beam_flags, flags, options
+    from pipelines.command_options import CommonOptions
+
     command = COMMANDS[name]
     line = flags.parse(
         arguments, command.flags, beam_flags.read if command.beam else None, takes_names=command.takes_names
@@ -429,6 +548,8 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
     common = options.from_flags(CommonOptions, line.values)
     keeps_output = command.prints_result or any(line.values.get(flag) for flag in command.prints_with)
     with prints.listening(quiet=common.quiet, level=common.log_level, keeps_output=keeps_output):
+        # What runs stages says more exactly what it runs.
+        compilation.before_first(_compile_what_reads)
         return command.run(line) or DONE
 
 

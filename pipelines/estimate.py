@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines import kernels
 from pipelines.build_options import BuildOptions
 from pipelines.estimate_options import EstimateOptions
 from pipelines.estimated_text import EstimatedText, estimate_text
 from pipelines.stage_options import ExamplesOptions, decided_masking
 from transforms.errors import UnusableInputError
-from transforms.kernels import compiler
 from transforms.records.estimating import SampleExamples, examples_of, format_of
 from transforms.records.examples import kernels_of
 from transforms.records.plan import ExamplesPlan
@@ -50,8 +50,8 @@ def estimate(build: BuildOptions, options: EstimateOptions) -> dict[str, Any]:
     )
     name, path = examples.tokenizer
     loaded = load_tokenization(path, plan.masking, is_tokenizer=name == "tokenizer_file")
-    of_text = ("inputs", "sentences", "extraction.kernels.wikitext")
-    compiler.prepare((*of_text, *kernels_of(plan, loaded.kernels), "records.kernels.mds"))
+    of_text = ("characters", "inputs", "sentences", "extraction.kernels.wikitext")
+    kernels.prepare((*of_text, *kernels_of(plan, loaded.kernels), "records.kernels.mds"))
     text = estimate_text(build, options.sample_share)
     made = [
         _Made(examples=found, scale=group.size / found.text_bytes, documents=group.documents)

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
+from pipelines import kernels
 from pipelines.options import parameters
 from pipelines.progress import ProgressLine
 from pipelines.stage import Stage
@@ -27,14 +28,6 @@ from transforms.shards.text_shards import TextShard
 def has_text(shard: TextShard) -> bool:
     """Whether a shard holds anything: the eval text of a small corpus can be empty."""
     return shard.size > 0
-
-
-def kernels_of(options: ExtractOptions, *, reads_pages: bool) -> Sequence[str]:
-    """The kernels of a dump's pages, where one is read, and those of sentences."""
-    if not reads_pages:
-        return ("sentences",)
-    ours = options.decided_extraction.extractor == "maskmill"
-    return ("inputs", "sentences", f"extraction.kernels.{'wikitext' if ours else 'wikiextractor'}")
 
 
 def find_inputs(patterns: beam.PCollection, options: ExtractOptions) -> beam.PCollection:
@@ -89,8 +82,8 @@ class ExtractStage(Stage[ExtractOptions]):
 
     @property
     def kernels(self) -> Sequence[str]:
-        """Those of the inputs, as `kernels_of`."""
-        return kernels_of(self.options, reads_pages=self.reads_pages)
+        """Those of the inputs, as `kernels.of_extract`."""
+        return kernels.of_extract(self.options, reads_pages=self.reads_pages)
 
     @property
     def decided(self) -> dict[str, Any]:

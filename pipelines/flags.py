@@ -7,7 +7,6 @@ because one of its values would be lost without a word.
 
 import collections
 import dataclasses
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -165,6 +164,8 @@ class _Reader:
 
     def _unknown(self, name: str, beam: Mapping[str, BeamFlag]) -> str:
         """What is wrong with a flag that nobody knows."""
+        import difflib
+
         same = [known for known in self._known if known.rpartition(".")[2] == name]
         if same:
             return f"a flag of a build has its section in front; give {' or '.join(f'--{flag}' for flag in same)}"

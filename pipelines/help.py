@@ -1,10 +1,10 @@
 """What `maskmill --help` and `maskmill COMMAND --help` print."""
 
-import argparse
-import textwrap
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from pipelines.options import Kind, Option
+if TYPE_CHECKING:
+    from pipelines.options import Kind, Option
 
 _COMMON = "flags that are needed most"
 _METAVARS = {int: "N", float: "X", str: "TEXT", bool: "BOOL"}
@@ -16,7 +16,7 @@ def of_command(
     *,
     usage: str,
     example: str,
-    groups: Mapping[str, Sequence[Option]],
+    groups: "Mapping[str, Sequence[Option]]",
     takes_beam_flags: bool,
 ) -> str:
     """The help of a command.
@@ -29,6 +29,8 @@ def of_command(
       groups: the flags under each heading, in order.
       takes_beam_flags: whether Beam's flags go through.
     """
+    import argparse
+
     parser = argparse.ArgumentParser(
         prog=f"maskmill {name}",
         usage=f"maskmill {name} {usage}",
@@ -52,6 +54,8 @@ def of_command(
 
 
 def _epilog(example: str, takes_beam_flags: bool) -> str:
+    import textwrap
+
     lines = ["example:", f"  {example}", ""]
     notes = "Values follow `=` or a space. A switch may be given as --flag, --noflag or --flag False."
     if takes_beam_flags:
@@ -59,13 +63,13 @@ def _epilog(example: str, takes_beam_flags: bool) -> str:
     return "\n".join([*lines, textwrap.fill(notes, 78)])
 
 
-def _metavar(kind: Kind) -> str:
+def _metavar(kind: "Kind") -> str:
     if kind.choices is not None:
         return "|".join(map(str, kind.choices))
     return "A,B" if kind.is_list else _METAVARS[kind.type]
 
 
-def in_groups(options: Mapping[str, Option]) -> dict[str, list[Option]]:
+def in_groups(options: "Mapping[str, Option]") -> "dict[str, list[Option]]":
     """Options under the headings that they were declared with; those without one and required ones come first."""
     groups: dict[str, list[Option]] = {_COMMON: []}
     for option in options.values():

@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipelines import inspect_text, interruption
+from pipelines import inspect_text, interruption, kernels
 from pipelines.inspect_options import RANDOM, SEARCH, InspectOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inspection import kinds, searching
@@ -19,7 +19,7 @@ from transforms.inspection.text import as_json
 from transforms.inspection.text_shards import OpenedTexts, TextDocument, open_texts
 from transforms.inspection.vocabularies import VocabularyFile, open_vocabulary
 from transforms.reading.remote import open_ranges
-from transforms.storage import files
+from transforms.storage import files, paths
 
 _TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a vocabulary or a checkpoint"
 
@@ -77,6 +77,8 @@ def _write_page(path: str, html: str, options: InspectOptions) -> None:
     from transforms.reporting import page
 
     files.check_outputs([], [html])
+    paths.refuse_missing(path)
+    kernels.prepare(None)  # it follows an article through every step
     facts, _ = report.collect(path, options.verified)
     other = None if options.diff is None else report.collect(options.diff, options.verified)[0]
     content = page.render(facts, other).encode()
@@ -87,6 +89,8 @@ def _write_page(path: str, html: str, options: InspectOptions) -> None:
 def _show_document(path: str, options: InspectOptions) -> None:
     from pipelines import inspect_document
 
+    paths.refuse_missing(path)
+    kernels.prepare(None)  # it follows the document through every step
     inspect_document.show(path, options)
 
 

@@ -8,15 +8,14 @@ whole, so nothing needs to be brought to an end first. A thread of its own there
 
 import contextlib
 import dataclasses
-import glob
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 from pipelines import console
 
@@ -27,6 +26,7 @@ START_ANEW = "nothing unfinished is left behind; run the same command again."
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STDOUT, _STDERR = 1, 2
+_PATIENCE_S = 10  # with a worker that waits for a disk, or a directory that fills again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,21 +111,68 @@ class Watch:
 
 def _stop_children() -> None:
     """Stops the processes that this one has started, and removes the temporary files that it or they have made."""
+    import glob
+    import shutil
+    import tempfile
+
     import psutil
 
-    from transforms.storage.files import TEMPORARY_SUFFIX, scratch_prefix
+    from transforms.storage.files import TEMPORARY_SUFFIX, no_more_temporary_files, scratch_prefix
 
+    # This process writes on in other threads, and its workers in theirs: what they begin after a look would stay.
+    no_more_temporary_files()
     this = psutil.Process()
+    children = this.children(recursive=True)
+    workers = _suspended([child for child in children if _is_worker(child)])
     unfinished, scratch = [], []
-    for process in (this, *this.children(recursive=True)):
+    for process in (this, *children):
         scratch.append(os.path.join(glob.escape(tempfile.gettempdir()), f"{scratch_prefix(process.pid)}*"))
         with contextlib.suppress(psutil.Error):
             unfinished += [file.path for file in process.open_files() if file.path.endswith(TEMPORARY_SUFFIX)]
-            if process != this:
+        with contextlib.suppress(psutil.Error):
+            if process in workers:
+                process.kill()
+            elif process != this:
                 process.terminate()
+    psutil.wait_procs(workers, timeout=_PATIENCE_S)
     for path in unfinished:
         with contextlib.suppress(OSError):
             os.unlink(path)
-    for pattern in scratch:
-        for directory in glob.glob(pattern):
+    until = time.monotonic() + _PATIENCE_S
+    # A thread may put a file into a directory while it is being removed.
+    while (left := [found for pattern in scratch for found in glob.glob(pattern)]) and time.monotonic() < until:
+        for directory in left:
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_worker(process: Any) -> bool:
+    import psutil
+
+    from pipelines.local_worker import is_worker
+
+    try:
+        return is_worker(process.cmdline())
+    except psutil.Error:
+        return False  # it has ended
+
+
+def _suspended(workers: list[Any]) -> list[Any]:
+    """Suspends worker processes; returns them once the system has done so, which a wait for the disk may put off."""
+    import psutil
+
+    for worker in workers:
+        with contextlib.suppress(psutil.Error):
+            worker.suspend()
+    until = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < until and any(_runs(worker) for worker in workers):
+        time.sleep(0.001)
+    return workers
+
+
+def _runs(worker: Any) -> bool:
+    import psutil
+
+    try:
+        return worker.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.Error:
+        return False

@@ -47,11 +47,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 
     # Beam takes a second to import: too long to be without that wish.
-    from pipelines.startup import collect_garbage_rarely, without_cloud_libraries
+    from pipelines.startup import collect_garbage_rarely, import_beam_for_local_runner
 
     collect_garbage_rarely()
-    with without_cloud_libraries():
-        from apache_beam.runners.worker import sdk_worker_main
+    import_beam_for_local_runner()
+    from apache_beam.runners.worker import sdk_worker_main
 
     sdk_worker_main.main(sys.argv)
 

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines.extract import extract_documents, find_inputs, has_text, kernels_of, progress_of
+from pipelines import kernels
+from pipelines.extract import extract_documents, find_inputs, has_text, progress_of
 from pipelines.progress import ProgressLine
 from pipelines.source_options import MixOptions, SourceOptions
 from pipelines.stage import Stage
@@ -55,7 +56,7 @@ class MixStage(Stage[MixOptions]):
     @property
     def kernels(self) -> Sequence[str]:
         """Those of all sources."""
-        of_sources = [kernels_of(s.extract, reads_pages=self.reads_pages[s.name]) for s in self.options.sources]
+        of_sources = [kernels.of_extract(s.extract, reads_pages=self.reads_pages[s.name]) for s in self.options.sources]
         return list(dict.fromkeys(kernel for of_source in of_sources for kernel in of_source))
 
     @property

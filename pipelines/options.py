@@ -4,7 +4,6 @@ Flags (flags.py), a build's file (build_options.py, yaml_text.py), manifests and
 """
 
 import dataclasses
-import difflib
 import functools
 import math
 import types
@@ -342,5 +341,7 @@ def as_mapping(value: Any, *, where: str) -> dict[Any, Any]:
 
 def nearest(name: str, known: Iterable[str], *, prefix: str = "") -> str:
     """`; did you mean X` for the known name nearest to an unknown one, or nothing; `prefix` goes in front of it."""
+    import difflib
+
     found = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {prefix}{found[0]}" if found else ""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,8 @@ class Preset:
 
 @functools.cache
 def _read() -> Mapping[str, Preset]:
+    import tomllib
+
     presets = {}
     for name, content in tomllib.loads(_FILE.read_text("utf-8")).items():
         sections = {section: keys for section, keys in content.items() if section != _FOLLOWS}

@@ -1,13 +1,12 @@
-"""create-pretraining-data: a drop-in for the reference script, in one process and without Beam."""
+"""create-pretraining-data: a drop-in for the reference script, in one process and without Beam.
 
-from pipelines import data_warnings, interruption, summary
+The kernels are imported once the files are found, so that a mistyped path is refused at once.
+"""
+
+from pipelines import data_warnings, interruption, kernels, summary
 from pipelines.stage_options import CreatePretrainingDataOptions, decided_masking
 from transforms.errors import UnusableInputError
-from transforms.kernels import compiler
-from transforms.records.examples import kernels_of, write_examples
-from transforms.records.plan import ExamplesPlan
 from transforms.storage import files
-from transforms.tokenization.vocabulary import load_vocabulary
 
 _NAME = "create-pretraining-data"
 
@@ -16,9 +15,8 @@ _NAME = "create-pretraining-data"
 def run(options: CreatePretrainingDataOptions) -> None:
     """Writes the examples of one group of text files, and an index beside each output that is not packed."""
     masking = decided_masking(options.masking, options.compat)
-    vocabulary = load_vocabulary(options.vocab_file, masking.duplicate_pieces)
     lower = masking.do_lower_case
-    data_warnings.warn(_NAME, data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=lower))
+    content = files.read_bytes(options.vocab_file)
     inputs = [f.path for f in files.match(options.input_file)]
     packed = all(path.endswith(".gz") for path in options.output_file)
     if not packed and any(path.endswith(".gz") for path in options.output_file):
@@ -27,7 +25,13 @@ def run(options: CreatePretrainingDataOptions) -> None:
         )
     indexes = [] if packed else [f"{path}.idx" for path in options.output_file]
     files.check_outputs([*inputs, options.vocab_file], [*options.output_file, *indexes])
-    compiler.prepare(kernels_of(ExamplesPlan(masking=masking)))
+    from transforms.records.examples import kernels_of, write_examples
+    from transforms.records.plan import ExamplesPlan
+    from transforms.tokenization.vocabulary import parse_vocabulary
+
+    vocabulary = parse_vocabulary(options.vocab_file, content, masking.duplicate_pieces)
+    data_warnings.warn(_NAME, data_warnings.warnings_of_vocabulary(vocabulary, do_lower_case=lower))
+    kernels.prepare(kernels_of(ExamplesPlan(masking=masking)))
     written, counts = write_examples(
         inputs, list(options.output_file), vocabulary, masking, indexes=not packed, packed=packed, checksum=False
     )

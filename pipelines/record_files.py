@@ -1,11 +1,13 @@
-"""pick-eval and index: the eval examples, and DALI's index of any TFRecord. Without Beam."""
+"""pick-eval and index: the eval examples, and DALI's index of any TFRecord. Without Beam.
+
+The kernels are imported once the files are found, so that a mistyped path is refused at once.
+"""
 
 from collections.abc import Sequence
 
 from pipelines import interruption
 from pipelines.stage_options import PickEvalOptions
 from transforms.errors import UnusableInputError
-from transforms.records import eval_picking, tfrecord
 from transforms.storage import files
 
 
@@ -14,6 +16,8 @@ def pick(options: PickEvalOptions) -> None:
     """Picks eval examples at even distance over the inputs in order (MLPerf's pick_eval_samples.py)."""
     inputs = [f.path for f in files.match(options.input_tfrecord)]
     files.check_outputs(inputs, [options.output_tfrecord])
+    from transforms.records import eval_picking
+
     written = eval_picking.pick_examples(
         inputs,
         options.output_tfrecord,
@@ -33,6 +37,8 @@ def index(patterns: Sequence[str], output: str | None) -> None:
         raise UnusableInputError(f"--output names one index, and there are {len(found)} files; leave it out.")
     indexes = [f"{file.path}.idx" if output is None else output for file in found]
     files.check_outputs([file.path for file in found], indexes)
+    from transforms.records import tfrecord
+
     for file in found:
         tfrecord.check_indexable(file.path)
     for file, written in zip(found, indexes, strict=True):

@@ -35,6 +35,17 @@ _WORTH_PROCESSES = 24 << 20
 _JOB_GOES_ON = "the job goes on where it was submitted; stop it there, or wait for its end before you run it again."
 
 
+class _OptionsWithViews(PipelineOptions):
+    """Beam's options that keep their views: a graph asks for hundreds, and Beam makes a parser of flags for each."""
+
+    def view_as(self, cls: type[Any]) -> Any:
+        # Beam's options refuse attributes that are no options.
+        views = self.__dict__.setdefault("_views", {})
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
+
+
 def pipeline_options(beam_arguments: Sequence[str], workload: Workload) -> PipelineOptions:
     """Beam's options from the flags that are Beam's, with our defaults for each runner. Changes nothing elsewhere.
 
@@ -45,7 +56,7 @@ def pipeline_options(beam_arguments: Sequence[str], workload: Workload) -> Pipel
     Raises:
       UnusableInputError: the runner cannot work with these flags or paths.
     """
-    options = PipelineOptions(list(beam_arguments))
+    options = _OptionsWithViews(list(beam_arguments))
     given = {a.partition("=")[0] for a in beam_arguments}
     if not is_local(options):
         environments.complete(options, given, workload.paths)

@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import apache_beam as beam
 
-from pipelines import beam_flags, environments, runner
+from pipelines import beam_flags, environments, kernels, runner
 from pipelines.checks import Checked, Workload
 from pipelines.options import option_defaults, parameters
 from pipelines.progress import ProgressLine
 from transforms.grouping import GroupAll
-from transforms.kernels import compiler
 from transforms.storage import manifest, outcomes
 
 Options = TypeVar("Options")
@@ -72,7 +71,7 @@ class Stage(abc.ABC, Generic[Options]):
 
     @property
     def kernels(self) -> Sequence[str]:
-        """Whose kernels the stage runs, as `transforms.kernels.compiler.warm` names them."""
+        """Whose kernels the stage runs, as `transforms.kernels.compiler.chosen_modules` names them."""
         return ()
 
     @property
@@ -142,12 +141,15 @@ class RunStage(beam.PTransform):
         return made
 
 
-def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ()) -> Mapping[str, Any]:
+def run_stages(
+    stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = (), later_kernels: Sequence[str] = ()
+) -> Mapping[str, Any]:
     """Runs checked stages as one graph, each on what the one before it gives.
 
     Args:
       stages: in order; the first was checked with is_first.
       beam_arguments: flags for Beam.
+      later_kernels: what else the command will run, see kernels.prepare.
 
     Returns:
       The manifest of each stage by its name; empty where Beam's flags ask only for a description of the job.
@@ -169,7 +171,7 @@ def run_stages(stages: Sequence[Stage[Any]], beam_arguments: Sequence[str] = ())
             claim.write()
 
     if runner.is_local(beam_options):
-        compiler.prepare([name for stage in stages for name in stage.kernels])
+        kernels.prepare([*(name for stage in stages for name in stage.kernels), *later_kernels])
 
     def build_graph(pipeline: beam.Pipeline) -> None:
         elements = stages[0].source(pipeline)

@@ -50,13 +50,10 @@ class StageEntry:
     """What is known of a stage before it is imported.
 
     Attributes:
-      name: of its section in a build's file and in its manifest; of its command, where it has one.
-      help: its line in `maskmill --help` and in `--print_config`.
+      name: of its section in a build's file and in its manifest; of its command (cli.py), where it has one.
       options: the class of its options.
       checks: `module:function` of what it looks at before any work (`check`).
       implementation: `module:Class` of its Stage; None for training, which runs behind the graph.
-      example: a command line of its command, for --help; empty where it has none.
-      is_command: whether it can be run alone as `maskmill NAME` by what all stages share.
       is_optional: whether a build does it only where its section is there.
       ends_graph: whether the stages behind it are a graph of their own, because they read its files before they begin.
       purpose: what a build gains by an optional section, as a sentence for `--print_config`.
@@ -70,12 +67,9 @@ class StageEntry:
     """
 
     name: str
-    help: str
     options: type
     checks: str
     implementation: str | None
-    example: str = ""
-    is_command: bool = True
     is_optional: bool = False
     ends_graph: bool = False
     purpose: str = ""
@@ -182,11 +176,9 @@ def _clash_of_training(build: BuildSoFar) -> str | None:
 
 EXTRACT = StageEntry(
     name="extract",
-    help="dump or corpus → text shards and eval set",
     options=ExtractOptions,
     checks="pipelines.checks:extract",
     implementation="pipelines.extract:ExtractStage",
-    example="maskmill extract --input enwiki-latest-pages-articles.xml.bz2 --output text",
     instead=TextsOptions,
     decided={"output": lambda build: build.folder("text"), "compat": lambda build: build.compat},
 )
@@ -200,11 +192,9 @@ STAGES: tuple[StageEntry, ...] = (
     EXTRACT,
     StageEntry(
         name="vocabulary",
-        help="text shards → a vocabulary for them: WordPiece or byte-level BPE",
         options=VocabularyStageOptions,
         checks="pipelines.checks:vocabulary",
         implementation="pipelines.vocabulary:VocabularyStage",
-        example="maskmill vocabulary --input text --output vocabulary --kind bpe --size 32000",
         is_optional=True,
         ends_graph=True,
         purpose="With this section the build makes its vocabulary from its text, and examples names none.",
@@ -213,11 +203,9 @@ STAGES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         name="examples",
-        help="text shards → training examples: TFRecords, Parquet or MDS",
         options=ExamplesOptions,
         checks="pipelines.checks:examples",
         implementation="pipelines.examples:ExamplesStage",
-        example="maskmill examples --input text --output examples --vocab_file vocab.txt",
         decided={
             "input": _texts,
             "output": lambda build: build.folder("examples"),
@@ -228,21 +216,17 @@ STAGES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         name="eval",
-        help="pick eval examples at even distance",
         options=EvalOptions,
         checks="pipelines.checks:eval_set",
         implementation="pipelines.eval_set:EvalStage",
-        is_command=False,  # pick-eval has the reference's flags
         decided={"output": lambda build: build.folder("eval"), "compat": lambda build: build.compat},
         missing=_why_not_picked,
     ),
     StageEntry(
         name="train",
-        help="pre-train or fine-tune an encoder on the examples",
         options=TrainOptions,
         checks="pipelines.checks:train",
         implementation=None,
-        is_command=False,  # it runs without Beam
         is_optional=True,
         purpose="With this section the build ends with a training (extra [tensorflow]).",
         decided={

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from pipelines import interruption, verify_text
+from pipelines import interruption, kernels, verify_text
 from pipelines.progress import Counter, Progress
 from transforms.errors import UnusableInputError
 from transforms.storage import files
@@ -14,6 +14,7 @@ from transforms.verification.conclude import conclude
 from transforms.verification.findings import Verification
 from transforms.verification.options import VerifyOptions
 from transforms.verification.pieces import PieceResult
+from transforms.verification.remaking import kernels_of_remaking
 from transforms.verification.targets import Target, find_targets
 
 RIGHT, WRONG = 0, 1
@@ -69,6 +70,10 @@ def verify(paths: Sequence[str], options: VerifyOptions, beam_arguments: Sequenc
         pieces = [piece for target in targets for piece in target.pieces]
         size = sum(_size_of(piece.path, piece.expected.size) for piece in pieces)
         data = [piece for piece in pieces if piece.remake is None]
+        if is_local:
+            remade = [name for piece in pieces if piece.kind == "shard" and piece.remake is not None
+                      for name in kernels_of_remaking(piece.remake)]  # fmt: skip
+            kernels.prepare([*kernels.OF_VERIFY, *remade])
         if is_local and (len(data) <= 1 or (size < _WORTH_BEAM and not beam_arguments)):
             return conclude(targets, _in_this_process(targets), options, scratch)
         from pipelines import verify_graph

@@ -1,18 +1,12 @@
 """Verification of large data sets, and of those in object stores: on Beam."""
 
-import contextlib
 from collections.abc import Sequence
 
-from pipelines.startup import without_cloud_libraries
-from transforms.kernels import compiler
+from pipelines.startup import import_beam_for_local_runner
 from transforms.storage import files, progress
 from transforms.verification.findings import Verification
 from transforms.verification.options import VerifyOptions
 from transforms.verification.targets import Target
-
-KERNELS = ("verification.kernels", "reading.kernels", "records.kernels.frames")
-# Of shards that are made again.
-REMAKING_KERNELS = ("kernels.random", "tokenization.kernels", "masking.kernels", "records.kernels")
 
 
 def run(
@@ -30,23 +24,21 @@ def run(
     Raises:
       UnusableInputError, RunFailedError: as the runner says.
     """
-    is_local = all(argument.startswith("--direct_") for argument in beam_arguments)
-    with without_cloud_libraries() if is_local else contextlib.nullcontext():
-        import apache_beam as beam
+    if all(argument.startswith("--direct_") for argument in beam_arguments):
+        import_beam_for_local_runner()
+    import apache_beam as beam
 
-        from pipelines import beam_flags, runner
-        from pipelines.checks import Workload
-        from pipelines.progress import ProgressLine
-        from transforms.verification.steps import KIND, VerifyTargets, read_found, write_plan
+    from pipelines import beam_flags, runner
+    from pipelines.checks import Workload
+    from pipelines.progress import ProgressLine
+    from transforms.verification.steps import KIND, VerifyTargets, read_found, write_plan
+
     pieces = [piece for target in targets for piece in target.pieces]
     paths = (*(target.directory for target in targets), scratch)
     workload = Workload(input_bytes=size, pieces=max(1, len(pieces)), paths=paths)
     with beam_flags.one_sentence():
         beam_options = runner.pipeline_options(beam_arguments, workload)
         beam_options.get_all_options()  # Beam reads most flags only when they are asked for
-    if runner.is_local(beam_options):
-        remakes = any(piece.kind == "shard" for piece in pieces)
-        compiler.prepare((*KERNELS, *REMAKING_KERNELS) if remakes else KERNELS)
     noted = files.join(scratch, "progress") if files.is_local(scratch) else ""
     step = VerifyTargets(scratch=scratch, pieces=len(pieces), noted=noted)
     write_plan(targets, options, scratch)

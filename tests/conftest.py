@@ -2,9 +2,12 @@
 
 import importlib.util
 import os
+import re
 from collections.abc import Generator
 from pathlib import Path
 
+import hypothesis
+import properties
 import pytest
 import skips
 
@@ -21,15 +24,34 @@ _NEEDS = {
     "loading/test_loaders_tf.py": "tensorflow",
     "loading/test_loaders_torch*.py": "torch",
 }
+# A file's marks, on one line or on several.
+_MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[\n(?: .*\n)+\]|.*)", re.MULTILINE)
 collect_ignore_glob = [files for files, package in _NEEDS.items() if importlib.util.find_spec(package) is None]
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps the tests of a file in one process, which shares what its fixtures make, unless they name a group."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
+# No deadline: a busy machine takes its time. In `fast` a property without `tries` has 10 of Hypothesis's 100 examples.
+hypothesis.settings.register_profile(properties.FULL, deadline=None, derandomize=True)
+hypothesis.settings.register_profile(properties.FAST, deadline=None, derandomize=True, max_examples=10)
+hypothesis.settings.load_profile(properties.FULL)  # unless --hypothesis-profile names another
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out files in which -m selects no test, unread: each process imports all others, with what they test.
+
+    A file's own `pytestmark` may be one that -m rules out; or -m asks for marks that the file does not mention.
+    """
+    chosen = config.option.markexpr
+    if not chosen or collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    text = collection_path.read_text()
+    outside = re.sub(r"\([^()]*\)", "", chosen)  # of brackets, in which there is an `or`
+    ruled_out = set() if " or " in outside else set(re.findall(r"\bnot (\w+)", outside))
+    wanted = set(re.findall(r"\w+", chosen)) - ruled_out - {"and", "or", "not"}
+    of_file = _MARKS_OF_FILE.search(text)
+    marks = set(re.findall(r"mark\.(\w+)", of_file[0])) if of_file else set()
+    if marks & ruled_out or (wanted and not any(word in text for word in wanted)):
+        return True
+    return None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,12 @@
 """The commands of the how-tos in docs/ run, and print what the pages say."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from how_tos import run_new_language, run_page
+
+from transforms.kernels import cache, compiler
 
 pytestmark = pytest.mark.docs
 
@@ -22,7 +25,21 @@ PAGES = (
     "terminal.md",
     "releases.md",
     "incremental.md",
+    "kernels.md",
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_command_compiles_what_a_warm_up_compiles() -> Iterator[None]:
+    """Fails if a command made machine code of our kernels, after all of it was made."""
+
+    def code() -> set[str]:
+        return {p.name for folder in cache.user_directories() for p in folder.glob("transforms.*.machine-code")}
+
+    compiler.prepare()
+    before = code()
+    yield
+    assert code() == before
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -11,6 +11,7 @@ import pytest
 import skips
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("reason", "outcome"),
     [

@@ -13,6 +13,9 @@ COMMANDS = sorted(
 NEED_TENSORFLOW = {"learning", "training"}
 
 
+pytestmark = pytest.mark.builds
+
+
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in NEED_TENSORFLOW])
 def test_command_prints_its_help(name: str) -> None:
     command = [sys.executable, "-m", f"benchmarks.{name}", "--help"]

@@ -3,8 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.characters.classes import CharacterRules, character_tables
 from transforms.characters.kernels import characters as kernels
@@ -46,7 +47,7 @@ def bytes_of(text: str) -> npt.NDArray[np.uint8]:
     return np.frombuffer(text.encode(), np.uint8)
 
 
-@settings(max_examples=500, deadline=None)
+@tries(500)
 @given(broken)
 @example(b"")
 @example(b"1234567\xc3")
@@ -64,7 +65,7 @@ def test_every_pair_of_first_bytes_is_valid_where_python_says_so() -> None:
                 assert first_invalid(data) == first_invalid_of_python(data), data
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(texts)
 @example(EDGES)
 def test_code_points_and_places_are_those_of_the_text(text: str) -> None:
@@ -86,7 +87,7 @@ def test_code_points_and_places_are_those_of_the_text(text: str) -> None:
     assert before == places[::-1]
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(texts)
 @example(EDGES)
 def test_code_points_are_written_as_python_encodes_them(text: str) -> None:
@@ -115,7 +116,7 @@ def test_the_tables_have_the_properties_of_python(rules: CharacterRules) -> None
 stripped_texts = st.text(st.sampled_from(" \t\x1c\x85\xa0\u2003\u3000\u200ba.é中"), max_size=12)
 
 
-@settings(max_examples=200, deadline=None)
+@tries(200)
 @given(stripped_texts)
 def test_white_space_is_stripped_as_str_strips_it(text: str) -> None:
     tables = character_tables("nltk-3.10.4")

@@ -9,7 +9,7 @@ import cloud
 import commands
 import pytest
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.builds
 
 BUCKET = "base-install"
 

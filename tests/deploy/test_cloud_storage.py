@@ -52,6 +52,7 @@ def fail(path: str, data: bytes, error: Exception) -> None:
         raise error
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("size", [0, 100, LARGE])
 def test_a_failed_write_leaves_nothing(environment: Mapping[str, str], size: int) -> None:
     path = f"gs://{BUCKET}/failed/{size}"
@@ -70,6 +71,7 @@ def test_a_failed_write_keeps_the_object_of_before(environment: Mapping[str, str
     assert files.read_bytes(path) == b"old"
 
 
+@pytest.mark.builds
 def test_a_killed_writer_leaves_nothing(environment: Mapping[str, str]) -> None:
     code = (
         "import os, signal, sys; from transforms.storage import files\n"
@@ -219,6 +221,7 @@ def forbid_large_local_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
 
+@pytest.mark.builds
 def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, str], tmp_path: Path) -> None:
     local = config(tmp_path / "local.yaml", str(tmp_path / "local"), str(commands.DUMP), str(commands.VOCAB))
     done = commands.maskmill("build", local, *commands.IN_MEMORY)
@@ -259,6 +262,7 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     assert deleted in remade
 
 
+@pytest.mark.builds
 def test_templates_and_duplicates_are_looked_up_in_gs(environment: Mapping[str, str], tmp_path: Path) -> None:
     paragraph = (
         "The town of {{own name}} lies by the river, where a bridge of stone has stood since the year of its founding."
@@ -344,6 +348,7 @@ def test_missing_credentials_are_told_from_refused_ones() -> None:
     assert "run `gcloud auth application-default login`, or name a service account's file" in said
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(("content", "reason"), [(None, "was not found"), ("no JSON", "is not a valid json file")])
 def test_an_unusable_file_of_credentials_is_named(content: str | None, reason: str, tmp_path: Path) -> None:
     account = tmp_path / "account.json"

@@ -80,6 +80,7 @@ def _kubernetes() -> None:
     pytest.importorskip("kubernetes_validate", reason="kubernetes-validate (of [dev]) is missing")
 
 
+@pytest.mark.builds
 @pytest.mark.usefixtures("_kubernetes")
 def test_kubernetes_takes_the_jobset() -> None:
     content = planned("gke").content
@@ -102,6 +103,7 @@ def test_kubernetes_takes_the_jobset() -> None:
     assert rule["onExitCodes"]["containerName"] == container["name"]
 
 
+@pytest.mark.builds
 @pytest.mark.usefixtures("_kubernetes")
 def test_a_misspelt_field_of_a_pod_is_seen() -> None:
     import kubernetes_validate
@@ -112,6 +114,7 @@ def test_a_misspelt_field_of_a_pod_is_seen() -> None:
         check_jobset(jobset)
 
 
+@pytest.mark.builds
 def test_vertex_ai_takes_the_job() -> None:
     types = pytest.importorskip("google.cloud.aiplatform_v1.types", reason="google-cloud-aiplatform is missing")
     from google.protobuf import json_format
@@ -150,6 +153,7 @@ def test_sbatch_takes_the_scripts_options() -> None:
     assert given["signal"].startswith("B:USR1@")
 
 
+@pytest.mark.builds
 def test_shellcheck_finds_nothing_in_the_scripts() -> None:
     beside_python = Path(sys.executable).parent / "shellcheck"
     shellcheck = str(beside_python) if beside_python.exists() else shutil.which("shellcheck")

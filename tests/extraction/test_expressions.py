@@ -7,8 +7,9 @@ import math
 from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.extraction.expressions import ExpressionError, evaluate, format_number, round_half_up
 
@@ -171,14 +172,14 @@ whole_numbers = st.integers(-1000, 1000)
 
 
 @given(a=whole_numbers, b=whole_numbers, c=whole_numbers)
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_sums_and_products_are_those_of_arithmetic(a: int, b: int, c: int) -> None:
     assert evaluate(f"{a} + {b} * {c} - ({a} - {c})") == a + b * c - (a - c)
     assert evaluate(f"({a} < {b}) + ({a} = {b}) + ({a} > {b})") == 1
 
 
 @given(value=st.floats(-1e9, 1e9), digits=st.integers(-3, 6))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_rounding_gives_the_nearest_number_of_that_many_digits(value: float, digits: int) -> None:
     rounded = Decimal(repr(round_half_up(value, digits)))
     unit = Decimal(1).scaleb(-digits)
@@ -188,7 +189,7 @@ def test_rounding_gives_the_nearest_number_of_that_many_digits(value: float, dig
 
 
 @given(value=st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_a_number_that_is_written_reads_as_itself_to_14_digits(value: float) -> None:
     assert math.isclose(float(format_number(value)), value, rel_tol=1e-13)
 
@@ -200,7 +201,7 @@ PIECES = (
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=15))
-@settings(max_examples=500, deadline=None)
+@tries(500)
 def test_any_text_gives_a_real_number_or_an_expression_error(pieces: list[str]) -> None:
     try:
         value = evaluate(" ".join(pieces))

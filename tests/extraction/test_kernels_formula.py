@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
+from extractors import tables_of
 
 from transforms.extraction.kernels.formula import MAX_FORMULA, MAX_GROUPS, group_end, needs_brackets, put_formula
 from transforms.extraction.kernels.tables import PADDING, ROOM
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
-
-TABLES = WikitextExtractor(Site(), WikitextOptions())._tables
 
 
 def formula(tex: str) -> str | None:
@@ -17,7 +13,7 @@ def formula(tex: str) -> str | None:
     encoded = tex.encode()
     text = np.frombuffer(encoded + bytes(PADDING), np.uint8).copy()
     out = np.zeros(2 * len(text) + ROOM, np.uint8)
-    end = put_formula(text, 0, len(encoded), out, 0, TABLES)
+    end = put_formula(text, 0, len(encoded), out, 0, tables_of())
     return out[:end].tobytes().decode() if end >= 0 else None
 
 

@@ -2,13 +2,9 @@
 
 import numpy as np
 import pytest
+from extractors import tables_of
 
 from transforms.extraction.kernels.prose import ends_as_sentence, holds_sentences, is_row_of_names, reads_as_prose
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
-
-TABLES = WikitextExtractor(Site(), WikitextOptions())._tables
 
 
 @pytest.mark.parametrize(
@@ -69,7 +65,7 @@ def test_sentences_among_the_items_of_lists(line: str, expected: bool) -> None:
 )
 def test_items_of_several_sentences(line: str, expected: bool) -> None:
     text = np.frombuffer(line.encode() + bytes(8), np.uint8).copy()
-    assert holds_sentences(text, 0, len(line.encode()), TABLES) is expected
+    assert holds_sentences(text, 0, len(line.encode()), tables_of()) is expected
 
 
 @pytest.mark.parametrize(

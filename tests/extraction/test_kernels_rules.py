@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from extractors import tables_of
 
 from transforms.extraction.kernels.rules import (
     ARGUMENT,
@@ -26,14 +27,7 @@ from transforms.extraction.kernels.tables import (
     FORMAT_SUPERSCRIPT,
     FORMAT_UPPER,
     PADDING,
-    Tables,
 )
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
-
-ENGLISH = WikitextExtractor(Site(), WikitextOptions())._tables
-GERMAN = WikitextExtractor(Site(language="de"), WikitextOptions())._tables
 
 
 def call_with(out: bytes, arguments: list[tuple[int, int, int, int, int]]) -> Call:
@@ -41,7 +35,7 @@ def call_with(out: bytes, arguments: list[tuple[int, int, int, int, int]]) -> Ca
     rows = np.zeros(MAX_ARGUMENTS, ARGUMENT)
     rows[: len(arguments)] = arguments
     return Call(
-        tables=ENGLISH,
+        tables=tables_of(),
         arguments=rows,
         first=0,
         last=len(arguments),
@@ -76,35 +70,35 @@ def test_arguments_are_numbered_by_place_or_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "form", "text", "expected"),
+    ("language", "form", "text", "expected"),
     [
-        (ENGLISH, FORMAT_PLAIN, "aB", "aB"),
-        (ENGLISH, FORMAT_NUMBER, "1234567.891", "1,234,567.891"),
-        (GERMAN, FORMAT_NUMBER, "1234567.891", "1.234.567,891"),
-        (ENGLISH, FORMAT_NUMBER, "999", "999"),
-        (ENGLISH, FORMAT_NUMBER, "about 1000 km", "about 1,000 km"),
-        (ENGLISH, FORMAT_NUMBER, "many", "many"),
-        (ENGLISH, FORMAT_LOWER, "ABC ÄΩЖ 漢", "abc äωж 漢"),
-        (ENGLISH, FORMAT_UPPER, "abc äωж 漢", "ABC ÄΩЖ 漢"),
-        (ENGLISH, FORMAT_FIRST_UPPER, "äbc", "Äbc"),
-        (ENGLISH, FORMAT_FIRST_LOWER, "ABC", "aBC"),
-        (ENGLISH, FORMAT_INTEGER, "007", "7"),
-        (ENGLISH, FORMAT_INTEGER, "00", "0"),
-        (ENGLISH, FORMAT_SUPERSCRIPT, "-12+3", "⁻¹²⁺³"),
-        (ENGLISH, FORMAT_SUPERSCRIPT, "−4", "⁻⁴"),
+        ("en", FORMAT_PLAIN, "aB", "aB"),
+        ("en", FORMAT_NUMBER, "1234567.891", "1,234,567.891"),
+        ("de", FORMAT_NUMBER, "1234567.891", "1.234.567,891"),
+        ("en", FORMAT_NUMBER, "999", "999"),
+        ("en", FORMAT_NUMBER, "about 1000 km", "about 1,000 km"),
+        ("en", FORMAT_NUMBER, "many", "many"),
+        ("en", FORMAT_LOWER, "ABC ÄΩЖ 漢", "abc äωж 漢"),
+        ("en", FORMAT_UPPER, "abc äωж 漢", "ABC ÄΩЖ 漢"),
+        ("en", FORMAT_FIRST_UPPER, "äbc", "Äbc"),
+        ("en", FORMAT_FIRST_LOWER, "ABC", "aBC"),
+        ("en", FORMAT_INTEGER, "007", "7"),
+        ("en", FORMAT_INTEGER, "00", "0"),
+        ("en", FORMAT_SUPERSCRIPT, "-12+3", "⁻¹²⁺³"),
+        ("en", FORMAT_SUPERSCRIPT, "−4", "⁻⁴"),
     ],
 )
-def test_formats(tables: Tables, form: int, text: str, expected: str) -> None:
+def test_formats(language: str, form: int, text: str, expected: str) -> None:
     encoded = text.encode()
     out = np.frombuffer(encoded + bytes(200), np.uint8).copy()
-    end = put_formatted(tables, np.int32(form), out, len(encoded), len(out), 0, len(encoded))
+    end = put_formatted(tables_of(language), np.int32(form), out, len(encoded), len(out), 0, len(encoded))
     assert out[len(encoded) : end].tobytes().decode() == expected
 
 
 @pytest.mark.parametrize("form", [FORMAT_PLAIN, FORMAT_NUMBER, FORMAT_LOWER, FORMAT_FIRST_UPPER, FORMAT_SUPERSCRIPT])
 def test_without_room_nothing_is_written(form: int) -> None:
     out = np.frombuffer(b"12345" + bytes(20), np.uint8).copy()
-    assert put_formatted(ENGLISH, np.int32(form), out, 5, 9, 0, 5) == -1
+    assert put_formatted(tables_of(), np.int32(form), out, 5, 9, 0, 5) == -1
     assert not out[5:].any()
 
 
@@ -139,7 +133,7 @@ def test_where_a_template_is_called(before: str, blank: bool, flags: int) -> Non
 )
 def test_templates_that_have_a_rule(content: str, arguments: str) -> None:
     text = np.frombuffer(content.encode() + bytes(PADDING), np.uint8).copy()
-    program, start, _, _ = find_template(text, 0, len(content), ENGLISH)
+    program, start, _, _ = find_template(text, 0, len(content), tables_of())
     assert program > 0
     assert content[start:] == arguments
 
@@ -147,5 +141,5 @@ def test_templates_that_have_a_rule(content: str, arguments: str) -> None:
 @pytest.mark.parametrize("content", ["no such template|a", "a" * 1000, "", "per|a"])
 def test_templates_that_have_none(content: str) -> None:
     text = np.frombuffer(content.encode() + bytes(PADDING), np.uint8).copy()
-    program = find_template(text, 0, len(content), ENGLISH)[0]
+    program = find_template(text, 0, len(content), tables_of())[0]
     assert program == -1

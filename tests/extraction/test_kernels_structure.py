@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
+from extractors import tables_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,13 +20,9 @@ from transforms.extraction.kernels.structure import (
     starts_url,
     structure,
 )
-from transforms.extraction.kernels.tables import PADDING, Tables
+from transforms.extraction.kernels.tables import PADDING
 from transforms.extraction.kernels.tags import closing_tag, is_hidden, same_name, tag_end
-from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
 
-ENGLISH = WikitextExtractor(Site(), WikitextOptions())._tables
 MARKS = [
     "{{",
     "}}",
@@ -47,7 +44,6 @@ MARKS = [
     "|",
     "\n",
 ]
-CHINESE = WikitextExtractor(Site(language="zh"), WikitextOptions())._tables
 
 
 def padded(page: bytes) -> npt.NDArray[np.uint8]:
@@ -55,9 +51,9 @@ def padded(page: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(page + bytes(PADDING), np.uint8).copy()
 
 
-def constructs(page: bytes, tables: Tables = ENGLISH) -> list[tuple[str, int]]:
+def constructs(page: bytes, language: str = "en") -> list[tuple[str, int]]:
     """The closed constructs of a page, as (text, kind)."""
-    events, used = structure(padded(page), len(page), tables)
+    events, used = structure(padded(page), len(page), tables_of(language))
     return [(page[e["start"] : e["end"]].decode(), int(e["kind"])) for e in events[:used] if e["end"] >= 0]
 
 
@@ -91,14 +87,14 @@ def test_marks_are_paired(page: str, expected: list[tuple[str, int]]) -> None:
 
 
 def test_variants_are_constructs_only_of_languages_that_have_them() -> None:
-    assert constructs(b"-{a}-", CHINESE) == [("-{a}-", EVENT_VARIANT)]
+    assert constructs(b"-{a}-", "zh") == [("-{a}-", EVENT_VARIANT)]
     assert constructs(b"-{a}-") == []
 
 
 @given(st.lists(st.sampled_from(MARKS)))
 def test_constructs_are_nested_in_the_order_of_their_starts(pieces: list[str]) -> None:
     page = "".join(pieces).encode()
-    events, used = structure(padded(page), len(page), CHINESE)
+    events, used = structure(padded(page), len(page), tables_of("zh"))
     closed = [(int(e["start"]), int(e["end"])) for e in events[:used] if e["end"] >= 0]
     assert closed == sorted(closed)
     ends: list[int] = []
@@ -169,4 +165,4 @@ def test_a_reference_is_cut_short_by_the_next_one_and_by_a_heading(text: bytes, 
     ],
 )
 def test_what_attributes_hide(attributes: bytes, expected: bool) -> None:
-    assert is_hidden(padded(attributes), 0, len(attributes), ENGLISH) is expected
+    assert is_hidden(padded(attributes), 0, len(attributes), tables_of()) is expected

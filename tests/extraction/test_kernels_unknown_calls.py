@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from extractors import extractor_of, tables_of
 
 from transforms.extraction.kernels import tables as kernels
 from transforms.extraction.kernels.tables import PADDING
@@ -18,12 +19,10 @@ from transforms.extraction.options import WikitextOptions
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.site import Site
 
-TABLES = WikitextExtractor(Site(language="xx"), WikitextOptions())._tables
-
 
 def extract(page: str, language: str = "xx") -> str:
     """The text of a page of a wiki whose language has no rules file, unless one is named."""
-    return WikitextExtractor(Site(language=language), WikitextOptions()).extract(b"Title", page.encode()).decode()
+    return extractor_of(language).extract(b"Title", page.encode()).decode()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ def test_where_a_call_stands(page: str, place: int) -> None:
 def test_names(name: str, *, may: bool, code: bool) -> None:
     text = np.frombuffer(name.encode() + bytes(PADDING), np.uint8).copy()
     assert may_name_text(text, 0, len(name.encode())) == may
-    assert names_code(text, 0, len(name.encode()), TABLES) == code
+    assert names_code(text, 0, len(name.encode()), tables_of("xx")) == code
 
 
 @pytest.mark.parametrize(
@@ -165,6 +164,7 @@ def test_unknown_calls(page: str, text: str) -> None:
     assert extract(page) == text
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("language", "page", "text"),
     [

@@ -1,8 +1,9 @@
 """Parser functions and variables, in pages that call them: MediaWiki's documented results."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import tries
 from template_expanders import make_expander
 
 # An expansion of Loop meets the limit of depth, which is counted.
@@ -158,7 +159,7 @@ words = st.text("abcé 1", max_size=12).map(str.strip)
 
 
 @given(text=words, width=st.integers(-5, 30), filling=st.sampled_from(["", "0", "xy"]))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_padding_fills_up_to_the_width(text: str, width: int, filling: str) -> None:
     left = expand(f"<{{{{padleft:{text}|{width}|{filling}}}}}>").replace("<!-- -->", "")
     right = expand(f"<{{{{padright:{text}|{width}|{filling}}}}}>").replace("<!-- -->", "")
@@ -172,7 +173,7 @@ def test_padding_has_a_bound() -> None:
 
 
 @given(text=words, start=st.integers(0, 12), length=st.integers(1, 12))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_a_substring_is_that_of_python(text: str, start: int, length: int) -> None:
     found = expand(f"{{{{#sub:{text}|{start}|{length}}}}}").replace("<!-- -->", "")
     assert found == text[start : start + length]

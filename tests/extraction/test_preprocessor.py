@@ -1,8 +1,9 @@
 """MediaWiki's preprocessor: which braces, pipes and equals signs make calls, and what of a template is transcluded."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.extraction.preprocessor import Call, Node, Separator, parse, plain_text, transcluded_text
 
@@ -76,7 +77,7 @@ def test_shapes(text: str, expected: list[object]) -> None:
         max_size=40,
     )
 )
-@settings(max_examples=500, deadline=None)
+@tries(500)
 def test_nothing_is_lost(pieces: list[str]) -> None:
     text = "".join(pieces)
     assert written(parse(text)) == text

@@ -3,8 +3,9 @@
 import inspect
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import tries
 from template_expanders import make_expander
 
 from transforms.extraction.preprocessor import parse
@@ -142,6 +143,7 @@ def test_the_depth_is_far_from_pythons(nest: str) -> None:
 # ---- hostile pages
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     "piece",
     [
@@ -170,7 +172,7 @@ def test_hostile_pages_come_through(piece: str) -> None:
     made.expand("Page", text)
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@tries(300)
 @given(
     st.lists(
         st.sampled_from(

@@ -89,6 +89,7 @@ def test_without_it_nothing_is_collected(folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "text" / ".maskmill" / "templates").exists()
 
 
+@pytest.mark.builds
 def test_every_cut_into_units_gives_the_same_bytes(
     folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +101,7 @@ def test_every_cut_into_units_gives_the_same_bytes(
     assert len(list((output / ".maskmill" / "templates").glob("*.json"))) > 5
 
 
+@pytest.mark.builds
 def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
     for i in range(0, len(PAGES), 10):
         (tmp_path / f"part{i:02}.xml").write_bytes(dump_files.dump(PAGES[i : i + 10]))
@@ -113,6 +115,7 @@ def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: P
     assert leftovers(output) == []
 
 
+@pytest.mark.builds
 def test_each_wiki_has_templates_of_its_own(tmp_path: Path) -> None:
     for name, meaning in (("a", "one"), ("b", "two")):
         pages = [article(1, "The wiki has word {{own word}}."), template(2, "Own word", meaning)]
@@ -123,12 +126,14 @@ def test_each_wiki_has_templates_of_its_own(tmp_path: Path) -> None:
     assert text == "The wiki has word one.\n\nThe wiki has word two.\n\n"
 
 
+@pytest.mark.builds
 def test_a_trial_finds_templates_behind_its_pages(folder: Path, tmp_path: Path) -> None:
     assert extract(folder, tmp_path / "text", "--expand_templates", "--max_documents=2") == 0
     text = (tmp_path / "text" / "part-00000-of-00001").read_text()
     assert text.splitlines()[::2] == ["Town 1 has 1 people and the river 1.", "Town 2 has 2 people and the river 2."]
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("lost", ["part-00000-of-00001", ".maskmill/templates", ".maskmill/template-library"])
 def test_what_is_lost_is_made_again(lost: str, folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "text"
@@ -156,6 +161,7 @@ def test_unusable_flags(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.builds
 @pytest.mark.shared
 def test_the_latgalian_wikipedias_own_templates(shared: Path, tmp_path: Path) -> None:
     (tmp_path / "dumps").mkdir()

@@ -91,6 +91,7 @@ def test_the_report(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert counts == {"definitions": 1, "unknown_calls": 5, "kept_arguments": 2}
 
 
+@pytest.mark.builds
 def test_every_cut_into_units_gives_the_same_report(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert extract(folder, folder / "one", "--report_templates") == 0
     monkeypatch.setattr(units, "_SMALLEST_UNIT", 300)
@@ -98,6 +99,7 @@ def test_every_cut_into_units_gives_the_same_report(folder: Path, monkeypatch: p
     assert (folder / "one" / REPORT).read_bytes() == (folder / "many" / REPORT).read_bytes()
 
 
+@pytest.mark.builds
 def test_rules_of_the_user_replace_ours(folder: Path, tmp_path: Path) -> None:
     output, rules = tmp_path / "text", tmp_path / "my.rules"
     rules.write_text("[rules]\nxtwo = {1}+{2}\nxen = “{1}”\n")
@@ -114,6 +116,7 @@ def test_rules_of_the_user_replace_ours(folder: Path, tmp_path: Path) -> None:
     assert text(again).startswith("He calls it a word or b there.")
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(("language", "proposed"), [("en", False), ("tpi", True)])
 def test_expansion_is_proposed_for_a_language_without_rules(
     language: str, *, proposed: bool, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

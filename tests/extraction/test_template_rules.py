@@ -5,8 +5,9 @@ from collections.abc import Callable
 from importlib import resources
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.errors import UnusableInputError
 from transforms.extraction import template_rules
@@ -273,7 +274,7 @@ def test_names_with_rules() -> None:
 
 
 @given(name=st.text("abAB é", min_size=1, max_size=6).filter(lambda name: name.strip() == name and "|" not in name))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_a_name_has_a_rule_in_any_ascii_case(name: str) -> None:
     words = WordTable()
     add_rules(words, [parse_rules(f"[rules]\n{name} = x", "x")], DATE)
@@ -291,6 +292,7 @@ def test_a_name_has_a_rule_in_any_ascii_case(name: str) -> None:
 FILES = sorted((resources.files("transforms.extraction") / "data" / "templates").iterdir(), key=lambda path: path.name)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("name", [path.name.removesuffix(".rules") for path in FILES])
 def test_every_file_compiles(name: str) -> None:
     words = WordTable()

@@ -63,6 +63,7 @@ def test_rules_tell_of_the_date(text: str, is_dated: bool) -> None:
         assert not extractor.used_date
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("text", "is_dated"),
     [

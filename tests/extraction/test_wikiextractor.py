@@ -7,6 +7,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document, pack_files
 from transforms.inputs.mediawiki import Page, read_header, site_base
@@ -53,7 +54,7 @@ PIECES = (
 
 
 @hypothesis.given(pieces=st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=60))
-@hypothesis.settings(max_examples=500, deadline=None)
+@tries(500)
 def test_any_page_gives_utf8_lines(pieces: list[str]) -> None:
     text = "".join(pieces).encode("utf-8", "ignore")
     found = EXTRACTOR.extract(b"Title", text)
@@ -61,6 +62,7 @@ def test_any_page_gives_utf8_lines(pieces: list[str]) -> None:
     assert not found or found.endswith(b"\n")
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("piece", "closing"),
     [
@@ -114,7 +116,7 @@ def test_a_document_keeps_the_references_of_its_title() -> None:
 
 
 @hypothesis.given(sizes=st.lists(st.integers(0, 300), max_size=40), limit=st.integers(1, 400))
-@hypothesis.settings(max_examples=300, deadline=None)
+@tries(300)
 def test_documents_are_packed_as_wikiextractor_splits_its_output(sizes: list[int], limit: int) -> None:
     opened: list[list[int]] = [[]]
     for index, size in enumerate(sizes):

@@ -4,8 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from extractors import extractor_of
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.errors import UnusableInputError
 from transforms.extraction.kernels.structure import (
@@ -19,12 +21,11 @@ from transforms.extraction.kernels.structure import (
 from transforms.extraction.kernels.tables import PADDING, RULE_SLACK
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.site import Site
 
 
 @pytest.fixture(scope="module")
 def english() -> WikitextExtractor:
-    return WikitextExtractor(Site(), WikitextOptions(date="2016-06-01", lists="keep"))
+    return extractor_of(date="2016-06-01", lists="keep")
 
 
 def text_of(extractor: WikitextExtractor, wikitext: str) -> str:
@@ -230,7 +231,7 @@ def test_extract(english: WikitextExtractor, wikitext: str, text: str) -> None:
 
 
 def test_options_keep_headings_and_drop_lists() -> None:
-    extractor = WikitextExtractor(Site(), WikitextOptions(headings="keep", lists="drop"))
+    extractor = extractor_of(headings="keep", lists="drop")
     page = "== ''A'' [[b]] ==\n* c\n: d\n# e\n=== References ===\nf\n== References ==\n* g\nh"
     assert text_of(extractor, page) == "A b\nd\nReferences\nf"
 
@@ -252,8 +253,8 @@ def test_options_keep_headings_and_drop_lists() -> None:
     ],
 )
 def test_sentences_of_lists_stay(item: str) -> None:
-    extractor = WikitextExtractor(Site(), WikitextOptions())
-    kept = WikitextExtractor(Site(), WikitextOptions(lists="keep"))
+    extractor = extractor_of()
+    kept = extractor_of(lists="keep")
     page = f"a\n* {item}\n# Brent Berlin, an anthropologist\nb\n* A.\n: Brent Berlin"
     assert text_of(extractor, page) == f"a\n{text_of(kept, item)}\nb\nBrent Berlin"
 
@@ -322,7 +323,7 @@ HOSTILE = {
 @pytest.mark.parametrize("piece", HOSTILE)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_hostile_pages(piece: str, language: str) -> None:
-    extractor = WikitextExtractor(Site(language=language), WikitextOptions())
+    extractor = extractor_of(language)
     page = piece * 50_000
     text = text_of(extractor, page + "\n\nThe end.")
     assert len(text) <= len(page) + 8
@@ -363,10 +364,10 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=500)
+@tries(500)
 @given(st.lists(PIECES, max_size=60), st.sampled_from(["en", "zh"]))
 def test_any_markup_gives_clean_lines(pieces: list[str], language: str) -> None:
-    text = text_of(EXTRACTORS[language], "".join(pieces))
+    text = text_of(extractor_of(language, **SETTINGS[language]), "".join(pieces))
     assert "\x01" not in text
     for line in text.split("\n") if text else []:
         assert line == line.strip()
@@ -374,19 +375,16 @@ def test_any_markup_gives_clean_lines(pieces: list[str], language: str) -> None:
         assert "  " not in line
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@tries(300)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_taken(page: bytes) -> None:
-    extractor = EXTRACTORS["en"]
+    extractor = extractor_of("en", **SETTINGS["en"])
     extractor.extract(page[:20], page)
     extractor.is_redirect(page)
     extractor.is_disambiguation(page[:20], page)
 
 
-EXTRACTORS = {
-    "en": WikitextExtractor(Site(), WikitextOptions(headings="keep")),
-    "zh": WikitextExtractor(Site(language="zh"), WikitextOptions(lists="keep")),
-}
+SETTINGS = {"en": {"headings": "keep"}, "zh": {"lists": "keep"}}
 
 
 def test_paragraphs_concatenate(english: WikitextExtractor) -> None:
@@ -400,7 +398,7 @@ def test_events_are_ordered_and_nested() -> None:
     page = b"a {{b|[[c|{{d}}]]}} {| \n{|\n| e\n|}\n<ref>f</ref> [http://g h]"
     text = np.zeros(len(page) + PADDING, np.uint8)
     text[: len(page)] = np.frombuffer(page, np.uint8)
-    events, used = structure(text, len(page), EXTRACTORS["en"]._tables)
+    events, used = structure(text, len(page), extractor_of("en", **SETTINGS["en"])._tables)
     closed = [tuple(row[:3]) for row in events[:used].tolist() if row[1] >= 0]
     assert closed == sorted(closed)
     found = [(page[start:end].decode(), kind) for start, end, kind in closed]
@@ -426,4 +424,4 @@ def test_events_are_ordered_and_nested() -> None:
 )
 def test_items_that_hold_sentences_are_kept(wikitext: str, text: str | None) -> None:
     kept = wikitext.removeprefix("* ").replace("<blockquote>", "").replace("</blockquote>", "")
-    assert text_of(WikitextExtractor(Site(), WikitextOptions()), wikitext) == (kept if text is None else text)
+    assert text_of(extractor_of(), wikitext) == (kept if text is None else text)

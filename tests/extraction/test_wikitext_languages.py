@@ -1,5 +1,7 @@
 """Sites and languages: siteinfo, redirects, disambiguation pages, namespaces, variants, scripts."""
 
+import functools
+
 import pytest
 
 from transforms.extraction.options import WikitextOptions
@@ -30,7 +32,12 @@ def site(language: str, namespaces: dict[int, str] | None = None) -> Site:
 
 
 def extractor(language: str, namespaces: dict[int, str] | None = None) -> WikitextExtractor:
-    return WikitextExtractor(site(language, namespaces), WikitextOptions(date="2020-01-01"))
+    return cached_extractor(language, tuple((namespaces or {}).items()))
+
+
+@functools.cache
+def cached_extractor(language: str, namespaces: tuple[tuple[int, str], ...]) -> WikitextExtractor:
+    return WikitextExtractor(site(language, dict(namespaces)), WikitextOptions(date="2020-01-01"))
 
 
 def test_parse_siteinfo() -> None:

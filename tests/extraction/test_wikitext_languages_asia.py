@@ -1,5 +1,7 @@
 """Asian Wikipedias: the templates that carry text in their sentences, and the kinds of their pages."""
 
+import functools
+
 import pytest
 
 from transforms.extraction.options import WikitextOptions
@@ -9,6 +11,7 @@ from transforms.shards.options import QualityOptions
 from transforms.shards.quality import QualityFilter
 
 
+@functools.cache
 def extractor(language: str) -> WikitextExtractor:
     site = Site.parse(
         f'<mediawiki version="0.10" xml:lang="{language}"><siteinfo><sitename>Wikipedia</sitename>'

@@ -3,6 +3,8 @@
 The wikitext is written for the test, in the shape that the wikis' articles have.
 """
 
+import functools
+
 import pytest
 
 from transforms.extraction.options import WikitextOptions
@@ -12,6 +14,7 @@ from transforms.shards.options import QualityOptions
 from transforms.shards.quality import QualityFilter
 
 
+@functools.cache
 def extractor(language: str) -> WikitextExtractor:
     header = (
         f'<mediawiki version="0.11" xml:lang="{language}">\n  <siteinfo>\n    <sitename>Wikipedia</sitename>\n'

@@ -3,6 +3,8 @@
 The wikitext is written for these tests.
 """
 
+import functools
+
 import pytest
 
 from transforms.extraction.options import WikitextOptions
@@ -13,6 +15,7 @@ from transforms.shards.quality import QualityFilter, QualityOptions
 GARBAGE = ("[[", "]]", "{{", "}}", "()", " ,", " .", "  ")
 
 
+@functools.cache
 def extractor(language: str) -> WikitextExtractor:
     return WikitextExtractor(
         Site(language=language, namespaces={6: ("File",), 14: ("Category",)}), WikitextOptions(date="2020-01-01")

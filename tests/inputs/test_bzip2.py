@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bzip2_writer import block, block_with_a_mark_in_it, checksum, stream
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.errors import UnusableInputError
 from transforms.inputs.bzip2 import Bzip2Blocks
@@ -43,7 +44,7 @@ texts = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@tries(300)
 @given(texts)
 @example(b"a")
 @example(b"aaaa")
@@ -54,7 +55,7 @@ def test_what_bzip2_packs_is_unpacked(text: bytes) -> None:
     assert read(bz2.compress(text)) == text
 
 
-@settings(deadline=None, max_examples=60)
+@tries(60)
 @given(st.binary(min_size=1, max_size=60))
 def test_the_tests_own_writer_writes_bzip2(text: bytes) -> None:
     packed = stream([block(text), block(text[::-1], also_used=[0, 255], more_selectors=3)])
@@ -75,7 +76,7 @@ def test_large_blocks_of_every_level(level: int) -> None:
 streams = st.lists(st.lists(st.binary(min_size=1, max_size=40), max_size=4).map(tuple), min_size=1, max_size=4)
 
 
-@settings(deadline=None, max_examples=150)
+@tries(150)
 @given(streams, st.lists(st.integers(0, 1500), max_size=12))
 def test_every_block_belongs_to_one_range(texts: list[tuple[bytes, ...]], cuts: list[int]) -> None:
     packed = b"".join(stream([block(text) for text in some], level=1 + k) for k, some in enumerate(texts))
@@ -174,7 +175,7 @@ def test_randomised_blocks_are_refused_by_name() -> None:
         read(stream([block(b"old", randomised=True)]))
 
 
-@settings(deadline=None, max_examples=400)
+@tries(400)
 @given(st.data())
 def test_random_bits_never_crash_the_decoder(data: st.DataObject) -> None:
     bits = block(data.draw(st.binary(min_size=1, max_size=30)))[0]
@@ -187,6 +188,7 @@ def test_random_bits_never_crash_the_decoder(data: st.DataObject) -> None:
         read(packed)
 
 
+@pytest.mark.builds
 def test_checksums_of_every_length() -> None:
     rng = random.Random(0)
     for size in range(40):
@@ -194,6 +196,7 @@ def test_checksums_of_every_length() -> None:
         assert kernels.checksum(plain, size, kernels.CRC_TABLES) == checksum(plain[:size].tobytes())
 
 
+@pytest.mark.builds
 def test_the_sample_dump(data: Path) -> None:
     packed = (data / "dump" / "enwiki-sample-multistream.xml.bz2").read_bytes()
     plain = bz2.decompress(packed)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from bzip2_writer import END, MARK, block, block_with_a_mark_in_it, large_bzip2_stream, stream, with_wrong_checksum
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from input_files import write_file
+from properties import tries
 
 from pipelines import cli
 from transforms.errors import UnusableInputError
@@ -66,7 +67,7 @@ pieces = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@tries(300)
 @given(st.lists(pieces, min_size=1, max_size=12), st.lists(st.integers(0, 130), max_size=8))
 def test_the_marks_are_those_of_a_plain_search(parts: list[str], cuts: list[int]) -> None:
     bits = "".join(parts)
@@ -123,6 +124,7 @@ def large_stream() -> bytes:
     return large_bzip2_stream()
 
 
+@pytest.mark.builds
 def test_a_wrong_checksum_of_a_stream_of_several_units_is_refused(
     large_stream: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

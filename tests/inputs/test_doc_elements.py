@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from dump_files import CONTAINERS
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from input_files import CUTTABLE, document, read_units, write_file
+from properties import WITH_FOLDER, tries
 
 from transforms.errors import UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage
@@ -38,7 +39,7 @@ def test_the_reference_files(data: Path, tmp_path: Path) -> None:
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="<>\x85\u2028"), max_size=60)
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(100, **WITH_FOLDER)
 @given(st.lists(texts, min_size=1, max_size=8), st.sampled_from(CUTTABLE), st.integers(1, 300))
 def test_doc_elements(tmp_path: Path, contents: list[str], container: str, unit_bytes: int) -> None:
     raw = "".join(doc(k, f'Title "{k}"', text) for k, text in enumerate(contents))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from dump_files import CONTAINERS
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from input_files import CUTTABLE, document, read_units, write_file
+from properties import WITH_FOLDER, tries
 
 from transforms.errors import UnusableInputError
 from transforms.inputs.documents import RejectedPage
@@ -30,7 +31,7 @@ records = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(150, **WITH_FOLDER)
 @given(records, st.sampled_from(CUTTABLE), st.integers(1, 100), st.sampled_from(["\n", "\r\n", "\n\n"]))
 def test_json_lines(tmp_path: Path, records: list[object], container: str, unit_bytes: int, end: str) -> None:
     raw = end.join(json.dumps(record) if record else "no JSON" for record in records)

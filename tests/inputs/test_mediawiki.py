@@ -12,9 +12,10 @@ from pathlib import Path
 import oracle_dump
 import pytest
 from dump_files import CONTAINERS, NAMESPACES, dump, header, page
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from input_files import READING, SMALL, read_units, write_file
+from properties import WITH_FOLDER, tries
 
 from transforms.errors import UnusableInputError
 from transforms.inputs.documents import RejectedPage
@@ -59,7 +60,7 @@ def test_every_schema(schema: str, tmp_path: Path) -> None:
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\t&<>'\""), max_size=80)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(60, **WITH_FOLDER)
 @given(
     st.lists(st.tuples(texts, st.lists(texts, max_size=2)), max_size=6),
     st.sampled_from(["plain", "tiny blocks", "many streams", "multistream"]),
@@ -75,6 +76,7 @@ def test_any_cut_gives_each_page_once(
     assert read_units(path, unit_bytes) == oracle_dump.read_pages(xml)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     "pack",
     [bytes, bz2.compress, lambda xml: bz2.compress(xml, 1), gzip.compress, lambda xml: lzma.compress(xml, preset=0)],
@@ -87,6 +89,7 @@ def test_the_sample_dump(pack: object, sample: bytes, tmp_path: Path) -> None:
     assert read_units(path, 77_777) == expected
 
 
+@pytest.mark.builds
 def test_the_multistream_sample_with_and_without_its_index(sample: bytes, data: Path, tmp_path: Path) -> None:
     expected = oracle_dump.read_pages(sample)
     indexed = data / "dump" / "enwiki-sample-multistream.xml.bz2"
@@ -96,6 +99,7 @@ def test_the_multistream_sample_with_and_without_its_index(sample: bytes, data: 
         assert read_units(str(indexed), unit_bytes) == read_units(lonely, unit_bytes) == expected
 
 
+@pytest.mark.builds
 @pytest.mark.shared
 @pytest.mark.long
 def test_nothing_of_enwik8_is_lost(shared: Path) -> None:
@@ -264,7 +268,7 @@ PIECES = [
 HIDDEN_PAGE = re.compile(rb"<!--(?:(?!-->).)*<page>|<!\[CDATA\[(?:(?!\]\]>).)*<page>", re.DOTALL)
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(300, **WITH_FOLDER)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(20, 2000))
 @example(870744, 21, 20)
 def test_noise_never_crashes_and_never_depends_on_the_cuts(
@@ -299,6 +303,7 @@ def test_noise_never_crashes_and_never_depends_on_the_cuts(
         assert parts == whole
 
 
+@pytest.mark.builds
 @pytest.mark.long
 def test_reading_in_order_holds_one_page_at_a_time(tmp_path: Path) -> None:
     xml = dump([page(k, f"Page {k}", "word " * 100_000) for k in range(1, 49)])

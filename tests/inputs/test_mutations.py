@@ -177,6 +177,7 @@ def texts_by_library(paths: list[str]) -> list[list[str | None] | None]:
     return texts
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("name", PARQUET_OPTIONS)
 def test_damaged_parquet(name: str, tmp_path: Path) -> None:
     whole = io.BytesIO()

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from dump_files import CONTAINERS
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from input_files import CUTTABLE, OTHERS, document, read_units, write_file
+from properties import WITH_FOLDER, tries
 
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
@@ -27,7 +28,7 @@ def split_at_blank_lines(text: bytes) -> list[object]:
 lines = st.lists(st.sampled_from(["", "", " ", "\t\r", "a", "b b", "  word", "é\r", "x" * 30]), max_size=30)
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(200, **WITH_FOLDER)
 @given(lines.map("\n".join), st.sampled_from(CUTTABLE), st.integers(1, 60))
 @example("a", "plain", 1)
 @example("\n\na\n\n\n", "plain", 1)

@@ -63,6 +63,7 @@ def test_zeros_may_follow_gzip_and_xz_data(tmp_path: Path) -> None:
         assert read_units(write_file(tmp_path, packed)) == oracle_dump.read_pages(SMALL)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("container", ["plain", "gz", "xz"])
 def test_a_bomb_is_unpacked_in_pieces(container: str, tmp_path: Path) -> None:
     packed = CONTAINERS[container](b"\n" * 50_000_000)

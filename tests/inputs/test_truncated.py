@@ -49,6 +49,7 @@ def read(path: str, unit_bytes: int = 1 << 20, reading: ReadOptions = KEEPING) -
     ]
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("container", UNPACKERS)
 def test_the_pages_before_the_cut_of_a_dump(container: str, tmp_path: Path) -> None:
     pages = oracle_dump.read_pages(SMALL)
@@ -84,6 +85,7 @@ def test_a_whole_dump_has_no_cut(tmp_path: Path) -> None:
             assert (found, cuts) == (oracle_dump.read_pages(SMALL), []), (container, unit_bytes)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("pack", [bz2.compress, lambda c: gzip.compress(c, mtime=0), lzma.compress])
 def test_the_sample_dump_cut_in_every_container(pack: Callable[[bytes], bytes], data: Path, tmp_path: Path) -> None:
     multistream = (data / "dump" / "enwiki-sample-multistream.xml.bz2").read_bytes()

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from dump_files import tiny_blocks
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from input_files import write_file
+from properties import WITH_FOLDER, tries
 
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window
@@ -72,7 +73,7 @@ def test_it_finds_the_end_of_a_record(text: bytes, largest: int, line: bytes | i
             assert LINE_END.match(window.data, end)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(60, **WITH_FOLDER)
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 12))
 def test_lines_of_any_length_in_chunks_of_any_size(tmp_path: Path, lengths: list[int], chunk: int) -> None:
     lines = [b"x" * length for length in lengths]

@@ -5,8 +5,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from dump_files import page
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.inputs.kernels import xml as kernels
 
@@ -29,7 +30,7 @@ def scan(data: bytes, start: int = 0) -> tuple[int, list[int]]:
     return int(kernels.scan_page(view, words, start, marks)), marks.tolist()
 
 
-@settings(max_examples=300, deadline=None)
+@tries(300)
 @given(st.lists(ESCAPED_PIECES, max_size=10).map("".join))
 @example("\r\n\r\r\n" * 5)
 @example("x" * 100 + "&amp;")

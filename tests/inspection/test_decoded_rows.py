@@ -88,6 +88,7 @@ def test_examples_are_the_records(kind: str, tmp_path: Path) -> None:
         assert read_tfrecord(example.file)[example.record - 1] == row
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("kind", ["bins", "packed-pairs", "dynamic-packed"])
 def test_formats_are_the_same_examples(kind: str, tmp_path: Path) -> None:
     first, *others = (

@@ -61,6 +61,8 @@ def test_an_article_is_followed_through_all_stages(build: Path) -> None:
     assert len(found.document.lines) == 29
     shard = Path(found.document.file).read_text().split("\n")
     assert tuple(shard[found.document.line - 1 :][:29]) == found.document.lines
+    documents = "\n".join(shard).split("\n\n")
+    assert tuple(documents[found.document.document - 1].strip("\n").split("\n")) == found.document.lines
     assert found.pieces[0][:3] == ("town", "12", "has")
     assert len(found.pieces) == 29
     assert found.rows is not None
@@ -121,6 +123,7 @@ def test_what_is_not_there_is_refused(build: Path, tmp_path: Path) -> None:
     assert len(found.skipped) == 1
 
 
+@pytest.mark.builds
 @pytest.mark.long
 def test_an_index_beside_a_dump_leads_to_the_page(tmp_path: Path) -> None:
     for name in (DUMP.name, DUMP.name.replace("multistream.xml", "multistream-index.txt")):
@@ -134,6 +137,7 @@ def test_an_index_beside_a_dump_leads_to_the_page(tmp_path: Path) -> None:
     assert with_index[1].outcome == "redirects"
 
 
+@pytest.mark.builds
 @pytest.mark.long
 def test_sources_of_a_mix_are_read_with_their_own_options(tmp_path: Path) -> None:
     notes = [{"text": f"Note {n} is here. It tells of {n} things.", "key": f"note-{n}"} for n in range(30)]

@@ -1,6 +1,5 @@
 """The cache of machine code: its directory, its files, and the processes, installs, versions and CPUs that share it."""
 
-import dataclasses
 import logging
 import os
 import pickle
@@ -16,20 +15,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import IN_MEMORY, VOCAB, maskmill
 from conftest import ROOT
-from example_sets import setup_of, write_set
-from trained_tokenizers import trained
 
-from pipelines import verify_graph
-from transforms.kernels import cache, compiler, kernel
+from pipelines import kernels
+from transforms.errors import RunFailedError, UnusableInputError
+from transforms.kernels import cache, compiler, kernel, processor
 from transforms.kernels.memory import load_u8
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.examples import kernels_of
-from transforms.records.options import Format, FormatOptions
-from transforms.records.plan import ExamplesPlan
-from transforms.tokenization.tokenizers import load_tokenizer
 
 pytestmark = pytest.mark.long
 
@@ -41,6 +32,7 @@ def first_byte(array: Any) -> Any:
     return load_u8(array, 0) + 1
 
 
+Capsys = pytest.CaptureFixture[str]
 Use = Callable[..., tuple[int, int]]
 
 
@@ -49,6 +41,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Use:
     """Calls a kernel that is new to this process. Returns how often its code was loaded and how often compiled."""
 
     def call(*directories: Path) -> tuple[int, int]:
+        monkeypatch.setattr(cache, "user_directories", lambda: directories)
         monkeypatch.setattr(cache, "cache_directories", lambda: directories)
         compiled = kernel(first_byte)
         assert compiled(np.full(1, 7, np.uint8)) == 8
@@ -67,7 +60,7 @@ def code_in(directory: Path) -> list[Path]:
 
 def test_only_the_named_directory_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert cache.cache_directories.__wrapped__() == (tmp_path / "maskmill",)
+    assert cache.user_directories.__wrapped__() == (tmp_path / "maskmill",)
 
 
 @pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HOME"])
@@ -77,11 +70,10 @@ def test_the_users_cache_directory_comes_before_the_temporary_one(
     for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, str(tmp_path))
-    home, temporary = cache.cache_directories.__wrapped__()
+    home, temporary = cache.user_directories.__wrapped__()
     assert home == (tmp_path if variable == "XDG_CACHE_HOME" else tmp_path / ".cache") / "maskmill" / "kernels"
-    assert temporary.parent == Path(tempfile.gettempdir())
     # All installs of a user share the directory, so its name does not depend on this checkout.
-    assert ROOT.name not in temporary.name
+    assert temporary == Path(tempfile.gettempdir()) / f"maskmill-kernels-{os.getuid()}"
 
 
 def test_code_is_written_to_the_first_directory_that_can_be_written(use: Use, tmp_path: Path) -> None:
@@ -142,7 +134,8 @@ def test_an_unusable_file_is_written_again(content: str, use: Use, tmp_path: Pat
 
 
 def test_each_type_of_arguments_has_its_own_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(cache, "cache_directories", lambda: (tmp_path,))
+    for name in ("user_directories", "cache_directories"):
+        monkeypatch.setattr(cache, name, lambda: (tmp_path,))
     for hits in (0, 2):
         compiled = kernel(first_byte)
         assert [compiled(np.full(1, 7, dtype)) for dtype in (np.uint8, np.uint32)] == [8, 8]
@@ -151,13 +144,19 @@ def test_each_type_of_arguments_has_its_own_file(monkeypatch: pytest.MonkeyPatch
 
 
 def test_unused_files_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(cache, "cache_directories", lambda: (tmp_path, tmp_path / "missing"))
-    ages = {"old.machine-code": 61, "new.machine-code": 59, "old.machine-code.1.incomplete": 61, "other.nbc": 1000}
+    monkeypatch.setattr(cache, "user_directories", lambda: (tmp_path, tmp_path / "missing"))
+    ages = {
+        "old.machine-code": 61,
+        "new.machine-code": 59,
+        "old.machine-code.1.incomplete": 61,
+        "old.ready": 61,
+        "other.nbc": 1000,
+    }
     now = time.time()
     for name, days in ages.items():
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (now - days * DAY, now - days * DAY))
-    assert cache.remove_unused(now - cache.KEPT_DAYS * DAY) == 2
+    assert cache.remove_unused(now - cache.KEPT_DAYS * DAY) == 3
     assert {path.name for path in tmp_path.iterdir()} == {"new.machine-code", "other.nbc"}
 
 
@@ -174,12 +173,13 @@ def test_a_used_file_gets_a_new_time_once_a_day(use: Use, tmp_path: Path) -> Non
 # ---- several processes, installs and versions
 
 MODULE = """
-import values
 from transforms.kernels import kernel, memory
+
+LIMIT = {limit}
 
 @kernel
 def entry(array):
-    return memory.load_u8(array, 0) + values.LIMIT
+    return memory.load_u8(array, 0) + LIMIT
 """
 
 PROGRAM = """
@@ -191,11 +191,10 @@ print(kernels_of_test.entry(np.ones(1, np.uint8)), sum(stats.cache_hits.values()
 """
 
 
-def version(folder: Path, limit: int, comment: str = "") -> Path:
-    """Makes a folder with a kernel that uses a constant and an intrinsic through the names of their modules."""
+def version(folder: Path, limit: int) -> Path:
+    """Makes a folder with a kernel that uses a constant, and an intrinsic through the name of its module."""
     folder.mkdir(exist_ok=True)
-    (folder / "values.py").write_text(f"LIMIT = {limit}\n")
-    (folder / "kernels_of_test.py").write_text(comment + MODULE)
+    (folder / "kernels_of_test.py").write_text(MODULE.format(limit=limit))
     return folder
 
 
@@ -214,12 +213,13 @@ def run(folder: Path, directory: Path, before: str = "", **environment: str) -> 
     return result, loaded, compiled
 
 
+@pytest.mark.builds
 def test_versions_share_a_directory(tmp_path: Path) -> None:
     first, directory = version(tmp_path / "first", 3), tmp_path / "named"
     assert run(first, directory) == (4, 0, 1)
-    # Another install of the same code, in which only a comment differs, compiles nothing.
-    assert run(version(tmp_path / "second", 3, "# A comment.\n"), directory) == (4, 1, 0)
-    # Another version, in which only a module's constant differs, has a file of its own.
+    # Another install of the same code compiles nothing.
+    assert run(version(tmp_path / "second", 3), directory) == (4, 1, 0)
+    # Another version, in which only a constant differs, has a file of its own.
     assert run(version(tmp_path / "second", 30), directory) == (31, 0, 1)
     assert run(first, directory) == (4, 1, 0)
     assert len(code_in(directory / "maskmill")) == 2
@@ -227,6 +227,7 @@ def test_versions_share_a_directory(tmp_path: Path) -> None:
     assert {path.suffix for path in first.rglob("*.*")} <= {".py", ".pyc"}
 
 
+@pytest.mark.builds
 def test_code_for_a_pinned_cpu_is_warm_on_another_cpu(tmp_path: Path) -> None:
     folder, directory = version(tmp_path / "install", 3), tmp_path / "named"
     cpu = "x86-64-v2" if os.uname().machine == "x86_64" else "generic"
@@ -243,97 +244,123 @@ def test_code_for_a_pinned_cpu_is_warm_on_another_cpu(tmp_path: Path) -> None:
         assert run(folder, directory, other_cpu) == (4, 0, 1)
 
 
-def test_warming_up_removes_unused_files(tmp_path: Path) -> None:
-    old = tmp_path / "maskmill" / "old.machine-code"
-    old.parent.mkdir()
-    old.touch()
-    os.utime(old, (0, 0))
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "transforms.kernels", "kernels"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")  # the processes that compile do not each say so
-    warmed, removed = done.stdout.splitlines()
-    assert warmed.startswith("transforms.kernels.crc32c, transforms.kernels.random: warm after ")
-    assert warmed.endswith(f"looked for in {tmp_path / 'maskmill'}")
-    assert removed == "removed 1 files that were not used for 60 days"
-    assert not old.exists()
-    # The cache keeps every kernel that was compiled on the way.
-    assert any(path.name.startswith("transforms.kernels.crc32c.masked_crc32c-") for path in code_in(old.parent))
+@pytest.mark.builds
+def test_code_for_the_fixed_processor_is_warm_on_another_one(tmp_path: Path) -> None:
+    folder, directory = version(tmp_path / "install", 3), tmp_path / "named"
+    assert run(folder, directory) == (4, 0, 1)
+    if os.uname().machine == "x86_64":
+        before = (
+            "import llvmlite.binding as llvm\n"
+            "import importlib.util, sys\n"
+            "llvm.get_host_cpu_name = lambda: 'other'\n"
+            "llvm.get_host_cpu_features = {features}\n"
+        )
+        targets = sorted(processor._TARGETS["x86_64"][1] | {"avx512f"})
+        newer = f"lambda: llvm.FeatureMap({dict.fromkeys(targets, True)!r})"
+        assert run(folder, directory, before.format(features=newer)) == (4, 1, 0)
+        # One that lacks what the code needs has code of its own.
+        older = "lambda: llvm.FeatureMap({'sse4.2': True})"
+        assert run(folder, directory, before.replace("'other'", "'nehalem'").format(features=older)) == (4, 0, 1)
+    assert run(folder, directory, MASKMILL_CPU="native")[1:] == (0, 1)
+    assert run(folder, directory) == (4, 1, 0)
 
 
-# ---- what the user is told
+def test_code_with_checks_is_kept_apart(tmp_path: Path) -> None:
+    folder, directory = version(tmp_path / "install", 3), tmp_path / "named"
+    assert run(folder, directory) == (4, 0, 1)
+    assert run(folder, directory, NUMBA_BOUNDSCHECK="1") == (4, 0, 1)
+    assert run(folder, directory) == (4, 1, 0)
 
+
+def test_an_unknown_kind_of_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASKMILL_CPU", "fast")
+    with pytest.raises(UnusableInputError, match="MASKMILL_CPU=fast: it is neither portable nor native"):
+        processor.choose()
+
+
+# ---- compiled before a command starts
 
 NOTICE = re.compile(
-    r"maskmill: compiling for this machine, which takes about a minute, once; kept in (\S+)\n"
-    r"maskmill: compiled; the next command starts at once\n"
+    r"maskmill: compiling (\d+) of (\d+) modules for this kind of processor, once; it takes about (\d+) s "
+    r"and is kept in (\S+)\n"
 )
 
 
-def prepare(cache_directory: Path) -> str:
-    """What a new process says that prepares the kernels of `characters`."""
-    done = subprocess.run(
-        [sys.executable, "-c", "from transforms.kernels import compiler; compiler.prepare(['characters'])"],
-        cwd=ROOT, env=os.environ | {"NUMBA_CACHE_DIR": str(cache_directory)}, capture_output=True, text=True,
-        check=True,
+def in_new_process(program: str, cache_directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program that knows `compiler` and `cache`."""
+    return subprocess.run(
+        [sys.executable, "-c", f"from transforms.kernels import cache, compiler\n{program}"], cwd=ROOT,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache_directory)} | environment, capture_output=True, text=True,
     )  # fmt: skip
-    return done.stderr
 
 
 def test_the_user_is_told_of_a_compilation_once(tmp_path: Path) -> None:
-    said = NOTICE.fullmatch(prepare(tmp_path))
-    assert said is not None
-    assert Path(said[1]) == tmp_path / "maskmill"
-    assert len(code_in(tmp_path / "maskmill")) >= 1
-    assert prepare(tmp_path) == ""
+    prepare = "print(compiler.prepare(['characters', 'loading']))"
+    done = in_new_process(prepare, tmp_path)
+    said = NOTICE.fullmatch(done.stderr)
+    assert said is not None, done.stderr
+    assert (said[1], int(said[2]), Path(said[4])) == ("2", len(compiler.chosen_modules()), tmp_path / "maskmill")
+    assert done.stdout == "2\n"
+    made = sorted((tmp_path / "maskmill").iterdir())
+    assert [path.suffix for path in made].count(".ready") == 2
+    again = in_new_process(prepare, tmp_path)
+    assert (again.stdout, again.stderr) == ("0\n", "")
+    assert sorted((tmp_path / "maskmill").iterdir()) == made
+    # A file that is gone is made again.
+    gone = code_in(tmp_path / "maskmill")[0]
+    gone.unlink()
+    assert in_new_process(prepare, tmp_path).stdout == "1\n"
+    assert gone.exists()
+
+
+def test_packages_of_the_same_name_in_the_current_directory_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "transforms.py").write_text("raise SystemExit('somebody else')")
+    program = f"import os\nos.chdir({str(tmp_path)!r})\nprint(compiler.prepare(['characters']))"
+    assert in_new_process(program, tmp_path / "cache").stdout == "1\n"
+
+
+def test_progress_is_told_for_each_module(tmp_path: Path) -> None:
+    done = in_new_process("compiler.prepare(['characters', 'loading'], lambda *told: print(*told))", tmp_path)
+    assert done.stdout == "1 2\n2 2\n"
+
+
+def test_a_compiler_that_fails_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cache, "writable_directory", lambda: tmp_path)
+    monkeypatch.setattr(compiler, "chosen_modules", lambda only=None: ["no.such_module"])
+    with pytest.raises(RunFailedError, match=r"Compiling failed .*No module named 'no'"):
+        compiler.prepare(["no"])
+
+
+def test_where_nothing_can_be_kept_nothing_is_compiled_beforehand() -> None:
+    done = in_new_process("print(compiler.prepare(['characters']))", Path("/dev/null"))
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_what_the_package_brings_is_used(tmp_path: Path) -> None:
+    """As from a wheel, read-only and without a home directory: nothing is compiled, nothing is said."""
+    assert in_new_process("compiler.prepare(['characters'])", tmp_path).returncode == 0
+    packaged = f"from pathlib import Path\ncache.PACKAGED = Path({str(tmp_path / 'maskmill')!r})\n"
+    use = "from transforms.characters.kernels import characters\ncharacters.warm_up()\n"
+    ended = "print(compiler.prepare(['characters']), characters.first_invalid.stats.cache_misses)"
+    done = in_new_process(packaged + use + ended, Path("/dev/null"))
+    assert (done.stdout, done.stderr) == ("0 Counter()\n", "")
 
 
 def test_what_is_prepared_is_chosen_by_step_or_module() -> None:
-    assert compiler.warm(["sentences"]) == [f"transforms.sentences.kernels.{name}" for name in ("boundaries", "punkt")]
-    assert compiler.warm(["extraction.kernels.wikitext"]) == ["transforms.extraction.kernels.wikitext"]
-    assert len(compiler.warm(["extraction.kernels.wikiextractor"])) == 6
-    assert compiler.warm(["extraction.kernels.wiki_text"]) == []
+    chosen = compiler.chosen_modules
+    assert chosen(["sentences"]) == [f"transforms.sentences.kernels.{name}" for name in ("boundaries", "punkt")]
+    assert chosen(["extraction.kernels.wikitext"]) == ["transforms.extraction.kernels.wikitext"]
+    assert len(chosen(["extraction.kernels.wikiextractor"])) == 6
+    assert chosen(["extraction.kernels.wiki_text"]) == []
 
 
-@pytest.mark.parametrize(
-    "of_plan",
-    [(), ("--objective=mlm", "--pack", "--mask_unit=span", "--format=mds")],
-    ids=["the reference's", "packed sequences of byte-level pieces"],
-)
-def test_a_stage_prepares_all_kernels_that_it_runs(of_plan: tuple[str, ...], tmp_path: Path) -> None:
-    """Nothing is compiled while an example stage runs: it was prepared before, and the user was told."""
-    plan, loaded, vocabulary = ExamplesPlan(masking=MaskingOptions()), None, f"--vocab_file={VOCAB}"
-    if of_plan:
-        (tmp_path / "tokenizer.json").write_text(trained("bpe"))
-        loaded = load_tokenizer("tokenizer.json", trained("bpe").encode())
-        assert loaded.kernels
-        vocabulary = f"--tokenizer_file={tmp_path}/tokenizer.json"
-        objective = ObjectiveOptions(objective="mlm", pack=True, mask_unit="span")
-        plan = dataclasses.replace(plan, objective=objective, format=FormatOptions(format="mds"))
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    kernels = kernels_of(plan, loaded.kernels) if loaded else kernels_of(plan)
-    program = f"from transforms.kernels import compiler; compiler.prepare({kernels!r})"
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=os.environ | environment, check=True)
-    prepared = {path.name for path in code_in(tmp_path / "cache" / "maskmill")}
-    assert prepared
-    (tmp_path / "part").write_text("A first sentence.\nAnd a second.\n\nAnother document.\nIts end.\n\n" * 50)
-    flags = [f"--input={tmp_path}/part", vocabulary, f"--output={tmp_path}/out", *of_plan, *IN_MEMORY]
-    done = maskmill("examples", *flags, **environment)
-    assert done.returncode == 0, done.stderr
-    assert "maskmill:" not in done.stderr
-    compiled = {path.name for path in code_in(tmp_path / "cache" / "maskmill")} - prepared
-    assert not compiled, "the stage compiled these behind the user's back"
-
-
-@pytest.mark.defects
-def test_verifying_runs_only_kernels_that_were_prepared(tmp_path: Path) -> None:
-    formats: tuple[Format, ...] = ("tfrecord", "parquet", "mds")
-    sets = [write_set(tmp_path / format, setup_of(format=format)) for format in formats]
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    kernels = verify_graph.KERNELS + verify_graph.REMAKING_KERNELS
-    program = f"from transforms.kernels import compiler; compiler.prepare({kernels!r})"
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=os.environ | environment, check=True)
-    prepared = {path.name for path in code_in(tmp_path / "cache" / "maskmill")}
-    done = maskmill("verify", *sets, *IN_MEMORY, **environment)
-    compiled = {path.name for path in code_in(tmp_path / "cache" / "maskmill")} - prepared
-    assert (compiled, done.returncode) == (set(), 0), done.stdout + done.stderr
+def test_warming_up_removes_unused_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
+    monkeypatch.setattr(cache, "user_directories", lambda: (tmp_path,))
+    old = tmp_path / "old.machine-code"
+    old.touch()
+    os.utime(old, (0, 0))
+    monkeypatch.setattr(compiler, "prepare", lambda *_: 0)
+    monkeypatch.setattr(cache, "is_ready", lambda _: True)
+    kernels.warm_up()
+    assert not old.exists()
+    assert capsys.readouterr().out.startswith("removed 1 files that were not used for 60 days\nnothing to compile; ")

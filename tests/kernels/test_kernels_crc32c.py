@@ -41,6 +41,7 @@ def test_any_part_of_any_bytes() -> None:
         assert masked_crc32c(data, start, start + size) == oracle.masked_crc(content[start : start + size])
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("cpu", ["generic", "x86-64-v2"])
 def test_other_cpus_give_the_same_values(cpu: str, tmp_path: Path) -> None:
     if cpu != "generic" and os.uname().machine != "x86_64":

@@ -6,6 +6,7 @@ import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.kernels import kernel
 from transforms.kernels import random as kernels
@@ -45,7 +46,7 @@ draws = st.lists(
 )
 
 
-@hypothesis.settings(max_examples=200, deadline=None, derandomize=True)
+@tries(200)
 @hypothesis.given(seed=seeds, skipped=st.integers(0, 1300), kinds_and_sizes=draws)
 def test_draws_are_those_of_python(seed: int, skipped: int, kinds_and_sizes: list[tuple[int, int]]) -> None:
     kinds_and_sizes = [(WORD, 1)] * skipped + kinds_and_sizes

@@ -88,6 +88,7 @@ def test_batches_have_what_is_in_the_files(folder: Path) -> None:
     assert data.stats().bytes_read >= size
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("kind", ["pairs", "drawn", "packed", "drawn bins"])
 @pytest.mark.parametrize("format", ["tfrecord", "parquet", "mds"])
 def test_ranks_and_workers_read_parts_of_the_same_batches_through_stops(format: str, kind: str, folder: Path) -> None:
@@ -160,6 +161,7 @@ def test_a_loader_of_files_can_be_pickled(format: str, folder: Path) -> None:
     check_equal(next(iter(again)), next(batches))
 
 
+@pytest.mark.builds
 def test_a_loader_goes_to_another_process_that_imports_no_beam_and_no_framework(folder: Path, tmp_path: Path) -> None:
     data = maskmill.open(data_set(folder, "drawn", format="tfrecord"), batch_size=4, prefetch=1)
     (tmp_path / "loader").write_bytes(pickle.dumps(data))
@@ -176,6 +178,7 @@ print({"apache_beam", "tensorflow", "torch", "jax", "pyarrow"} & set(sys.modules
     assert done.stdout.split("\n")[:2] == [f"{expected} {data.steps_left}", "set()"], done.stderr
 
 
+@pytest.mark.builds
 def test_all_kernels_are_there_once_a_data_set_is_open(folder: Path, tmp_path: Path) -> None:
     """So that workers that are started later compile nothing: whatever the format, the masks and the features."""
     paths = [
@@ -186,19 +189,15 @@ def test_all_kernels_are_there_once_a_data_set_is_open(folder: Path, tmp_path: P
         index.unlink()
     program = """
 import sys, maskmill
-from numba.core.dispatcher import Dispatcher
-def compiled():
-    modules = [module for name, module in list(sys.modules.items()) if ".kernels" in name]
-    found = {value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)}
-    return {(kernel.__module__, kernel.__name__, str(types)) for kernel in found for types in kernel.signatures}
+from transforms.kernels import cache, compiler
+from transforms.loading.loaders import KERNELS
 for path in sys.argv[1:]:
     for features in ("google", "huggingface"):
         data = maskmill.open(path, batch_size=4, tail="pad", features=features)
-        if path == sys.argv[1] and features == "google":
-            before = compiled()
         for batch in data:
             pass
-print(sorted(compiled() - before))
+ready = {name for module in compiler.chosen_modules(KERNELS) for name in cache.ready_files(module)}
+print(sorted(cache._used - ready))
 """
     done = subprocess.run(
         [sys.executable, "-c", program, *paths], capture_output=True, text=True, check=False, cwd=ROOT

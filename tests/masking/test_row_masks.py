@@ -293,6 +293,7 @@ def word_starts(ids: Ints, vocabulary: Vocabulary) -> npt.NDArray[np.bool_]:
     return starts
 
 
+@pytest.mark.builds
 def test_as_many_positions_are_masked_as_wanted(drawn: Drawn) -> None:
     wanted = round(WIDTH * 0.15)
     assert (drawn.rows.masked == drawn.is_masked.sum(axis=1)).all()
@@ -312,6 +313,7 @@ def test_words_are_masked_as_a_whole(drawn: Drawn) -> None:
     assert together.any() == (drawn.unit == "piece")
 
 
+@pytest.mark.builds
 def test_positions_are_masked_evenly(drawn: Drawn) -> None:
     count, inside = len(drawn.before), drawn.is_masked[:, 1:-1]
     share = drawn.rows.masked.sum() / inside.size
@@ -362,6 +364,7 @@ def test_random_pieces_come_from_the_whole_vocabulary(drawn: Drawn) -> None:
     assert_binomial(counts, len(redrawn), sizes / sizes.sum())
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("unit", "weights"),
     [("ngram", [1, 1 / 2, 1 / 3, 1 / 4]), ("span", [0.2 * 0.8**n for n in range(10)])],

@@ -410,6 +410,7 @@ def real_text(data: Path, vocabulary: Vocabulary) -> TokenizedText:
     return Tokenizer(vocabulary).tokenize_bytes(content)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(("objective", "kind"), PAIRS)
 def test_labels_of_real_text_are_balanced(
     objective: str, kind: str, real_text: TokenizedText, vocabulary: Vocabulary
@@ -445,6 +446,7 @@ def firsts_of(pieces: list[int]) -> tuple[int, int]:
 # ---- hostile text
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("length", [5, 512])
 @pytest.mark.parametrize(
     "sizes",

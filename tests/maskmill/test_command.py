@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,15 @@ def test_a_foreign_package_earlier_on_the_path_is_named(package: str, tmp_path: 
         f"maskmill: Python finds another package named '{package}' ({tmp_path / package} instead of {ROOT / package}); "
         "take it off the path, or install maskmill in an environment of its own.\n"
     )
+
+
+def test_a_foreign_package_in_the_place_of_its_own_is_named(tmp_path: Path) -> None:
+    """Another distribution has installed a package of the same name over maskmill's."""
+    shutil.copytree(ROOT / "maskmill", tmp_path / "maskmill", ignore=shutil.ignore_patterns("__pycache__"))
+    foreign_package(tmp_path, "pipelines")
+    done = run("-m", "maskmill", "--help", cwd=tmp_path, path=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("maskmill: Python finds another package named 'pipelines' (")
 
 
 def test_packages_that_the_path_does_not_show_change_nothing(tmp_path: Path) -> None:

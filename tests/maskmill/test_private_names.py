@@ -75,6 +75,7 @@ def used_names(tree: ast.AST) -> Iterator[str]:
                 yield from filter(is_private, [*module.split("."), *(alias.name for alias in aliases)])
 
 
+@pytest.mark.builds
 def test_no_other_private_name_is_used() -> None:
     trees = dict(sources())
     own = {name for tree in trees.values() for name in defined_names(tree)}

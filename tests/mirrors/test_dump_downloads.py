@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import random
 import resource
@@ -26,6 +27,8 @@ from transforms.mirrors import download, newest
 from transforms.mirrors.client import MirrorClient
 from transforms.mirrors.dumps import Dump
 from transforms.storage.web_client import WebClient
+
+pytest_plugins = ("mirror_fixtures",)
 
 DATE = "2026-03-01"
 SAMPLE = DUMP.read_bytes()
@@ -117,7 +120,7 @@ def test_there_are_three_connections_at_most(mirror: Mirror, client: MirrorClien
     together = threading.Barrier(3)
 
     def wait_for_two_others(handler: Any, content: bytes, headers: dict[str, str]) -> bool:
-        together.wait(30)
+        together.wait(300)
         time.sleep(0.2)  # for a fourth to come
         return False
 
@@ -237,6 +240,42 @@ def test_a_part_of_nobody_knows_what_begins_again(
     download.download(look(mirror, client), str(tmp_path), client=client)
     assert downloaded(tmp_path) == expected
     assert [request.part for request in mirror.asked(SECOND)] == [""]
+
+
+def test_a_part_of_a_file_with_another_checksum_begins_again(
+    mirror: Mirror, client: MirrorClient, tmp_path: Path
+) -> None:
+    expected = publish(mirror)
+    interrupted(mirror, tmp_path)
+    path = tmp_path / f"enwiki-{DATE}" / f"{SECOND}.part.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"checksum": "0" * 40}))
+    download.download(look(mirror, client), str(tmp_path), client=client)
+    assert downloaded(tmp_path) == expected
+    assert [request.part for request in mirror.asked(SECOND)] == [""]
+
+
+def test_a_file_gets_its_name_when_the_disk_has_its_content(
+    mirror: Mirror, client: MirrorClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a power cut leaves an empty file under the name of a complete one."""
+    expected = publish(mirror)
+    on_disk: set[int] = set()
+    named: dict[str, bool] = {}
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        fsync(descriptor)
+        on_disk.add(os.fstat(descriptor).st_ino)
+
+    def noted_replace(source: str, target: str) -> None:
+        named[os.path.basename(target)] = os.stat(source).st_ino in on_disk
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    download.download(look(mirror, client), str(tmp_path), client=client)
+    assert set(expected) <= set(named)
+    assert all(named.values())
 
 
 def test_a_file_whose_checksum_is_wrong_is_downloaded_once_more(
@@ -512,7 +551,6 @@ import sys
 from transforms.mirrors import download, newest
 from transforms.mirrors.client import MirrorClient
 
-pytest_plugins = ("mirror_fixtures",)
 client = MirrorClient("data@example.org", "1.2.3")
 dump = newest.newest_dump(sys.argv[1], wiki="enwiki", layout="auto", pattern="*.xml*", client=client)
 print("begins", flush=True)

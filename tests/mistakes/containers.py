@@ -17,8 +17,9 @@ from dump_files import dump, page
 from mistakes.table import Mistake
 
 # Texts that do not pack well, so that damage lies behind the first bytes, which tell the format.
-_WORDS = ["".join(random.Random(k).choices("abcdefghijklmnopqrstuvwxyz", k=3 + k % 7)) for k in range(5000)]
-_TEXTS = [" ".join(random.Random(k).choices(_WORDS, k=120)) + "." for k in range(300)]
+_DRAW = random.Random(1)
+_WORDS = ["".join(_DRAW.choices("abcdefghijklmnopqrstuvwxyz", k=3 + k % 7)) for k in range(5000)]
+_TEXTS = [" ".join(_DRAW.choices(_WORDS, k=120)) + "." for k in range(300)]
 DUMP = dump([page(k, f"Page {k}", text) for k, text in enumerate(_TEXTS, 1)])
 JSON_LINES = "".join(json.dumps({"text": text}) + "\n" for text in _TEXTS).encode()
 PLAIN = "\n\n".join(_TEXTS).encode()

@@ -84,6 +84,7 @@ def test_counts_agree_from_stage_to_stage(built: Path) -> None:
     assert text["extract"]["documents"] == text["train"]["documents"] + text["eval"]["documents"]
 
 
+@pytest.mark.builds
 def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "out"
     done = subprocess.run(command(config(tmp_path, output), *TWO_PROCESSES), cwd=ROOT, capture_output=True, text=True)
@@ -121,6 +122,7 @@ def test_a_rerun_makes_only_what_is_missing_or_stale(copy: Path, expected: dict[
     assert remade - {"eval.tfrecord"} == {changed.name, f"{changed.name}.idx", missing.name}
 
 
+@pytest.mark.builds
 def test_a_build_that_is_killed_at_any_moment_can_run_again(expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "out"
     path = config(tmp_path, output)
@@ -142,6 +144,7 @@ def test_a_build_that_is_killed_at_any_moment_can_run_again(expected: dict[str, 
     assert leftovers(output) == []
 
 
+@pytest.mark.builds
 def test_two_builds_into_one_output_at_once(expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "out"
     path = config(tmp_path, output)
@@ -233,6 +236,7 @@ def limit_file_size() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("workers", [IN_MEMORY, TWO_PROCESSES])
 def test_a_full_disk_fails_with_one_sentence(workers: tuple[str, ...], tmp_path: Path) -> None:
     output = tmp_path / "out"
@@ -255,6 +259,7 @@ def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return [p for p in psutil.Process(process.pid).children() if local_worker.is_worker(p.cmdline())]
 
 
+@pytest.mark.builds
 def test_a_killed_worker_ends_the_build_with_one_sentence_and_a_killed_build_leaves_no_worker(tmp_path: Path) -> None:
     path = config(tmp_path, tmp_path / "out")
     for victim in ("worker", "build"):
@@ -267,11 +272,11 @@ def test_a_killed_worker_ends_the_build_with_one_sentence_and_a_killed_build_lea
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.01)
         (workers[0] if victim == "worker" else process).kill()
-        errors = process.communicate(timeout=120)[1]
+        errors = process.communicate(timeout=600)[1]
         if victim == "worker":
             assert process.returncode == 1
             assert [line for line in errors.splitlines() if line.startswith("maskmill")] == errors.splitlines()[-1:]
             assert "A worker process was killed by signal 9, often for want of memory; run the same command" in errors
             assert "Traceback" not in errors
-        gone, alive = psutil.wait_procs(workers, timeout=30)
+        gone, alive = psutil.wait_procs(workers, timeout=300)
         assert len(gone) == 2, alive

@@ -134,6 +134,7 @@ def test_the_manifest_counts_each_source(built: Path) -> None:
     assert {entry["source"] for entry in manifest["decided"]["sentences"]} == {"books", "wiki"}
 
 
+@pytest.mark.builds
 def test_the_summary_has_a_line_for_each_source(
     corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +147,7 @@ def test_the_summary_has_a_line_for_each_source(
     assert "sentences wiki: " in text
 
 
+@pytest.mark.builds
 def test_processes_containers_and_the_order_of_sources_change_no_byte(
     built: Path, corpora: Path, tmp_path: Path
 ) -> None:
@@ -163,6 +165,7 @@ def test_processes_containers_and_the_order_of_sources_change_no_byte(
     assert leftovers(output) == []
 
 
+@pytest.mark.builds
 def test_a_rerun_makes_a_missing_shard_again_by_each_source_s_own_options(
     corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,6 +182,7 @@ def test_a_rerun_makes_a_missing_shard_again_by_each_source_s_own_options(
     assert f"{lost.name}: it was gone" in capsys.readouterr().out
 
 
+@pytest.mark.builds
 def test_another_weight_needs_another_directory(
     corpora: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -191,6 +195,7 @@ def test_another_weight_needs_another_directory(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.builds
 def test_sources_train_punkt_each_for_itself(tmp_path: Path) -> None:
     order = random.Random(3)
     vowels = "аеиоу"
@@ -211,6 +216,7 @@ def test_sources_train_punkt_each_for_itself(tmp_path: Path) -> None:
 # ---- from text shards
 
 
+@pytest.mark.builds
 def test_a_build_from_text_shards_extracts_nothing_and_gives_the_same_examples(built: Path, tmp_path: Path) -> None:
     path = tmp_path / "from.yaml"
     path.write_text(
@@ -235,6 +241,7 @@ def test_a_build_from_text_shards_extracts_nothing_and_gives_the_same_examples(b
     assert counts["examples"] > manifest_of(built, "examples")["counts"]["train"]["examples"]
 
 
+@pytest.mark.builds
 def test_a_flag_and_a_glob_name_text_shards(built: Path, tmp_path: Path) -> None:
     path = tmp_path / "b.yaml"
     path.write_text(yaml.safe_dump({"output": str(tmp_path / "out"), "examples": EXAMPLES}))

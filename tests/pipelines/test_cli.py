@@ -9,6 +9,7 @@ from conftest import ROOT
 from pipelines import cli
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["extract", "--help"], ["build", "--help"], ["build", "--print_config"]]
 )

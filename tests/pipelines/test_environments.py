@@ -142,6 +142,7 @@ def test_a_missing_job_server_is_refused_in_one_sentence(tmp_path: Path) -> None
     options(*flags)
 
 
+@pytest.mark.builds
 def test_a_process_on_dataflow_works_on_one_shard_at_a_time() -> None:
     made = options("--runner=DataflowRunner", "--sdk_container_image=image", paths=("gs://b/in",))
     assert made.view_as(DebugOptions).number_of_worker_harness_threads == 1
@@ -201,6 +202,7 @@ def test_a_job_on_a_cluster_goes_on_when_the_command_is_interrupted(
     assert environments.goes_on_alone(PipelineOptions(list(flags))) is goes_on_alone
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("flag", "only_describes"),
     [("--dry_run=True", True), ("--template_location=gs://b/t", True), ("--job_name=x", False)],

@@ -93,6 +93,7 @@ def write_corpus(path: Path, made: list[str]) -> None:
     path.write_bytes(pack.get(path.suffix, bytes)(content))
 
 
+@pytest.mark.builds
 def test_an_input_that_is_read_whole_gives_what_the_build_gives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,6 +113,7 @@ def test_an_input_that_is_read_whole_gives_what_the_build_gives(
     assert found["dupe_factors"]["10"]["examples"] == pytest.approx(found["examples"] * 10 / 3, abs=10)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     "name", ["a.txt", "a.jsonl", "a.parquet", "a.txt.bz2", "a.jsonl.bz2", "a.txt.gz", "a.jsonl.xz"]
 )
@@ -135,6 +137,7 @@ def test_a_small_share_of_every_format_is_near_the_whole(
     assert found == again
 
 
+@pytest.mark.builds
 def test_many_files_are_one_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = documents(4000)
     for number in range(40):
@@ -145,6 +148,7 @@ def test_many_files_are_one_input(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert found["documents"] == pytest.approx(4000, rel=0.1)
 
 
+@pytest.mark.builds
 def test_text_shards_and_a_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in (1, 2):
         write_corpus(tmp_path / f"corpus{number}.txt", documents(500 * number, seed=number))
@@ -165,6 +169,7 @@ def test_text_shards_and_a_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert mixed["bytes"]["text"] == pytest.approx(2 * totals(text, "bytes"), rel=0.03)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     "flags",
     [
@@ -185,6 +190,7 @@ def test_every_objective_and_format(flags: tuple[str, ...], tmp_path: Path, caps
     assert found["bytes"]["parquet"] < found["bytes"]["tfrecord"]
 
 
+@pytest.mark.builds
 def test_half_of_a_multistream_dump_tells_its_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = config_of(tmp_path, f"extract:\n  input: {DUMP}")
     half, whole = (estimate(capsys, config, f"--sample_share={share}") for share in (0.5, 1))
@@ -204,6 +210,7 @@ def test_the_summary_has_what_a_user_asks(tmp_path: Path, capsys: pytest.Capture
 ACCEPTED = [("enwik8", 0.02, 0.05), ("ltgwiki", 0.1, 0.03)]
 
 
+@pytest.mark.builds
 @pytest.mark.shared
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "share", "tolerance"), ACCEPTED, ids=[name for name, *_ in ACCEPTED])

@@ -10,7 +10,7 @@ from transforms.storage.web_client import TransientError
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.005)
     assert is_so()

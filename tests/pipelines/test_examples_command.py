@@ -160,6 +160,7 @@ def test_the_compatible_modes_use_the_seed_itself(compat: str, texts: Path, tmp_
     assert (tmp_path / "out" / "part-00001-of-00500.tfrecord").read_bytes() == single.read_bytes()
 
 
+@pytest.mark.builds
 def test_packed_shards_hold_the_same_records(texts: Path, tmp_path: Path) -> None:
     assert examples(f"{texts}/part-00001*", tmp_path / "plain", *SMALL) == 0
     assert examples(f"{texts}/part-00001*", tmp_path / "packed", *SMALL, "--packed") == 0
@@ -168,6 +169,7 @@ def test_packed_shards_hold_the_same_records(texts: Path, tmp_path: Path) -> Non
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
 
 
+@pytest.mark.builds
 def test_a_directory_of_extract_can_be_the_input(texts: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One sentence here. And a second one.\n\nAnother document. It goes on.\n")
     extract = ["extract", f"--input={tmp_path}/a.txt", f"--output={tmp_path}/text", "--eval_fraction=0", *IN_MEMORY]

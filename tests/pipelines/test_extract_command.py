@@ -39,7 +39,7 @@ def wiki_files(data: Path, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("workers", [IN_MEMORY, TWO_PROCESSES])
+@pytest.mark.parametrize("workers", [IN_MEMORY, pytest.param(TWO_PROCESSES, marks=pytest.mark.builds)])
 def test_mlperf_shards_are_those_of_the_reference(
     wiki_files: Path, data: Path, tmp_path: Path, workers: tuple[str, ...]
 ) -> None:
@@ -51,6 +51,7 @@ def test_mlperf_shards_are_those_of_the_reference(
     assert sorted(p.name for p in output.iterdir()) == sorted([*expected, ".maskmill", "manifest.json"])
 
 
+@pytest.mark.builds
 def test_mlperf_shards_from_a_dump_are_those_of_the_reference(data: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     # WikiExtractor ran on this day, and it writes the current year where a page asks for it.
@@ -83,6 +84,7 @@ def parallel_streams(xml: bytes) -> bytes:
     return b"".join(bz2.compress(xml[i : i + 700_001]) for i in range(0, len(xml), 700_001))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("name", "pack"),
     [
@@ -103,6 +105,7 @@ def test_every_container_gives_the_same_bytes(
     assert digests(output, manifests=False) == expected
 
 
+@pytest.mark.builds
 def test_a_dump_without_its_index_gives_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "no-index.xml.bz2").write_bytes(DUMP.read_bytes())
     output = tmp_path / "text"
@@ -121,6 +124,7 @@ def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: P
     assert leftovers(output) == []
 
 
+@pytest.mark.builds
 def test_eval_articles_are_not_in_the_training_text(tmp_path: Path) -> None:
     output = tmp_path / "text"
     assert extract(DUMP, output, "--num_eval_articles=7", "--shard_size_mb=0.5") == 0
@@ -137,6 +141,7 @@ def test_eval_articles_are_not_in_the_training_text(tmp_path: Path) -> None:
     assert counts["read"] == sum(v for k, v in counts.items() if k != "read")
 
 
+@pytest.mark.builds
 def test_the_eval_text_is_cut_into_shards_too(tmp_path: Path) -> None:
     output = tmp_path / "text"
     assert extract(DUMP, output, "--num_eval_articles=20", "--shard_size_mb=0.2") == 0
@@ -147,6 +152,7 @@ def test_the_eval_text_is_cut_into_shards_too(tmp_path: Path) -> None:
     assert len((output / "eval.md5").read_text().split()) == 20
 
 
+@pytest.mark.builds
 def test_a_trial_takes_the_first_documents(tmp_path: Path) -> None:
     assert extract(DUMP, tmp_path / "trial", "--max_documents=5", "--eval_fraction=0") == 0
     assert extract(DUMP, tmp_path / "all", "--eval_fraction=0") == 0
@@ -155,6 +161,7 @@ def test_a_trial_takes_the_first_documents(tmp_path: Path) -> None:
     assert (tmp_path / "all" / "part-00000-of-00001").read_bytes().startswith(trial)
 
 
+@pytest.mark.builds
 def test_a_trial_takes_the_first_documents_of_several_inputs(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("The first of two.\n\nThe second of two.\n")
@@ -169,6 +176,7 @@ def test_a_trial_takes_the_first_documents_of_several_inputs(tmp_path: Path) -> 
     assert (tmp_path / "unique" / "part-00000-of-00001").read_text() == trial
 
 
+@pytest.mark.builds
 def test_kept_titles_are_the_first_sentences(tmp_path: Path) -> None:
     assert extract(DUMP, tmp_path / "text", "--max_documents=1", "--eval_fraction=0", "--keep_titles") == 0
     assert (tmp_path / "text" / "part-00000-of-00001").read_bytes().startswith(b"Anarchism\n")
@@ -191,6 +199,7 @@ def test_plain_text_is_cut_into_documents_at_blank_lines(tmp_path: Path) -> None
     assert text_of(tmp_path / "text") == SENTENCES
 
 
+@pytest.mark.builds
 def test_each_plain_text_file_can_be_a_document(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One sentence here.\n\nAnd a second one.")
     (tmp_path / "b.txt").write_text("Another document.\n")
@@ -219,6 +228,7 @@ def test_a_column_of_parquet_is_extracted(tmp_path: Path) -> None:
     assert text_of(tmp_path / "text") == SENTENCES
 
 
+@pytest.mark.builds
 def test_wikiextractor_files_in_the_default_mode(wiki_files: Path, tmp_path: Path) -> None:
     assert extract(f"{wiki_files}/wiki_0?", tmp_path / "text", "--eval_fraction=0") == 0
     manifest = json.loads((tmp_path / "text" / "manifest.json").read_text())
@@ -265,6 +275,7 @@ def test_a_missing_input_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (code, "matches no file" in message) == (2, True)
 
 
+@pytest.mark.builds
 def test_a_truncated_bz2_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], dump_xml: bytes) -> None:
     (tmp_path / "cut.xml.bz2").write_bytes(bz2.compress(dump_xml)[:1_000_000])
     code, message = outcome(capsys, tmp_path / "out", f"--input={tmp_path}/cut.xml.bz2")
@@ -272,6 +283,7 @@ def test_a_truncated_bz2_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "cut.xml.bz2" in message
 
 
+@pytest.mark.builds
 def test_a_damaged_block_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], dump_xml: bytes) -> None:
     packed = bytearray(bz2.compress(dump_xml))
     packed[700_000] ^= 0xFF
@@ -301,6 +313,7 @@ def test_a_bad_page_is_rejected(tmp_path: Path, dump_xml: bytes) -> None:
     assert counts["read"] == 206
 
 
+@pytest.mark.builds
 def test_an_input_without_articles_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, message = outcome(capsys, tmp_path / "out", f"--input={DUMP}", "--namespaces=3")
     assert code == 2
@@ -308,6 +321,7 @@ def test_an_input_without_articles_is_unusable(tmp_path: Path, capsys: pytest.Ca
     assert "other namespaces 206" in message
 
 
+@pytest.mark.builds
 def test_more_eval_articles_than_there_are_is_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, message = outcome(capsys, tmp_path / "out", f"--input={DUMP}", "--num_eval_articles=1000")
     assert (code, "--num_eval_articles 1000 is more than" in message) == (2, True)
@@ -318,6 +332,7 @@ def test_an_unknown_language_is_unusable(tmp_path: Path, capsys: pytest.CaptureF
     assert (code, "--language=klingon names no language" in message) == (2, True)
 
 
+@pytest.mark.builds
 def test_an_output_made_with_other_parameters_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "text"
     assert extract(DUMP, output, "--max_documents=3", "--eval_fraction=0") == 0

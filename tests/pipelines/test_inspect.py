@@ -280,6 +280,7 @@ def test_data_on_a_web_server(run: Run, data: Path, tmp_path: Path, monkeypatch:
         )
 
 
+@pytest.mark.builds
 def test_neither_beam_nor_rich_is_imported(data: Path) -> None:
     code = (
         "import sys; from pipelines import cli; cli.main(['inspect', '--help']); "

@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import termios
 import time
@@ -23,6 +24,7 @@ from pipelines import cli, interruption
 pytestmark = pytest.mark.long
 
 CTRL_C = b"\x03"
+PATIENCE_S = 60
 SENTENCE = "run the same command again, it goes on from what is finished."
 
 
@@ -131,10 +133,15 @@ MOMENTS = {
 }
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("flags", "moment"),
     [
-        pytest.param(flags, moment, id=f"{name}-{moment.__name__}")
+        pytest.param(
+            flags,
+            moment,
+            id=f"{name}-{moment.__name__}",
+        )
         for flags, (name, moments) in MOMENTS.items()
         for moment in moments
     ],
@@ -154,7 +161,7 @@ def test_ctrl_c_in_a_build(
     assert terminal.end() == 130, terminal.screen()
     assert terminal.screen()[-1] == f"maskmill build: interrupted; {SENTENCE}"
     assert not [line for line in terminal.screen()[:-1] if "maskmill build:" in line or "Traceback" in line]
-    assert not psutil.wait_procs(workers, timeout=2)[1]
+    assert not psutil.wait_procs(workers, timeout=PATIENCE_S)[1]
     assert list((tmp_path / "scratch").glob("maskmill-*")) == []
     assert list((tmp_path / "scratch").glob("beam-*")) == []
 
@@ -163,6 +170,7 @@ def test_ctrl_c_in_a_build(
     assert leftovers(tmp_path) == []
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("number", "whole_group"),
     [(signal.SIGTERM, False), (signal.SIGHUP, True)],
@@ -180,15 +188,16 @@ def test_other_signals_to_stop_a_build(number: signal.Signals, whole_group: bool
         terminal.process.send_signal(number)
     assert terminal.end() == 128 + number
     assert terminal.screen()[-1] == f"maskmill build: stopped by {number.name}; {SENTENCE}"
-    assert not psutil.wait_procs(workers, timeout=2)[1]
+    assert not psutil.wait_procs(workers, timeout=PATIENCE_S)[1]
 
 
+@pytest.mark.builds
 def test_a_second_ctrl_c_changes_nothing(tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *TWO_PROCESSES], tmp_path / "scratch")
     terminal.wait_for(lambda: extracts(terminal, tmp_path))
     terminal.type(CTRL_C * 3)
     assert terminal.end() == 130
-    assert [line for line in terminal.screen() if "maskmill" in line or "Traceback" in line] == [
+    assert [line for line in terminal.screen() if line.startswith(("maskmill", "Traceback"))] == [
         f"maskmill build: interrupted; {SENTENCE}"
     ]
 
@@ -197,6 +206,7 @@ def shows_bars(terminal: Terminal) -> bool:
     return terminal.shows("/1") and terminal.shows("━")
 
 
+@pytest.mark.builds
 def test_ctrl_c_below_the_bars_leaves_them_and_a_sentence(tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY], tmp_path / "scratch", columns=30)
     terminal.wait_for(lambda: shows_bars(terminal))
@@ -210,6 +220,7 @@ def test_ctrl_c_below_the_bars_leaves_them_and_a_sentence(tmp_path: Path) -> Non
     assert sentence == f"maskmill build: interrupted; {SENTENCE}"
 
 
+@pytest.mark.builds
 def test_a_failure_below_the_bars_leaves_them_and_a_sentence(tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *TWO_PROCESSES], tmp_path / "scratch", columns=60)
     terminal.wait_for(lambda: shows_bars(terminal))
@@ -222,6 +233,7 @@ def test_a_failure_below_the_bars_leaves_them_and_a_sentence(tmp_path: Path) -> 
     assert sentence.startswith("maskmill build: A worker process was killed by signal 9")
 
 
+@pytest.mark.builds
 def test_an_interrupted_command_says_so_in_json(tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY, "--log_format=json"], tmp_path / "scratch")
     terminal.wait_for(lambda: imports_beam(terminal, tmp_path))
@@ -246,6 +258,7 @@ def test_ctrl_c_removes_the_records_that_are_being_written(tmp_path: Path) -> No
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_while_a_data_set_is_verified(workers: int, tmp_path: Path) -> None:
     text = [f"Sentence {n} of a long text has some words.\n{'' if n % 7 else chr(10)}" for n in range(400_000)]
@@ -259,6 +272,7 @@ def test_ctrl_c_while_a_data_set_is_verified(workers: int, tmp_path: Path) -> No
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
+@pytest.mark.builds
 def test_ctrl_c_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
@@ -270,12 +284,44 @@ def test_ctrl_c_while_kernels_are_compiled(tmp_path: Path, monkeypatch: pytest.M
     assert not list(tmp_path.glob("out/*"))
 
 
+@pytest.mark.builds
 def test_a_signal_that_is_ignored_from_the_start_stays_ignored(tmp_path: Path) -> None:
     terminal = Terminal(["build", str(build_file(tmp_path)), *IN_MEMORY], tmp_path / "scratch", signal.SIG_IGN)
     terminal.wait_for(lambda: extracts(terminal, tmp_path))
     terminal.process.send_signal(signal.SIGHUP)
     assert terminal.end() == 0
     assert (tmp_path / "out" / "examples" / "manifest.json").exists()
+
+
+# Begins and ends files as fast as it can: in a worker, and in a thread of the process that is told to stop.
+WRITE = """
+import itertools, sys, threading
+from transforms.storage import files
+def write(name):
+    for n in itertools.count():
+        files.write_bytes(f"{sys.argv[1]}/{name}-{n % 9}", b"x" * 200_000)
+"""
+STOP = """
+import glob, os, subprocess, time
+from pipelines import interruption, local_worker
+worker = [sys.executable, "-c", sys.argv[2], sys.argv[1], os.path.abspath(local_worker.__file__)]
+subprocess.Popen(worker), subprocess.Popen(worker)
+threading.Thread(target=write, args=("own",), daemon=True).start()
+while len(glob.glob(f"{sys.argv[1]}/*-8")) < 3:
+    time.sleep(0.001)
+interruption._stop_children()
+os._exit(0)
+"""
+
+
+def test_files_that_are_begun_while_processes_are_stopped_do_not_stay(tmp_path: Path) -> None:
+    for number in range(5):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        writes = f"{WRITE}\nimport os\nwrite(os.getpid())"
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        subprocess.run([sys.executable, "-c", WRITE + STOP, folder, writes], env=environment, check=True)
+        assert leftovers(folder) == []
 
 
 def test_an_interrupt_of_a_program_that_calls_the_command_is_130(

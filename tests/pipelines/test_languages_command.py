@@ -49,6 +49,7 @@ def text_of(output: Path) -> str:
     return "".join(path.read_text() for path in sorted(output.glob("part-*")))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("language", PARAGRAPHS)
 def test_a_dump_is_split_by_its_language(language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paragraph, count = PARAGRAPHS[language]
@@ -61,6 +62,7 @@ def test_a_dump_is_split_by_its_language(language: str, tmp_path: Path, capsys: 
     assert warnings == []
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("language", ["zh", "ja", "hi", "hy", "am"])
 @pytest.mark.parametrize("suffix", ["txt", "jsonl"])
 def test_another_input_is_split_by_its_script(
@@ -83,6 +85,7 @@ def ukrainian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.builds
 def test_punkt_is_trained_where_a_language_has_no_parameters(
     ukrainian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +104,7 @@ def test_punkt_is_trained_where_a_language_has_no_parameters(
     assert "made nothing" in again
 
 
+@pytest.mark.builds
 def test_trained_parameters_serve_other_builds(
     ukrainian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +122,7 @@ def test_trained_parameters_serve_other_builds(
     assert "the data behind language" in capsys.readouterr().err
 
 
+@pytest.mark.builds
 def test_workers_and_containers_change_no_byte(
     ukrainian: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -143,6 +148,7 @@ def test_little_text_is_said_to_be_too_little(tmp_path: Path, capsys: pytest.Cap
     assert warnings == []
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("language", "flag", "warning"),
     [
@@ -162,6 +168,7 @@ def test_a_wrong_language_makes_a_warning(
     assert sentences(tmp_path / "out")["doubts"][-1] == "other_script"
 
 
+@pytest.mark.builds
 def test_long_lines_make_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "dump.xml"
     path.write_bytes(dump_of("zh", [dump_files.page(1, "A", "河流入海，它很长，" * 100)]))
@@ -178,6 +185,7 @@ PAGE_KINDS = {
 }
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("language", PAGE_KINDS)
 def test_pages_are_told_apart_by_the_words_of_the_language(
     language: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -200,6 +208,7 @@ def test_pages_are_told_apart_by_the_words_of_the_language(
     assert counts["documents"] == 1
 
 
+@pytest.mark.builds
 def test_the_references_keep_english(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "dump.xml"
     paragraph, _ = PARAGRAPHS["hi"]

@@ -37,6 +37,7 @@ def build_file(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.builds
 def test_a_build_runs_in_a_folder_with_packages_of_the_same_names(
     foreign_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -57,7 +58,10 @@ def test_a_worker_takes_over_its_parents_module_path(foreign_folder: Path) -> No
     answer = foreign_folder / "answer"
     beam = foreign_folder / "beam" / "apache_beam" / "runners" / "worker"
     beam.mkdir(parents=True)
-    for package in (beam, *list(beam.parents)[:2]):
+    core = beam.parents[1] / "transforms"
+    core.mkdir()
+    (core / "core.py").write_text("def get_function_args_defaults(function):\n    pass\n")
+    for package in (core, beam, *list(beam.parents)[:2]):
         (package / "__init__.py").write_text("")
     (beam / "sdk_worker_main.py").write_text(
         "import importlib.util, sys\n"

@@ -17,7 +17,7 @@ from commands import VOCAB
 
 from pipelines import cli
 
-pytestmark = [pytest.mark.shared, pytest.mark.long]
+pytestmark = [pytest.mark.shared, pytest.mark.builds]
 
 LENGTH, PREDICTIONS = 128, 20
 DEVIATIONS = 5

@@ -8,7 +8,7 @@ from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests, maskmill
 
 from pipelines import cli
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.builds
 
 CASES = {
     "spans": ("--objective=mlm", "--mask_unit=span", "--dupe_factor=2", "--format=parquet"),

@@ -103,6 +103,7 @@ def test_dropped_text_is_gone_and_the_first_duplicate_is_kept(folder: Path, tmp_
     assert text.count("\n") == read_manifest(tmp_path / "text")["counts"]["train"]["sentences"] + 60
 
 
+@pytest.mark.builds
 def test_the_hashes_of_eval_articles_are_of_the_text_that_is_kept(folder: Path, tmp_path: Path) -> None:
     assert extract(folder, tmp_path / "text", "--num_eval_articles=30", *ALL) == 0
     held_out = [a for a in (tmp_path / "text" / "eval.txt").read_bytes().split(b"\n\n") if a]
@@ -111,6 +112,7 @@ def test_the_hashes_of_eval_articles_are_of_the_text_that_is_kept(folder: Path, 
     assert (tmp_path / "text" / "eval.md5").read_text().split() == hashes
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("unit_bytes", [500, 3000])
 def test_every_cut_into_units_gives_the_same_bytes(
     unit_bytes: int, folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -123,6 +125,7 @@ def test_every_cut_into_units_gives_the_same_bytes(
     assert len(list((output / ".maskmill" / "extract").glob("*.json"))) > 5
 
 
+@pytest.mark.builds
 def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: Path) -> None:
     # Five files make five units, which the two processes take in any order.
     output = tmp_path / "text"
@@ -131,6 +134,7 @@ def test_two_processes_give_the_same_bytes(expected: dict[str, str], tmp_path: P
     assert filter_counts(output) == COUNTS
 
 
+@pytest.mark.builds
 def test_the_file_of_a_build_has_the_same_options(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
     flags = ("num_eval_articles=6", "shard_size_mb=0.02", *(f.removeprefix("--") for f in ALL))
     section = {name: yaml.safe_load(value or "true") for name, _, value in (f.partition("=") for f in flags)}
@@ -145,6 +149,7 @@ def test_the_file_of_a_build_has_the_same_options(folder: Path, expected: dict[s
     assert read_manifest(tmp_path / "out" / "text")["parameters"]["near_duplicate_threshold"] == 0.8
 
 
+@pytest.mark.builds
 def test_filters_that_drop_nothing_change_nothing(tmp_path: Path) -> None:
     # The filter of duplicates splits the sample's text paragraph by paragraph.
     (tmp_path / "sample.xml").write_bytes(bz2.decompress(DUMP.read_bytes()))
@@ -159,6 +164,7 @@ def test_filters_that_drop_nothing_change_nothing(tmp_path: Path) -> None:
     assert digests(tmp_path / "filtered", manifests=False) == digests(tmp_path / "plain", manifests=False)
 
 
+@pytest.mark.builds
 def test_a_lost_shard_is_made_again_from_the_old_decisions(
     folder: Path, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +179,7 @@ def test_a_lost_shard_is_made_again_from_the_old_decisions(
     assert digests(output, manifests=False) == expected
 
 
+@pytest.mark.builds
 def test_lost_decisions_are_made_again(folder: Path, expected: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "text"
     flags = ("--num_eval_articles=6", "--shard_size_mb=0.02", *ALL)
@@ -183,6 +190,7 @@ def test_lost_decisions_are_made_again(folder: Path, expected: dict[str, str], t
     assert digests(output, manifests=False) == expected
 
 
+@pytest.mark.builds
 def test_an_output_made_with_other_filters_is_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,7 +40,7 @@ def stumble(number: int) -> int:
 
 
 def fail_beside_a_long_piece(number: int) -> int:
-    time.sleep(600 if number else 1)
+    time.sleep(3600 if number else 1)
     return fail(number)
 
 
@@ -64,13 +64,14 @@ def run_elsewhere(step: Callable[[int], int], flags: tuple[str, ...]) -> tuple[s
     paths = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent)]
     done = subprocess.run(
         [sys.executable, "-c", program, step.__name__, *flags],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)}, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)}, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     kind, text = done.stdout.rstrip("\n").split("\n", 1)
     return kind, text
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("flags", [IN_MEMORY, TWO_PROCESSES], ids=["in memory", "two processes"])
 @pytest.mark.parametrize(
     ("step", "kind", "sentence"),
@@ -85,6 +86,7 @@ def test_the_sentence_of_a_step_is_not_changed(
     assert run_elsewhere(step, flags) == (kind, sentence)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("flags", [IN_MEMORY, TWO_PROCESSES], ids=["in memory", "two processes"])
 def test_any_other_error_is_a_sentence_that_names_the_file_of_the_whole_story(flags: tuple[str, ...]) -> None:
     kind, text = run_elsewhere(stumble, flags)
@@ -132,6 +134,7 @@ ENDS_SLOWLY = (
 )
 
 
+@pytest.mark.builds
 def test_a_worker_that_ends_slowly_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     start, file = local_worker.command, os.path.abspath(local_worker.__file__)
     slow = f"-c {shlex.quote(ENDS_SLOWLY)} {file}"

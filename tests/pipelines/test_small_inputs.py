@@ -10,6 +10,8 @@ from commands import digests
 from pipelines import cli
 from transforms.inputs import batches
 
+pytestmark = pytest.mark.builds
+
 FILES = 30
 
 

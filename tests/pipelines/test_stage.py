@@ -126,7 +126,6 @@ def test_a_new_stage_needs_only_a_module_and_an_entry(
 ) -> None:
     entry = StageEntry(
         name="numbers",
-        help="counts",
         options=NumbersOptions,
         checks=f"{__name__}:check_numbers",
         implementation=f"{__name__}:NumbersStage",

@@ -59,6 +59,7 @@ def build(saved: tuple[Path, Path]) -> Build:
     return Build(folder)
 
 
+@pytest.mark.builds
 def test_a_second_run_says_what_it_reused(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
     before = digests(build.folder)
     assert build.run() == [0, 0]
@@ -77,6 +78,7 @@ def test_a_first_run_says_nothing_of_reuse(tmp_path: Path, capsys: pytest.Captur
     assert "made" not in out
 
 
+@pytest.mark.builds
 def test_a_repaired_shard_is_named(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
     before = digests(build.folder)
     (build.text / "part-00001-of-00003").write_bytes(b"x")
@@ -90,6 +92,7 @@ def test_a_repaired_shard_is_named(build: Build, capsys: pytest.CaptureFixture[s
     assert digests(build.folder) == before
 
 
+@pytest.mark.builds
 def test_a_changed_input_is_named(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
     build.dump.write_bytes(dump_files.dump([*PAGES, dump_files.page(99, "More", "One more article stands here.")]))
     assert build.extract() == 0
@@ -141,6 +144,7 @@ def no_json(path: Path, others: list[Path], chance: random.Random) -> None:
     path.write_bytes(b'{"kind": ')
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("damage", [empty, flip, cut, delete, copy, no_json])
 def test_a_run_over_damaged_state_makes_the_same(
     damage: Callable[[Path, list[Path], random.Random], None], build: Build, capsys: pytest.CaptureFixture[str]
@@ -160,6 +164,7 @@ def test_a_run_over_damaged_state_makes_the_same(
     assert "made again" not in capsys.readouterr().out
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("damage", [empty, flip, cut, delete, no_json])
 def test_a_damaged_claim_still_guards_a_finished_directory(
     damage: Callable[[Path, list[Path], random.Random], None], build: Build, capsys: pytest.CaptureFixture[str]
@@ -173,6 +178,7 @@ def test_a_damaged_claim_still_guards_a_finished_directory(
     assert build.mask() == 0
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("damage", [empty, flip, cut, delete, no_json])
 def test_a_damaged_claim_of_an_unfinished_directory_is_made_anew(
     damage: Callable[[Path, list[Path], random.Random], None], build: Build, capsys: pytest.CaptureFixture[str]

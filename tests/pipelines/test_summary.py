@@ -176,6 +176,7 @@ def extract(capsys: pytest.CaptureFixture[str], output: Path, *flags: str) -> tu
     return manifest, warnings
 
 
+@pytest.mark.builds
 def test_an_eval_set_that_is_empty_makes_a_warning(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     manifest, (warning,) = extract(capsys, tmp_path / "out")
     assert manifest["counts"]["eval"]["documents"] == 0
@@ -200,6 +201,7 @@ def test_what_mlperf_decides() -> None:
     assert options.decided.split == given
 
 
+@pytest.mark.builds
 def test_who_wants_no_eval_set_or_has_one_is_not_warned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     manifest, warnings = extract(capsys, tmp_path / "none", "--num_eval_articles=0", "--dump_date=2020-01-31")
     assert warnings == []

@@ -11,7 +11,7 @@ from commands import DUMP, IN_MEMORY, TWO_PROCESSES, digests, maskmill
 
 from pipelines import cli
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.builds
 
 
 def test_every_container_gives_what_stands_before_its_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

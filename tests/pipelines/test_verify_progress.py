@@ -21,6 +21,7 @@ def text(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.builds
 def test_on_beam_each_file_counts(text: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()

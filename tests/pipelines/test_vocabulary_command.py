@@ -50,6 +50,7 @@ def made(request: pytest.FixtureRequest, texts: Path, tmp_path_factory: pytest.T
     return request.param, output
 
 
+@pytest.mark.builds
 def test_the_manifest_describes_files_inputs_and_counts(made: tuple[str, Path], texts: Path) -> None:
     kind, output = made
     manifest = json.loads((output / "manifest.json").read_text())
@@ -69,6 +70,7 @@ def test_the_manifest_describes_files_inputs_and_counts(made: tuple[str, Path], 
     assert leftovers(output) == []
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("made", ["wordpiece"], indirect=True)
 def test_two_processes_that_are_killed_and_run_again_give_the_same_files(
     made: tuple[str, Path], texts: Path, tmp_path: Path
@@ -104,6 +106,7 @@ def test_a_second_run_makes_again_only_what_is_damaged(
     assert digests(output) == before
 
 
+@pytest.mark.builds
 def test_what_is_only_added_may_change(texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output, model = tmp_path / "out", tmp_path / "model"
     assert vocabulary(f"{texts}/*", output, *KINDS["wordpiece"]) == 0
@@ -121,36 +124,6 @@ def test_what_is_only_added_may_change(texts: Path, tmp_path: Path, capsys: pyte
     capsys.readouterr()
     assert vocabulary(f"{texts}/*", output, *KINDS["wordpiece"], f"--model_dir={model}") == 2
     assert "no run into" in capsys.readouterr().err
-
-
-KERNELS_PROGRAM = """
-import importlib, sys
-from numba.core.dispatcher import Dispatcher
-from pipelines import checks, cli, options, stage_options, vocabulary
-from transforms.kernels import compiler
-
-def compiled():
-    modules = [importlib.import_module(name) for name in compiler.kernel_modules()]
-    kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
-    return {(k.py_func.__module__, k.py_func.__name__, s) for k in kernels for s in k.signatures}
-
-work = checks.Workload(input_bytes=0, pieces=None, paths=())
-for kind in ("wordpiece", "bpe"):
-    chosen = options.make(stage_options.VocabularyStageOptions, {"input": ("i",), "output": "o", "kind": kind})
-    compiler.prepare(vocabulary.VocabularyStage.of(checks.Checked(options=chosen, workload=work)).kernels)
-    prepared = compiled()
-    assert prepared
-    assert cli.main(["vocabulary", f"--kind={kind}", f"--output={sys.argv[1]}/{kind}", *sys.argv[2:]]) == 0
-    assert not compiled() - prepared, sorted(compiled() - prepared)
-"""
-
-
-def test_the_stage_prepares_all_kernels_that_it_runs(texts: Path, tmp_path: Path) -> None:
-    """Nothing is compiled while the stage runs: it was prepared before, and the user was told."""
-    arguments = [str(tmp_path), f"--input={texts}/*", "--size=1024", *IN_MEMORY]
-    program = [sys.executable, "-c", KERNELS_PROGRAM, *arguments]
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 # ---- refused
@@ -184,6 +157,7 @@ def test_what_cannot_be_meant_is_refused_before_any_work(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(
     ("text", "flags", "message"),
     [
@@ -252,6 +226,7 @@ def build(folder: Path, texts: Path, kind: str, **sections: dict[str, object]) -
     return path
 
 
+@pytest.mark.builds
 def test_a_build_makes_its_vocabulary_and_uses_it(
     made: tuple[str, Path], texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -276,6 +251,7 @@ def test_a_build_makes_its_vocabulary_and_uses_it(
     assert digests(output) == before
 
 
+@pytest.mark.builds
 def test_with_other_text_a_build_makes_vocabulary_and_examples_again(texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "texts"
     folder.mkdir()

@@ -194,12 +194,12 @@ def test_a_writer_that_is_killed_leaves_nothing_half(tmp_path: Path) -> None:
 
     def fetch() -> Bytes:
         is_fetching.set()
-        time.sleep(60)
+        time.sleep(600)
         raise AssertionError
 
     child = processes.Process(target=cache.get, args=(piece(0), fetch))
     child.start()
-    assert is_fetching.wait(30)
+    assert is_fetching.wait(300)
     got: list[bool] = []
     waiting = threading.Thread(target=lambda: got.append(get(cache, piece(0))))
     waiting.start()
@@ -224,6 +224,19 @@ def test_what_dead_writers_left_is_deleted(tmp_path: Path, name: str) -> None:
         get(cache, piece(number))
     assert not abandoned.exists()
     assert bytes_in(tmp_path) > 500
+
+
+def test_a_piece_that_is_being_fetched_is_not_deleted(tmp_path: Path) -> None:
+    """Its part is the oldest file when others need room."""
+    cache = DiskCache(str(tmp_path), 1000)
+
+    def fetch() -> Bytes:
+        for number in range(1, 12):
+            get(cache, piece(number))
+        return content(piece(0))
+
+    cache.get(piece(0), fetch)
+    assert get(cache, piece(0))
 
 
 def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path) -> None:

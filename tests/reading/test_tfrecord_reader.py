@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from gold_examples import PICKED
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_up_rows import made_up_rows
-from properties import SEEDED, tries
+from properties import SEEDED, WITH_FOLDER, tries
 from read_blocks import (
     assert_row,
     assert_untouched,
@@ -265,7 +265,7 @@ def test_an_index_that_seems_to_fit_is_dropped_with_the_first_damage(tmp_path: P
     assert not reader.forget(block)
 
 
-@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(100, **WITH_FOLDER)
 @given(sizes=st.lists(st.integers(0, 40), max_size=40), block=st.integers(1, 9), part=st.sampled_from([16, 50, 4096]))
 def test_an_index_and_the_file_tell_the_same_blocks(sizes: list[int], block: int, part: int, tmp_path: Path) -> None:
     path = write_records(tmp_path / "x", [bytes(size) for size in sizes])

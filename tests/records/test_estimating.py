@@ -11,6 +11,8 @@ from transforms.records.plan import ExamplesPlan
 from transforms.records.tokenizing import wordpiece
 from transforms.tokenization.vocabulary import load_vocabulary
 
+pytestmark = pytest.mark.builds
+
 
 def documents(count: int) -> list[bytes]:
     draws = random.Random(1)

@@ -8,6 +8,7 @@ import oracle_pretraining as oracle
 import pytest
 from gold_examples import PICKED, VOCABULARY, options_of_case, unpacked
 from hypothesis import strategies as st
+from properties import WITH_FOLDER, tries
 from tfrecords import write_records
 
 from transforms.errors import RunFailedError, UnusableInputError
@@ -68,12 +69,7 @@ def test_which_examples_are_picked(count: int, tmp_path: Path) -> None:
     assert numbers_in(tmp_path / "some") == [int(k * (10 / count)) for k in range(count)]
 
 
-@hypothesis.settings(
-    deadline=None,
-    max_examples=50,
-    derandomize=True,
-    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
-)
+@tries(50, **WITH_FOLDER)
 @hypothesis.given(sizes=st.lists(st.integers(0, 9), min_size=1, max_size=4), share=st.floats(0, 1))
 def test_any_files_and_counts(sizes: list[int], share: float, tmp_path: Path) -> None:
     hypothesis.assume(sum(sizes))

@@ -8,6 +8,7 @@ import oracle_pretraining as oracle
 import pytest
 from gold_examples import PICKED
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.records.example_proto import Feature, count_values, encode_example, parse_example
 
@@ -82,7 +83,7 @@ lists = st.one_of(
 )
 
 
-@hypothesis.settings(deadline=None, derandomize=True)
+@tries(100)
 @hypothesis.given(st.lists(st.tuples(names, lists), min_size=1, max_size=6, unique_by=lambda item: item[0]))
 def test_entries_in_any_order_come_out_sorted(items: list[tuple[str, list[int] | list[float]]]) -> None:
     features = {name: Feature() for name, _ in items}

@@ -91,6 +91,7 @@ def test_any_text_vocabulary_seed_and_options(seed: int, tmp_path: Path) -> None
     check(case_of(seed), tmp_path)
 
 
+@pytest.mark.builds
 @pytest.mark.long
 @tries(1000, **SEEDED)
 @given(seed=st.integers(0, 2**62))
@@ -98,6 +99,7 @@ def test_many_texts_vocabularies_seeds_and_options(seed: int, tmp_path: Path) ->
     check(case_of(seed), tmp_path)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize(("length", "predictions"), [(8192, 1300), (8191, 20), (16_384, 20), (16_384, 2500)])
 def test_long_sequences(length: int, predictions: int, tmp_path: Path) -> None:
     rng = random.Random(length)

@@ -84,6 +84,7 @@ def test_a_file_is_described_as_it_is(tmp_path: Path) -> None:
     assert written == [WrittenFile(path=str(path), size=len(content), sha256=hashlib.sha256(content).hexdigest())]
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("limit", [10, 4000])
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

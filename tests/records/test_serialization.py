@@ -1,6 +1,7 @@
 """Serialised records: what a parser reads of them, the same bytes in blocks of any size, numbers of any size."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,12 +26,10 @@ SMALL = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 SPECIAL = (1, 2)
 
 
+@functools.cache
 def vocabulary_of_size(size: int) -> Vocabulary:
     """One in which [CLS] is 1 and [SEP] is 2; its last line is its largest id."""
     return vocabulary_from((SMALL + "\n" * (size - 5) + "last").encode(), "last")
-
-
-VOCABULARIES = {size: vocabulary_of_size(size) for size in (10, 200, 30_000, 3_000_000)}
 
 
 def columns_for(made: MadeUpRows, width: int, names: FeatureNames, special_tokens_mask: bool) -> tuple[Column, ...]:
@@ -49,7 +48,7 @@ def columns_for(made: MadeUpRows, width: int, names: FeatureNames, special_token
 def records_of(made: MadeUpRows, columns: Sequence[Column], width: int, blocks: Sequence[RowArrays]) -> list[bytes]:
     """The records that a new serializer gives, frames included."""
     records = []
-    vocabulary = dataclasses.replace(VOCABULARIES[made.vocabulary_size], pad_id=made.pad_id)
+    vocabulary = dataclasses.replace(vocabulary_of_size(made.vocabulary_size), pad_id=made.pad_id)
     serializer = Serializer(columns, vocabulary, width, made.masking.max_predictions_per_seq)
     for block in serializer.blocks((rows, len(rows.lengths)) for rows in blocks):
         data, ends = bytes(block.data), np.cumsum(block.sizes).tolist()
@@ -90,6 +89,7 @@ def cut(rows: RowArrays, start: int, end: int) -> RowArrays:
     return RowArrays(*(array[start:end] for array in rows))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("buffer", [1, 2000, 10_000])
 @pytest.mark.parametrize("seed", range(3))
 def test_where_blocks_end_makes_no_difference(seed: int, buffer: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,6 +105,7 @@ def test_where_blocks_end_makes_no_difference(seed: int, buffer: int, monkeypatc
         assert records_of(made, columns, width, [cut(made.rows, n, n + 1)]) == [record]
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("seed", range(20))
 def test_rows_are_padded_to_the_width_of_their_bin(seed: int) -> None:
     made = made_up_rows(seed, SPECIAL, count=30)

@@ -15,6 +15,7 @@ import oracle_pretraining as oracle
 import pytest
 from gold_examples import PICKED
 from hypothesis import strategies as st
+from properties import WITH_FOLDER, tries
 from tfrecords import write_records
 
 from transforms.errors import UnusableInputError
@@ -67,7 +68,7 @@ def test_neither_index_nor_checksum_where_none_is_wanted(tmp_path: Path) -> None
     assert [p.name for p in tmp_path.iterdir()] == ["records"]
 
 
-@hypothesis.settings(deadline=None, derandomize=True)
+@tries(100)
 @hypothesis.given(st.one_of(st.binary(max_size=20), st.integers(0, 5000).map(bytes)))
 def test_a_frame_is_that_of_the_format(record: bytes) -> None:
     assert frame(record) == oracle.encode_tfrecord(record)
@@ -104,9 +105,7 @@ def test_what_is_empty_or_packed_gets_no_index(pack: Callable[[bytes], bytes], s
     assert [p.name for p in tmp_path.iterdir()] == ["x"]
 
 
-@hypothesis.settings(
-    deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
-)
+@tries(100, **WITH_FOLDER)
 @hypothesis.given(
     records=st.lists(st.one_of(st.binary(max_size=3), st.integers(0, 5000).map(bytes)), max_size=30),
     block=st.sampled_from([16, 17, 100, 4096, 4 << 20]),

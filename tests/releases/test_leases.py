@@ -35,7 +35,10 @@ def write_lease(root: str, name: ReleaseName, **changed: object) -> None:
 ELSEWHERE = {"host": "another", "machine": "another"}
 
 
-def test_a_reader_keeps_its_lease_while_somebody_looks_whether_he_can_remove_the_release(root: str) -> None:
+def test_a_reader_keeps_its_lease_while_somebody_looks_whether_he_can_remove_the_release(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_PATIENCE", 300.0)
     name = make_release(root, "2026-11-01")
     with leases.hold(release_path(root, name), owner="training") as lease:
         write_marker(root, name)
@@ -162,7 +165,8 @@ def test_no_lease_on_what_is_being_removed(root: str, monkeypatch: pytest.Monkey
     assert leases.active(root, name) == []
 
 
-def test_a_reader_waits_for_a_remover_that_sees_another_reader(root: str) -> None:
+def test_a_reader_waits_for_a_remover_that_sees_another_reader(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_PATIENCE", 300.0)
     name = make_release(root, "2026-11-01")
     write_marker(root, name)
     marker = state_path(root, name, "removing")

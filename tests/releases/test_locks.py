@@ -179,7 +179,7 @@ def test_a_lock_that_was_deleted_is_lost(root: str) -> None:
 
 
 def test_a_holder_renews(root: str) -> None:
-    with locks.hold(root, NAME, lifetime=2) as lock:
+    with locks.hold(root, NAME, lifetime=6) as lock:
         first = lock.holder.expires
         while held_by(root).expires == first:
             time.sleep(0.05)

@@ -8,7 +8,9 @@ from properties import tries
 
 from transforms.reporting import shown
 from transforms.reporting.documents import Documents, SetAside
+from transforms.reporting.figures import figures_of
 from transforms.reporting.flow import flow_of
+from transforms.reporting.made_stages import MadeStage
 from transforms.reporting.row_facts import row_facts_of
 from transforms.verification.pieces import ExpectedFile, Piece, PieceResult, RowStatistics
 
@@ -70,6 +72,15 @@ def test_a_flow_has_every_document_once(train: int, held_out: int, lost: list[in
     assert [branch.start for branch in flow.branches] == edges[:-1]
     assert edges[-1] == pytest.approx(1)
     assert all(branch.end > branch.start for branch in flow.branches)
+    left_out = [branch.count for branch in flow.branches if not branch.is_kept]
+    assert left_out[:7] == sorted(lost, reverse=True)[:7]
+
+
+def test_predicted_pieces_are_a_share_of_all_pieces() -> None:
+    counts = {"shards": 1, "examples": 2, "example_tokens": 70, "special_tokens": 10, "masked_positions": 12}
+    made = {"counts": {"train": counts}, "shards": []}
+    figures = {figure.name: figure.value for figure in figures_of(MadeStage(name="examples", directory="x", made=made))}
+    assert figures["predicted pieces"] == pytest.approx(12 / 80)
 
 
 def _result(rows: list[list[int]], width: int, vocabulary: int) -> PieceResult:

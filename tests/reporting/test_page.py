@@ -103,6 +103,7 @@ def test_every_chart_has_its_figures(verified: Facts) -> None:
         assert "DejaVu" not in chart.svg
 
 
+@pytest.mark.builds
 def test_the_same_data_gives_the_same_page(build: Path, verified: Facts, content: str) -> None:
     again = facts.collect(str(build), verification=verify([str(build)]))
     assert again == verified
@@ -122,6 +123,7 @@ def test_a_single_directory_has_a_page(build: Path, stage: str) -> None:
     check_whole(page.render(facts.collect(str(build / stage))))
 
 
+@pytest.mark.builds
 def test_a_damaged_build_fails_and_has_a_report(build: Path, tmp_path: Path) -> None:
     damaged = shutil.copytree(build, tmp_path / "build")
     shard = damaged / "text" / "eval.txt"
@@ -133,6 +135,7 @@ def test_a_damaged_build_fails_and_has_a_report(build: Path, tmp_path: Path) -> 
     assert str(shard) in read.text
 
 
+@pytest.mark.builds
 def test_what_is_damaged_is_left_out_and_said(build: Path, tmp_path: Path) -> None:
     damaged = shutil.copytree(build, tmp_path / "build")
     for shard in (damaged / "examples").glob("*.tfrecord"):
@@ -163,6 +166,7 @@ def test_nothing_to_report_on(tmp_path: Path) -> None:
         facts.collect(str(tmp_path))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("name", _HOSTILE)
 def test_foreign_text_is_shown_and_not_run(name: str) -> None:
     hostile = _HOSTILE[name]
@@ -182,6 +186,7 @@ def test_any_text_leaves_the_page_as_it_is(text: str) -> None:
     assert len(read.named("article")) == len(ReadPage(page.render(made_up_facts("text"))).named("article"))
 
 
+@pytest.mark.builds
 def test_a_data_set_beside_itself_and_another(verified: Facts) -> None:
     assert "Nothing: inputs, options, versions and all figures are the same." in page.render(verified, verified)
     changed = dataclasses.replace(

@@ -43,6 +43,7 @@ def test_what_comes_with_the_package_or_is_not_there_has_none(folder: Path) -> N
     assert installed_checksum("../english") is None
 
 
+@pytest.mark.builds
 @pytest.mark.long
 def test_a_second_run_with_an_installed_language_finds_the_first(folder: Path, tmp_path: Path) -> None:
     book = tmp_path / "book.txt"

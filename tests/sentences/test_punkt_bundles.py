@@ -8,6 +8,7 @@ import oracle_punkt34
 import pytest
 from hypothesis import strategies as st
 from nltk.tokenize import punkt
+from properties import tries
 
 from transforms.sentences import punkt as splitter_module
 from transforms.sentences.make_punkt_bundles import PARAMETER_FILES, bundle, decisive_contexts
@@ -55,6 +56,7 @@ def as_nltk_reads(language: str, folder: Path) -> punkt.PunktSentenceTokenizer:
     return punkt.PunktSentenceTokenizer(oracle_punkt34.parameters(folder))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_language_of_nltk_is_bundled(language: str) -> None:
     assert installed_checksum(language) is None
@@ -81,7 +83,7 @@ WORDS = ["mr", "haus", "er", "der", "bzw", "und", "Haus", "Er", "Der", "S", "Bzw
     ),
     pieces=st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from([" ", ". ", "... ", "? ", ", "])), max_size=12),
 )
-@hypothesis.settings(max_examples=500, deadline=None)
+@tries(500)
 def test_contexts_that_are_left_out_decide_nothing(contexts: dict[str, int], pieces: list[tuple[str, str]]) -> None:
     line = "".join(word + mark for word, mark in pieces)
     answers = []

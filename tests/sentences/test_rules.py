@@ -198,6 +198,7 @@ def test_thai_sentences_end_between_clauses(marked: str) -> None:
     check("th", marked)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("code", sorted({*interlanguage_prefixes(), *data()["language"], *data()["aliases"], "xx", ""}))
 def test_every_wikipedia_has_rules_that_split(code: str) -> None:
     rules = rules_for(code)

@@ -1,5 +1,6 @@
 """Sentences, against NLTK itself: the installed one, and 3.4.5's decisions rebuilt from it."""
 
+import functools
 import gzip
 import pickle
 from pathlib import Path
@@ -10,6 +11,7 @@ import oracle_punkt34
 import pytest
 from hypothesis import strategies as st
 from nltk.tokenize import punkt
+from properties import tries
 
 from transforms.characters import runs
 from transforms.characters.classes import CharacterRules
@@ -19,12 +21,7 @@ from transforms.sentences.punkt import SentenceSplitter
 
 GOLD = Path(__file__).parent.parent / "data" / "gold"
 ENGLISH = Path(splitter_module.__file__).parent / "data" / "punkt_tab" / "english"
-PARAMETERS = oracle_punkt34.parameters(ENGLISH)
-ORACLES: dict[CharacterRules, punkt.PunktSentenceTokenizer] = {
-    "nltk-3.4": oracle_punkt34.tokenizer(PARAMETERS),
-    "nltk-3.10.4": punkt.PunktSentenceTokenizer(PARAMETERS),
-}
-ENGINES = {"nltk-3.4": "re", "nltk-3.10.4": "regex"}
+ENGINES: dict[CharacterRules, str] = {"nltk-3.4": "re", "nltk-3.10.4": "regex"}
 RULES = pytest.mark.parametrize("rules", ["nltk-3.4", "nltk-3.10.4"])
 
 # Words that the heuristics know, and characters that each of the regular expressions treats in its own way.
@@ -52,12 +49,28 @@ def lines() -> st.SearchStrategy[str]:
 
 
 def is_one_known_line(text: str) -> bool:
-    return "\n" not in text and not UNSURE.intersection(text)
+    return "\n" not in text and not any(map(is_unsure, text))
 
 
+@functools.cache
+def oracle(rules: CharacterRules) -> punkt.PunktSentenceTokenizer:
+    parameters = oracle_punkt34.parameters(ENGLISH)
+    return oracle_punkt34.tokenizer(parameters) if rules == "nltk-3.4" else punkt.PunktSentenceTokenizer(parameters)
+
+
+@functools.cache
 def pinned_answers(rules: CharacterRules) -> dict[int, tuple[str, int]]:
     table = (Path(runs.__file__).parent / "data" / f"{rules}.tsv").read_text()
     return {code: (run.letters, run.delta) for run in runs.read_runs(table) for code in range(run.first, run.last + 1)}
+
+
+@functools.cache
+def is_unsure(character: str) -> bool:
+    """Whether the running Python has other answers for a character than one of the pinned Unicode versions."""
+    return any(
+        runs.running_answer(engine, character) != pinned_answers(rules).get(ord(character), ("", 0))
+        for rules, engine in ENGINES.items()
+    )
 
 
 def differing_characters(rules: CharacterRules) -> set[str]:
@@ -67,27 +80,25 @@ def differing_characters(rules: CharacterRules) -> set[str]:
     return {chr(code) for code, answer in enumerate(running) if answer != pinned.get(code, ("", 0))}
 
 
-DIFFERING: dict[CharacterRules, set[str]] = {
-    "nltk-3.4": differing_characters("nltk-3.4"),
-    "nltk-3.10.4": differing_characters("nltk-3.10.4"),
-}
-UNSURE = DIFFERING["nltk-3.4"] | DIFFERING["nltk-3.10.4"]
-
-
+@pytest.mark.builds
 def test_pinned_characters_are_those_of_this_python_but_for_what_unicode_changed() -> None:
+    differing = {rules: differing_characters(rules) for rules in ENGINES}
     # Between Unicode 11 or 15.1 and what this Python has: new scripts, and a few corrections.
-    assert len(DIFFERING["nltk-3.4"]) < 20000
-    assert len(DIFFERING["nltk-3.10.4"]) < 600
-    for rules in DIFFERING:
-        assert not [character for character in DIFFERING[rules] if ord(character) < 0x250]
+    assert len(differing["nltk-3.4"]) < 20000
+    assert len(differing["nltk-3.10.4"]) < 600
+    for characters in differing.values():
+        assert not [character for character in characters if ord(character) < 0x250]
+    assert {chr(code) for code in range(0x30000) if is_unsure(chr(code))} == {
+        character for character in set.union(*differing.values()) if ord(character) < 0x30000
+    }
 
 
 @RULES
 @hypothesis.given(line=lines())
-@hypothesis.settings(max_examples=1500, deadline=None)
+@tries(1500)
 def test_a_line_is_split_as_nltk_splits_it(rules: CharacterRules, line: str) -> None:
     found = SentenceSplitter(rules=rules).split(line.encode())
-    assert [sentence.decode() for sentence in found] == ORACLES[rules].tokenize(line)
+    assert [sentence.decode() for sentence in found] == oracle(rules).tokenize(line)
 
 
 @RULES
@@ -110,7 +121,7 @@ def test_a_line_is_split_as_nltk_splits_it(rules: CharacterRules, line: str) -> 
 )
 def test_lines_that_take_each_branch(rules: CharacterRules, line: str) -> None:
     found = SentenceSplitter(rules=rules).split(line.encode())
-    assert [sentence.decode() for sentence in found] == ORACLES[rules].tokenize(line)
+    assert [sentence.decode() for sentence in found] == oracle(rules).tokenize(line)
 
 
 @RULES
@@ -119,7 +130,7 @@ def test_every_line_of_real_text_is_split_as_nltk_splits_it(rules: CharacterRule
     text = gzip.decompress((GOLD / "wikiextractor" / "wiki_02.gz").read_bytes())
     expected = []
     for line in text.decode().split("\n"):
-        found = ORACLES[rules].tokenize(line)
+        found = oracle(rules).tokenize(line)
         assert [sentence.decode() for sentence in splitter.split(line.encode())] == found
         expected += [sentence.strip() + "\n" for sentence in found if sentence.strip()]
     assert len(expected) > 2000
@@ -127,21 +138,21 @@ def test_every_line_of_real_text_is_split_as_nltk_splits_it(rules: CharacterRule
 
 
 @hypothesis.given(text=st.lists(lines(), max_size=6).map("\n".join))
-@hypothesis.settings(max_examples=300, deadline=None)
+@tries(300)
 def test_lines_are_split_one_by_one_and_stripped(text: str) -> None:
     splitter = SentenceSplitter()
-    every = [sentence.strip() for line in text.split("\n") for sentence in ORACLES["nltk-3.10.4"].tokenize(line)]
+    every = [sentence.strip() for line in text.split("\n") for sentence in oracle("nltk-3.10.4").tokenize(line)]
     assert splitter.split_lines(text.encode()).decode() == "".join(f"{sentence}\n" for sentence in every if sentence)
 
 
 @hypothesis.given(text=st.lists(st.one_of(lines(), st.sampled_from(["", "x", "é", " "])), max_size=6).map("\n".join))
-@hypothesis.settings(max_examples=300, deadline=None)
+@tries(300)
 def test_blank_lines_are_kept_as_mlperf_keeps_them(text: str) -> None:
     expected = []
     for line in split_keeping_ends(text):
         if len(line) == 1:
             expected.append("\n")
-        expected += [sentence.strip() + "\n" for sentence in ORACLES["nltk-3.4"].tokenize(line)]
+        expected += [sentence.strip() + "\n" for sentence in oracle("nltk-3.4").tokenize(line)]
     found = SentenceSplitter(rules="nltk-3.4").split_lines_keeping_blank(text.encode())
     assert found.decode() == "".join(expected)
 

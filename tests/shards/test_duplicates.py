@@ -10,8 +10,9 @@ import datasketch
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import tries
 from shard_builds import ONE_UNIT, PLAIN, article, make_fragments, shuffled, write_dump
 
 from transforms.errors import RunFailedError, UnusableInputError
@@ -93,7 +94,7 @@ def passage(kind: int, start: int) -> npt.NDArray[np.void]:
     return sign([numbered(range(1000 * kind + start, 1000 * kind + start + 100))], BOTH)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@tries(40)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40)), max_size=30), st.sampled_from([0.5, 0.8]))
 def test_looking_at_shared_bands_alone_loses_nothing(starts: list[tuple[int, int]], threshold: float) -> None:
     options = QualityOptions(near_duplicate_threshold=threshold)

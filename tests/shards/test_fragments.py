@@ -206,6 +206,7 @@ def test_ranges_by_fragment_join_neighbouring_documents(dump: Path, tmp_path: Pa
     assert all(len(of_fragment) == 1 for of_fragment in everything.values())
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("options", [PLAIN, SIGNING])
 def test_batches_in_any_order_give_the_same_fragments(options: ExtractionOptions, dump: Path, tmp_path: Path) -> None:
     expected = make_fragments(dump, tmp_path / "expected", options)

@@ -11,6 +11,7 @@ import hypothesis
 import oracle_punkt34
 import pytest
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.errors import UnusableInputError
 from transforms.sentences import punkt
@@ -89,7 +90,7 @@ def read_in_text_mode(text: bytes, encoding: str = "utf-8") -> list[str]:
 
 
 @hypothesis.given(text=TEXT)
-@hypothesis.settings(max_examples=500, deadline=None)
+@tries(500)
 def test_tags_titles_and_empty_lines_go_as_in_cleanup_file(text: str) -> None:
     kept = []
     skip = False
@@ -145,7 +146,7 @@ def test_a_long_line_of_unclosed_marks_stays_as_it_is(piece: bytes) -> None:
 
 
 @hypothesis.given(text=TEXT)
-@hypothesis.settings(max_examples=500, deadline=None)
+@tries(500)
 def test_sentences_come_as_in_do_sentence_segmentation(text: str) -> None:
     expected = []
     for line in read_in_text_mode(text.encode()):
@@ -162,7 +163,7 @@ def test_sentences_come_as_in_do_sentence_segmentation(text: str) -> None:
     wanted=st.integers(0, 300),
     seed=st.integers(0, 1 << 40),
 )
-@hypothesis.settings(max_examples=300, deadline=None)
+@tries(300)
 def test_eval_articles_are_drawn_as_in_seperate_test_set(
     num_articles: int, files: tuple[int, int], wanted: int, seed: int
 ) -> None:
@@ -214,7 +215,7 @@ def test_a_first_file_larger_than_a_part_is_refused() -> None:
 
 
 @hypothesis.given(trains=st.lists(TEXT, max_size=4))
-@hypothesis.settings(max_examples=500, deadline=None)
+@tries(500)
 def test_parts_are_gathered_as_in_do_gather(trains: list[str]) -> None:
     expected = ""
     try:

@@ -1,8 +1,9 @@
 """Quality filters: documents rejected with a reason."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from properties import tries
 
 from transforms.shards import quality
 from transforms.shards.options import QualityOptions
@@ -79,7 +80,7 @@ def test_stubs_of_another_language() -> None:
     )
 
 
-@settings(deadline=None, derandomize=True)
+@tries(100)
 @given(st.binary(), st.binary())
 def test_any_bytes_are_decided(text: bytes, wikitext: bytes) -> None:
     options = QualityOptions(

@@ -86,6 +86,7 @@ def test_training_is_done_once(tmp_path: Path) -> None:
     assert (output / "punkt" / "uk" / "abbrev_types.txt").read_text()
 
 
+@pytest.mark.builds
 def test_inputs_of_one_language_are_learned_from_together(tmp_path: Path) -> None:
     pages = articles("uk", 60)
     parts = [
@@ -115,6 +116,7 @@ def test_little_text_is_not_learned_from(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "punkt").exists()
 
 
+@pytest.mark.builds
 def test_parameters_that_no_input_needs_any_more_are_deleted(tmp_path: Path) -> None:
     output = tmp_path / "out"
     (ukrainian,) = choose(output, write(tmp_path / "uk.xml", UKRAINIAN))

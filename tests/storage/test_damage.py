@@ -77,6 +77,7 @@ def check_again(dump: Path, output: Path, expected: dict[str, bytes], damage: ob
     assert [name for name in after if after[name] != expected[name]] == [], damage
 
 
+@pytest.mark.builds
 def test_a_finished_build_comes_out_the_same_after_any_damage(dump: Path, finished_build: Path) -> None:
     chance = random.Random(12)
     expected = damaged_builds.content(finished_build)
@@ -88,6 +89,7 @@ def test_a_finished_build_comes_out_the_same_after_any_damage(dump: Path, finish
             assert bool(remade(finished_build)) == is_changed, damage
 
 
+@pytest.mark.builds
 def test_an_unfinished_build_comes_out_the_same_after_any_damage(dump: Path, tmp_path: Path) -> None:
     chance = random.Random(13)
     output, half = tmp_path / "out", tmp_path / "half"
@@ -104,6 +106,7 @@ def test_an_unfinished_build_comes_out_the_same_after_any_damage(dump: Path, tmp
         check_again(dump, output, expected, ", ".join(map(str, damages)))
 
 
+@pytest.mark.builds
 def test_mlperf_text_comes_out_the_same_after_any_damage(dump: Path, tmp_path: Path) -> None:
     chance = random.Random(14)
     damaged_builds.build_mlperf(dump, tmp_path)

@@ -41,6 +41,25 @@ def test_a_failed_write_keeps_what_was_there(tmp_path: Path) -> None:
     assert files.read_bytes(path) == b"old"
 
 
+def test_a_file_gets_its_name_when_the_disk_has_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a power cut leaves an empty file under the name of a complete one."""
+    done: list[tuple[str, int]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(descriptor: int) -> None:
+        done.append(("on disk", os.fstat(descriptor).st_size))
+        fsync(descriptor)
+
+    def noted_replace(source: str, target: str) -> None:
+        done.append(("named", os.path.getsize(source)))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    files.write_bytes(str(tmp_path / "file"), b"content")
+    assert done == [("on disk", 7), ("named", 7)]
+
+
 def test_packed_files_have_the_same_bytes_each_time(tmp_path: Path) -> None:
     written = []
     for name in ("a.gz", "b.gz"):

@@ -23,7 +23,7 @@ def outcome(work: Callable[[], Any]) -> Any:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(timeout=20)
+    thread.join(timeout=300)
     assert results, "the thread waits for itself"
     return results[0]
 
@@ -72,9 +72,9 @@ def test_another_thread_waits_for_its_turn() -> None:
         thread = threading.Thread(target=second, daemon=True)
         with one_shard_at_a_time():
             thread.start()
-            assert waits.wait(timeout=20)
+            assert waits.wait(timeout=300)
             order.append("first")
-        thread.join(timeout=20)
+        thread.join(timeout=300)
 
     outcome(first)
     assert order == ["first", "second"]

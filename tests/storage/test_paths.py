@@ -2,7 +2,6 @@
 
 import os
 import socket
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,23 +98,29 @@ def test_directories_are_told_apart(tmp_path: Path) -> None:
         files.match(str(tmp_path))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_file_that_may_not_be_read_is_one_sentence() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        (Path(folder) / "secret").touch(0o600)
-        (Path(folder) / "closed").mkdir(0o700)
+def test_a_file_that_may_not_be_read_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Paths from the current directory: another user may not be let through those above it.
+    monkeypatch.chdir(tmp_path)
+    os.chmod(tmp_path, 0o755)
+    Path("secret").touch()
+    Path("closed").mkdir()
+    for path in (Path("secret"), Path("closed")):
+        path.chmod(0)
+    is_root = os.geteuid() == 0
+    if is_root:  # who may read everything
         os.seteuid(NOBODY)
-        try:
-            for name, message in (
-                ("secret", r"this input cannot be read \(Permission denied\)"),
-                ("closed", r"is a directory that cannot be read \(Permission denied\)"),
-                ("closed/x", r"this input cannot be read \(Permission denied\)"),
-            ):
-                with pytest.raises(UnusableInputError, match=message):
-                    files.match(f"{folder}/{name}")
-        finally:
+    try:
+        for name, message in (
+            ("secret", r"this input cannot be read \(Permission denied\)"),
+            ("closed", r"is a directory that cannot be read \(Permission denied\)"),
+            ("closed/x", r"this input cannot be read \(Permission denied\)"),
+        ):
+            with pytest.raises(UnusableInputError, match=message):
+                files.match(name)
+    finally:
+        if is_root:
             os.seteuid(0)
+        Path("closed").chmod(0o700)
 
 
 def test_a_name_with_commas_is_one_file_unless_its_first_piece_is(tmp_path: Path) -> None:

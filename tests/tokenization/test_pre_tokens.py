@@ -42,6 +42,7 @@ def expected(line: str) -> list[bytes]:
     return [line[start:end].encode() for _, (start, end) in ByteLevel(add_prefix_space=False).pre_tokenize_str(line)]
 
 
+@pytest.mark.builds
 def test_each_code_point_has_the_class_that_the_library_gives_it() -> None:
     classes = pre_token_classes.library_classes()
     classes[ord("\n")] = pre_token_classes.LINE_END

@@ -12,6 +12,7 @@ from transforms.errors import UnusableInputError
 from transforms.tokenization import make_unicode_tables, unicode_tables
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("version", unicode_tables.VERSIONS)
 def test_the_tables_are_made_from_the_properties(version: str) -> None:
     packed = resources.files("transforms.tokenization").joinpath("data", f"unicode-{version}.bin.gz").read_bytes()
@@ -35,6 +36,7 @@ def test_the_versions_differ() -> None:
     assert (old.category("\u0870"), old.lower("\ua7c5"), new.lower("\ua7c5")) == ("Cn", "\ua7c5", "\u0282")
 
 
+@pytest.mark.builds
 @pytest.mark.shared
 def test_unicode_11_is_what_the_published_data_was_made_with(shared: Path) -> None:
     properties: dict[int, list[str]] = {}

@@ -97,6 +97,7 @@ def test_any_text_and_vocabulary(data: st.DataObject) -> None:
     check_any(data)
 
 
+@pytest.mark.builds
 @pytest.mark.long
 @tries(1500)
 @given(data=st.data())
@@ -132,6 +133,7 @@ def test_some_code_points_of_every_block(version: str, do_lower_case: bool) -> N
     check_points(special[:: 5 if do_lower_case else 9] + plain[::401], version, do_lower_case)
 
 
+@pytest.mark.builds
 @pytest.mark.long
 @pytest.mark.parametrize("do_lower_case", [True, False])
 @pytest.mark.parametrize("version", unicode_tables.VERSIONS)
@@ -257,7 +259,7 @@ def test_what_is_not_utf8_is_one_sentence(bad: bytes, tmp_path: Path) -> None:
     assert tokenizer.tokenize_bytes(b"a").ids.tolist() == [5]  # it still works
 
 
-@hypothesis.settings(max_examples=300, deadline=None, derandomize=True)
+@tries(300)
 @hypothesis.given(st.binary(max_size=12), st.booleans())
 def test_any_bytes_are_refused_where_python_refuses_them(content: bytes, do_lower_case: bool) -> None:
     tokenizer = _SHARED[do_lower_case]

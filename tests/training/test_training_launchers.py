@@ -192,6 +192,7 @@ def test_a_slurm_job_that_is_done_when_its_time_is_over_is_not_queued_again(slur
     assert [c.split(" (")[0] for c in calls[1:]] == ["scancel --signal=TERM 7"]
 
 
+@pytest.mark.builds
 @pytest.mark.long
 def test_the_wheel_has_the_launchers_files_and_a_dry_run_needs_nothing_else(tmp_path):
     # Only the package's own files, at another place, with neither the checkout nor TensorFlow on the path.
@@ -226,7 +227,7 @@ def build_wheel(folder):
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     source = folder / "source"
     for name in listed.splitlines():
-        if name.startswith(("maskmill/", "pipelines/", "training/", "transforms/")) or "/" not in name:
+        if name.startswith(("deploy/wheel/", "maskmill/", "pipelines/", "training/", "transforms/")) or "/" not in name:
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_bytes((ROOT / name).read_bytes())
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source)]

@@ -97,6 +97,8 @@ def test_the_model_and_the_data_matter():
     base = resume_settings()
     assert settings.resume_settings(options(), CONFIG, "4567") != base
     assert settings.resume_settings(options(), ModelConfig(vocab_size=10), "0123") != base
+    # No weight depends on where Hugging Face's tables begin.
+    assert settings.resume_settings(options(), ModelConfig(vocab_size=9, position_offset=5), "0123") == base
     assert json.loads(json.dumps(base)) == base
 
 

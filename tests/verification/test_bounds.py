@@ -46,3 +46,8 @@ def test_only_what_cannot_be_chance_is_too_much() -> None:
     assert not is_too_many(8, 10, 0.5)
     assert is_too_many(1, 10, 0.0)
     assert not is_too_many(5350, 10_000, 0.5, tests=1000)
+    # What one number cannot have by chance, one of a thousand can.
+    assert is_too_many(5360, 10_000, 0.5)
+    assert not is_too_many(5360, 10_000, 0.5, tests=1000)
+    assert is_too_few(4640, 10_000, 0.5)
+    assert not is_too_few(4640, 10_000, 0.5, tests=1000)

@@ -35,6 +35,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_data_set(tmp_path_factory.mktemp("records"))
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("format", ["parquet", "mds"])
 @pytest.mark.parametrize("objective", ["nsp", "packed", "dynamic"])
 def test_the_same_rows_in_other_formats_are_the_same(tmp_path: Path, format: str, objective: str) -> None:

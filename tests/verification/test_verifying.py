@@ -92,6 +92,7 @@ def test_a_stage_is_right_alone(build: Made, folder: str) -> None:
     assert verification.paths == (str(build.root / folder),)
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("shards", ["0", "1-2", "0,2"])
 def test_a_part_is_right(build: Made, shards: str) -> None:
     verification = verify([str(build.root)], VerifyOptions(shards=shards))
@@ -171,6 +172,7 @@ def test_a_stale_index(damaged: Made) -> None:
     assert any("another sha256" in message for message in messages)
 
 
+@pytest.mark.builds
 def test_a_part_of_another_build(damaged: Made, text: Path, tmp_path: Path) -> None:
     other = extract_text(tmp_path / "other", documents=9, eval_articles=2, shard_mb=0.1)
     shutil.rmtree(damaged.root / "text")
@@ -220,6 +222,7 @@ EDITS: dict[str, tuple[str, tuple[Any, ...], Any, str]] = {
 }
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edited_manifest(damaged: Made, name: str) -> None:
     folder, place, value, check = EDITS[name]
@@ -263,6 +266,7 @@ def strangely(made: Any, generator: random.Random) -> Any:
     return changed
 
 
+@pytest.mark.builds
 @pytest.mark.parametrize("folder", ["text", "examples", "eval"])
 def test_a_manifest_that_was_edited_in_any_way_ends_no_plan(damaged: Made, folder: str) -> None:
     path = damaged.root / folder / "manifest.json"

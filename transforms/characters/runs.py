@@ -49,14 +49,23 @@ def _properties(character: str, alpha: Any, digit: Any) -> tuple[str, int]:
     return letters, (ord(lower) - ord(character)) if len(lower) == 1 else 0
 
 
+def _patterns(engine: str) -> tuple[Any, Any]:
+    module = importlib.import_module(engine)
+    return module.compile(r"[^\W\d]"), module.compile(r"\d")
+
+
+def running_answer(engine: str, character: str) -> tuple[str, int]:
+    """The answer of `running_answers` for one character, which is no surrogate."""
+    return _properties(character, *_patterns(engine))
+
+
 def running_answers(engine: str) -> Iterator[tuple[str, int]]:
     """The properties and the distance to the lower-case letter of each code point, on the running Python.
 
     Args:
       engine: the module whose regular expressions decide what a letter and a digit is: "re" or "regex".
     """
-    module = importlib.import_module(engine)
-    alpha, digit = module.compile(r"[^\W\d]"), module.compile(r"\d")
+    alpha, digit = _patterns(engine)
     for code in range(NUM_CODE_POINTS):
         if code in _SURROGATES:
             yield "", 0

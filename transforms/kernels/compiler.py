@@ -1,28 +1,48 @@
 """The decorators of kernels, and their warm-up."""
 
-import concurrent.futures
+import gc
 import importlib
-import multiprocessing
 import os
 import pkgutil
+import queue
+import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numba
+from transforms.errors import RunFailedError
+from transforms.kernels import cache, processor, sources
+from transforms.kernels.dispatchers import Kernel
+from transforms.kernels.python_mode import IN_PYTHON, in_python
 
-from transforms.kernels.cache import KernelCache, say_that_kernels_are_compiled
+if not IN_PYTHON:
+    processor.choose()
 
 _HERE = Path(__file__).resolve().parent
-
+_HOME = _HERE.parents[1]
 
 # Nothing calls kernels from C: without `no_cfunc_wrapper` numba compiles a way to do so for each.
-_OPTIONS: Mapping[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: Mapping[str, Any] = {
+    "nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True,
+}  # fmt: skip
 
-# They take half of the time, so they come first: then no process is left with one of them while the others are done.
-_LONGEST = ("transforms.extraction.kernels.wikitext", "transforms.sentences.kernels.boundaries")
-_MOST_PROCESSES = 8  # each takes 250 MB, and more are of no use: one module takes a quarter of the time
+# CPU seconds that the longest modules take to compile, and about what each of the others takes.
+_SECONDS = {
+    "transforms.extraction.kernels.wikitext": 20.0,
+    "transforms.sentences.kernels.boundaries": 10.0,
+    "transforms.inputs.kernels.bzip2": 6.0,
+    "transforms.verification.kernels.rows": 4.0,
+    "transforms.vocabularies.kernels.merges": 4.0,
+}
+_OTHER_SECONDS = 1.2
+_MOST_PROCESSES = 8  # each takes up to 400 MB, and more are of no use: one module takes a quarter of the time
+# The garbage collector would take a fifth of the time: numba makes millions of objects that live long.
+_OBJECTS_BETWEEN_COLLECTIONS = (50_000, 50, 50)
+
+# Is told how many modules of how many are compiled.
+Progress = Callable[[int, int], None]
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -51,10 +71,11 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, inline="always")
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    njit: Any = numba.njit
-    dispatcher = njit(**_OPTIONS, **options)(function)
-    dispatcher._cache = KernelCache(dispatcher)
+def _compiled(function: Any, **options: Any) -> Any:
+    if IN_PYTHON:
+        return in_python(function)
+    dispatcher: Any = Kernel(function, {**_OPTIONS, **options})
+    dispatcher._cache = cache.KernelCache(dispatcher)
     return dispatcher
 
 
@@ -62,58 +83,128 @@ def kernel_modules() -> list[str]:
     """The names of all modules that hold kernels: `transforms.kernels.*` and `transforms.STEP.kernels.*`."""
     folders = [_HERE, *sorted(_HERE.parent.glob("*/kernels"))]
     return [
-        ".".join((*folder.relative_to(_HERE.parent.parent).parts, module.name))
+        ".".join((*folder.relative_to(_HOME).parts, module.name))
         for folder in folders
         for module in pkgutil.iter_modules([str(folder)])
         if not module.name.startswith("_")
     ]
 
 
-def prepare(only: Sequence[str]) -> None:
-    """Compiles what a command will run, before it starts: `warm`, which tells the user if there is anything to do.
+def chosen_modules(only: Sequence[str] | None = None) -> list[str]:
+    """The names of the modules with a warm-up, or of some of them: of those with kernels that Python calls.
 
-    Worker processes then find all of it. Otherwise each of them would compile it, and none could tell the user.
-    """
-    if not only:
-        return
-    said = say_that_kernels_are_compiled.cache_info().misses
-    warm(only)
-    if say_that_kernels_are_compiled.cache_info().misses > said:
-        sys.stderr.write("maskmill: compiled; the next command starts at once\n")
-        sys.stderr.flush()
-
-
-def chosen_modules(only: Sequence[str] = ()) -> list[str]:
-    """The names of the modules that hold kernels, or of some of them.
-
-    only: steps (`extraction`), or the beginnings of their modules' names (`extraction.kernels.wikitext`).
+    only: steps (`extraction`), or the beginnings of their modules' names (`extraction.kernels.wikitext`); None: all.
     """
     return [
         name
         for name in kernel_modules()
-        if not only or any(f"{name}.".startswith((f"transforms.{o}.", f"transforms.{o}_")) for o in only)
+        if (only is None or any(f"{name}.".startswith((f"transforms.{o}.", f"transforms.{o}_")) for o in only))
+        and b"\ndef warm_up(" in sources.source(name)
     ]
 
 
-def warm(only: Sequence[str] = ()) -> list[str]:
-    """Compiles every kernel (or loads it, where it is cached); returns the modules' names.
+def prepare(only: Sequence[str] | None = None, progress: Progress | None = None) -> int:
+    """Compiles what a command will run and no directory has, before it starts, on all cores; tells the user so.
 
-    `only` names what to warm instead of all, as `chosen_modules`.
+    Worker processes then find all of it. Otherwise each of them would compile it, and none could tell the user.
+
+    Args:
+      only: what the command runs, as `chosen_modules`; None: everything.
+      progress: is told how far it is.
+
+    Returns:
+      The number of modules that were compiled.
+
+    Raises:
+      RunFailedError: the compiler did not end well.
     """
-    warmed = []
-    for name in chosen_modules(only):
+    if IN_PYTHON:
+        return 0
+    cold = [name for name in chosen_modules(only) if not cache.is_ready(name)]
+    directory = cache.writable_directory() if cold else None
+    if directory is None:
+        return 0  # if anything is cold, then each process compiles what it calls, and says so
+    parts = _parts(cold)
+    seconds = max(sum(map(_seconds, part)) for part in parts)
+    sys.stderr.write(
+        f"maskmill: compiling {len(cold)} of {len(chosen_modules())} modules for this kind of processor, once; "
+        f"it takes about {seconds:.0f} s and is kept in {directory}\n"
+    )
+    sys.stderr.flush()
+    for done, _ in enumerate(_compiled_in_processes(parts), 1):
+        if progress is not None:
+            progress(done, len(cold))
+    return len(cold)
+
+
+def warm(names: Sequence[str]) -> Iterator[str]:
+    """Compiles the kernels of some modules (or loads them, where they are kept); yields each module's name then."""
+    for name in names:
         module = importlib.import_module(name)
-        if hasattr(module, "warm_up"):
+        with cache.making_ready(name):
             module.warm_up()
-            warmed.append(name)
-    return warmed
+        yield name
 
 
-def warm_in_parallel(only: Sequence[str]) -> list[str]:
-    """Does what `warm` does, in a process for each core, which say nothing."""
-    in_order = sorted(chosen_modules(only), key=lambda name: name not in _LONGEST)
-    count = min(os.cpu_count() or 1, _MOST_PROCESSES)
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(count, mp_context=context) as processes:
-        warmed = processes.map(warm, [[name.removeprefix("transforms.")] for name in in_order])
-        return sorted(name for of_module in warmed for name in of_module)
+def compile_in_this_process(names: Sequence[str]) -> None:
+    """What a process of `prepare` does: `warm`, with a line on standard output for each module."""
+    gc.set_threshold(*_OBJECTS_BETWEEN_COLLECTIONS)
+    for name in warm(names):
+        print(name, flush=True)
+
+
+# CPython keeps the frames of Python's functions in chunks of 16 kB, and gives each back once it is empty. numba's calls
+# are deep, and a loop that ends up at the edge of a chunk maps and unmaps one at each call: a million times for
+# wikitext, a quarter of its CPU time. A frame that asks for 8 MB gets a chunk of 16, with room for all above it.
+compile_in_this_process.__code__ = compile_in_this_process.__code__.replace(co_stacksize=(1 << 20) + 1)
+
+
+def _seconds(name: str) -> float:
+    return _SECONDS.get(name, _OTHER_SECONDS)
+
+
+def _parts(names: Sequence[str]) -> list[list[str]]:
+    """Deals modules to processes, the longest first, each to the one that has least to do."""
+    parts: list[list[str]] = [[] for _ in range(min(os.cpu_count() or 1, _MOST_PROCESSES, len(names)))]
+    for name in sorted(names, key=_seconds, reverse=True):
+        min(parts, key=lambda part: sum(map(_seconds, part))).append(name)
+    return parts
+
+
+def _compiled_in_processes(parts: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Compiles each part in a process of its own; yields each module's name when it is done.
+
+    The processes are not multiprocessing's, which would run the main module of a user's program again. They run with
+    `-P`, because the current directory may have packages of the names of ours.
+    """
+    paths = os.pathsep.join(filter(None, (str(_HOME), os.environ.get("PYTHONPATH"))))
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "transforms.kernels", *part],
+            env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for part in parts
+    ]  # fmt: skip
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def read(process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line.strip())
+        lines.put(None)
+
+    try:
+        for process in running:
+            threading.Thread(target=read, args=(process,), daemon=True).start()
+        for _ in running:
+            yield from iter(lines.get, None)
+        for process in running:
+            said = process.stderr.read().strip() if process.stderr is not None else ""
+            if process.wait() != 0:
+                why = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+                raise RunFailedError(f"Compiling failed ({why}); run the command again, or set NUMBA_CACHE_DIR.")
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()

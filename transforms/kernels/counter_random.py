@@ -12,7 +12,7 @@ TOMACS 29 (2019).
 
 import numpy as np
 
-from transforms.kernels import kernel
+from transforms.kernels import kernel, wraps_around
 
 FLOAT_BITS = 53
 
@@ -31,6 +31,7 @@ def seed_of(seed: int) -> np.uint64:
 
 
 @kernel
+@wraps_around
 def mix(word):
     """A bijection of uint64 in which each bit of the result depends on every bit of `word`."""
     word = (word ^ word >> _30) * _FIRST_FACTOR
@@ -39,6 +40,7 @@ def mix(word):
 
 
 @kernel
+@wraps_around
 def key_of(seed, epoch, sample):
     """The state at which the numbers of a sample in an epoch start: uint64, from a uint64 and two int64."""
     key = mix(seed + _GAMMA)
@@ -47,6 +49,7 @@ def key_of(seed, epoch, sample):
 
 
 @kernel
+@wraps_around
 def next_64_bits(state):
     """A uint64, and the state behind it."""
     state += _GAMMA

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from transforms.kernels import kernel
 from transforms.kernels.memory import load_u8, load_u64
+from transforms.kernels.python_mode import intrinsic_or
 
 LANE = 256
 
@@ -58,7 +58,11 @@ def _has_instruction(context: Any) -> bool:
     return triple.startswith("x86_64") and ("+sse4.2" in features.split(",") or name in _NAMES)
 
 
-@intrinsic
+def _with_tables(crc: Any, word: Any) -> Any:
+    return _table_word(crc, word)
+
+
+@intrinsic_or(lambda: True)  # so that a debugger gets to the lanes
 def _instruction_exists(typingctx: Any) -> Any:
     """Whether the CPU that is compiled for has the instruction: a constant in the machine code."""
 
@@ -68,7 +72,7 @@ def _instruction_exists(typingctx: Any) -> Any:
     return types.boolean(), code
 
 
-@intrinsic
+@intrinsic_or(_with_tables)
 def _instruction(typingctx: Any, crc: Any, word: Any) -> Any:
     """The checksum (uint64) after eight bytes more. Only where _instruction_exists."""
 

@@ -11,12 +11,20 @@ the array. Words are little-endian, as on every machine that numba compiles for.
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from transforms.kernels import checked_memory
+from transforms.kernels.python_mode import IN_PYTHON, intrinsic_or
 
 _I64 = ir.IntType(64)
+
+
+def exposed_address(array: np.ndarray) -> int:
+    """The address of an array, for Python to give to a kernel, in an argument or a table. The array must outlive it."""
+    return checked_memory.expose(array) if IN_PYTHON else int(array.ctypes.data)
 
 
 def _pointer(context: Any, builder: Any, base_type: Any, base: Any, offset: Any, kind: ir.Type) -> Any:
@@ -46,7 +54,7 @@ def _load(bits: int, scale: int = 1, signed: bool = False) -> Any:
 
         return result(_place(base), types.int64), code
 
-    return intrinsic(typed)
+    return intrinsic_or(checked_memory.loader(bits, scale, signed))(typed)
 
 
 def _store(bits: int, scale: int = 1, signed: bool = False) -> Any:
@@ -62,7 +70,7 @@ def _store(bits: int, scale: int = 1, signed: bool = False) -> Any:
 
         return types.void(_place(base), types.int64, stored), code
 
-    return intrinsic(typed)
+    return intrinsic_or(checked_memory.storer(bits, scale))(typed)
 
 
 load_u8 = _load(8)
@@ -97,7 +105,7 @@ def _vector_copy(size: int) -> Any:
 
         return types.void(_place(target), types.int64, _place(source), types.int64), code
 
-    return intrinsic(typed)
+    return intrinsic_or(checked_memory.copier(size))(typed)
 
 
 # copy_32(target, at, source, start) copies 32 bytes.
@@ -107,7 +115,7 @@ copy_32 = _vector_copy(32)
 _SIXTEEN = ir.VectorType(ir.IntType(32), 16)
 
 
-@intrinsic
+@intrinsic_or(checked_memory.least_of_16)
 def least_of_16(typingctx: Any, base: Any, index: Any) -> Any:
     """The least of the 16 uint32 from element `index` on, and the first place that has it: value << 4 | place."""
 
@@ -127,7 +135,7 @@ def least_of_16(typingctx: Any, base: Any, index: Any) -> Any:
     return types.int64(_place(base), types.int64), code
 
 
-@intrinsic
+@intrinsic_or(checked_memory.prefetch)
 def prefetch(typingctx: Any, base: Any, offset: Any) -> Any:
     """Asks for the cache line at a byte, to be read soon. The place need not exist."""
 
@@ -144,7 +152,7 @@ def prefetch(typingctx: Any, base: Any, offset: Any) -> Any:
     return types.void(_place(base), types.int64), code
 
 
-@intrinsic
+@intrinsic_or(checked_memory.address)
 def address(typingctx: Any, array: Any) -> Any:
     """The address of an array's first element. The array must outlive its use, see the module's head."""
 
@@ -155,7 +163,7 @@ def address(typingctx: Any, array: Any) -> Any:
     return types.int64(array), code
 
 
-@intrinsic
+@intrinsic_or(checked_memory.trailing_zeros)
 def trailing_zeros(typingctx: Any, word: Any) -> Any:
     """The number of zero bits below the lowest one bit of a uint64; 64 where there is none."""
 
@@ -165,7 +173,7 @@ def trailing_zeros(typingctx: Any, word: Any) -> Any:
     return types.int64(types.uint64), code
 
 
-@intrinsic
+@intrinsic_or(checked_memory.leading_zeros)
 def leading_zeros(typingctx: Any, word: Any) -> Any:
     """The number of zero bits above the highest one bit of a uint64; 64 where there is none."""
 

@@ -15,7 +15,7 @@ from transforms.loading.options import LoaderOptions
 from transforms.loading.sources import OpeningOptions, source_of
 
 # What reading calls. It is compiled, or loaded, when a data set is opened: otherwise each worker would compile it.
-KERNELS = ("reading", "loading", "masking.kernels.row_masks", "records.kernels.frames")
+KERNELS = ("kernels.crc32c", "reading", "loading", "masking.kernels.row_masks", "records.kernels.frames")
 
 
 def open_loader(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Loader:

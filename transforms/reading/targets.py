@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from transforms.kernels.memory import exposed_address
 from transforms.reading.data_set import ReadColumn
 from transforms.reading.kernels import targets as kernels
 from transforms.reading.rows import Rows
@@ -49,9 +50,9 @@ class TargetTable:
                 raise ValueError(
                     f"{column.feature}: rows must have {column.width} values of {column.dtype}, in C order"
                 )
-            line[kernels.ADDRESS] = array.ctypes.data
+            line[kernels.ADDRESS] = exposed_address(array)
             if column.varies:
-                line[kernels.COUNTS] = rows.counts[column.feature].ctypes.data
+                line[kernels.COUNTS] = exposed_address(rows.counts[column.feature])
         self._made = (weakref.ref(rows), table)
         return table
 

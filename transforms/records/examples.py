@@ -20,7 +20,7 @@ from transforms.records.tokenizing import WORDPIECE_KERNELS, wordpiece
 from transforms.tokenization.tokenized_text import LoadedTokenizer, TokenizedText
 from transforms.tokenization.vocabulary import Vocabulary
 
-# The kernels of every plan, as transforms.kernels.compiler.prepare names them; of sequences; of MDS.
+# The kernels of every plan, as transforms.kernels.compiler.chosen_modules names them; of sequences; of MDS.
 _KERNELS = ("kernels", *(f"masking.kernels.{n}" for n in ("instances", "usage", "rows")))
 _KERNELS += ("records.kernels.frames", "records.kernels.serialize")
 _OF_SEQUENCES = tuple(f"masking.kernels.{name}" for name in ("sequences", "packing", "row_masks"))

@@ -8,7 +8,7 @@ Source: nltk/tokenize/punkt.py; Kiss & Strunk, Computational Linguistics 32 (200
 import functools
 import hashlib
 import lzma
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ from transforms.sentences.words import Words, words_of
 # The files of NLTK's `punkt_tab` for a language; bundles have them in this order.
 PARAMETER_FILES = ("collocations.tab", "ortho_context.tab", "abbrev_types.txt", "sent_starters.txt")
 _DATA = Path(__file__).parent / "data"
-_LAST_64_BITS = (1 << 64) - 1
 _NUMBER = "##number##"  # the word that stands for every number
 _COLLECTION = "tokenizers/punkt_tab"
 # NLTK 3.6.6 changed the search for the word before a candidate: it starts after ASCII white space only.
@@ -121,12 +120,16 @@ def _parameters(language: str) -> PunktParameters:
         ) from error
 
 
-def _hash(word: str) -> int:
-    """The kernel's hash of a word: FNV-1a over code points, 64 bits, its upper half folded onto the lower one."""
-    hashed = int(punkt.HASH_START)
-    for character in word:
-        hashed = (hashed ^ ord(character)) * int(punkt.HASH_FACTOR) & _LAST_64_BITS
-    return hashed ^ hashed >> 32
+def _hashes(words: Sequence[str]) -> NDArray[np.uint64]:
+    """The kernel's hash of each word: FNV-1a over code points, 64 bits, its upper half folded onto the lower one."""
+    characters = np.frombuffer("".join(words).encode("utf-32-le"), np.uint32).astype(np.uint64)
+    lengths = np.array([len(word) for word in words])
+    starts = np.cumsum(lengths) - lengths
+    hashed = np.full(len(words), punkt.HASH_START, np.uint64)
+    for place in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > place)
+        hashed[longer] = (hashed[longer] ^ characters[starts[longer] + place]) * np.uint64(punkt.HASH_FACTOR)
+    return hashed ^ hashed >> np.uint64(32)
 
 
 def _word_bits(parameters: PunktParameters) -> dict[str, int]:
@@ -146,13 +149,13 @@ def _word_bits(parameters: PunktParameters) -> dict[str, int]:
 def _hash_table(words: Iterable[str]) -> NDArray[np.int32]:
     """An open hash table of word numbers, at most half full, with -1 in free slots; its size is a power of two."""
     words = list(words)
-    slots = np.full(1 << (2 * len(words)).bit_length(), -1, np.int32)
-    for number, word in enumerate(words):
-        slot = _hash(word) & slots.size - 1
+    last = (1 << (2 * len(words)).bit_length()) - 1
+    slots = [-1] * (last + 1)
+    for number, slot in enumerate((_hashes(words) & np.uint64(last)).tolist()):
         while slots[slot] >= 0:
-            slot = slot + 1 & slots.size - 1
+            slot = slot + 1 & last
         slots[slot] = number
-    return slots
+    return np.array(slots, np.int32)
 
 
 _NO_PARAMETERS = PunktParameters(frozenset(), frozenset(), frozenset(), {})

@@ -29,7 +29,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow
 
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inputs.mediawiki import Page
@@ -136,12 +135,19 @@ def store_name(key: str) -> str:
     return f"{key}.pages"
 
 
+def _codec() -> Any:
+    """What packs the texts of pages."""
+    import pyarrow  # here, because only builds of releases keep pages
+
+    return pyarrow.Codec(_CODEC)
+
+
 class PageWriter:
     """Writes the pages of a fragment to its store."""
 
     def __init__(self, file: files.OutputFile) -> None:
         self._file = file
-        self._codec = pyarrow.Codec(_CODEC)
+        self._codec = _codec()
         self._rows: list[tuple[Any, ...]] = []
         self._pending: list[bytes] = []
         self._size = 0  # of what is pending
@@ -214,7 +220,7 @@ class _Store:
 
     def __init__(self, path: str, size: int) -> None:
         self._path = path
-        self._codec = pyarrow.Codec(_CODEC)
+        self._codec = _codec()
         tail = _LENGTH.size + len(_MAGIC)
         ending = self._read_range(size - tail, size)
         if len(ending) != tail or not ending.endswith(_MAGIC):

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from transforms.errors import UnusableInputError
-from transforms.inputs.formats import no_text_shard
 from transforms.shards.text_shards import ShardKind, TextShard
 from transforms.storage import completions, files, manifest
 from transforms.storage.paths import is_glob
@@ -88,6 +87,8 @@ def check_texts(texts: Sequence[files.FileInfo]) -> None:
     Raises:
       UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on.
     """
+    from transforms.inputs.formats import no_text_shard
+
     for text in texts:
         if text.path.endswith(files.TEMPORARY_SUFFIX):
             raise UnusableInputError(f"{text.path}: a run still writes this file; wait until it has ended.")

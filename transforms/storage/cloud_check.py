@@ -8,7 +8,6 @@ import functools
 from typing import Any
 
 from transforms.errors import UnusableInputError
-from transforms.storage import network
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
@@ -72,6 +71,8 @@ def _check_service(name: str, endpoint: str) -> None:
     """Connects to the service, or to the proxy before it, and closes the connection."""
     import urllib.parse
     import urllib.request
+
+    from transforms.storage import network
 
     url = urllib.parse.urlsplit(endpoint)
     if url.scheme not in _DEFAULT_PORTS or not url.hostname:

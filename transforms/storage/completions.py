@@ -21,14 +21,14 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, cast
 
 from transforms.errors import RunFailedError
 from transforms.storage import files
 from transforms.storage.limits import one_shard_at_a_time, refuse_nesting
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 WORK_DIRECTORY = ".maskmill"
 
@@ -117,19 +117,23 @@ def _read(path: str) -> bytes | None:
     return files.read_bytes(path) if files.exists(path) else None
 
 
-def write_table(output: str, kind: str, key: str, table: npt.NDArray[Any]) -> None:
+def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> None:
     """Writes the array of a piece, of any shape and dtype, as `<key>.npy`."""
+    import numpy as np
+
     content = io.BytesIO()
     np.save(content, table)
     files.write_bytes(work_path(output, kind, f"{key}.npy"), sealed_table(kind, key, content.getvalue()))
 
 
-def read_table(output: str, kind: str, key: str) -> npt.NDArray[Any]:
+def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":
     """The array that `write_table` has written for a piece which `once` found finished, or made, in this run.
 
     Raises:
       RunFailedError: since then it was deleted or damaged.
     """
+    import numpy as np
+
     path = work_path(output, kind, f"{key}.npy")
     sealed = _read(path)
     content = None if sealed is None else unsealed_table(kind, key, sealed)

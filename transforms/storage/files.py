@@ -5,26 +5,27 @@ unique attempt id, fsynced and renamed; an object is written under its final nam
 only when its upload is complete. Only paths that are not local import Beam.
 """
 
-import concurrent.futures
 import contextlib
 import dataclasses
 import errno
 import fcntl
 import fnmatch
 import glob
-import gzip
 import hashlib
 import io
 import os
 import posixpath
-import secrets
 import stat
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import paths
 from transforms.storage.cloud_check import check_path
+
+if TYPE_CHECKING:
+    import gzip
 
 TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
@@ -38,6 +39,18 @@ def scratch_prefix(process: int | None = None) -> str:
     A command that is told to stop removes those of its own and of its workers (pipelines/interruption.py).
     """
     return f"maskmill-{process or os.getpid()}-"
+
+
+# Held while a temporary file is made, and for ever once this process is about to end.
+_beginning_a_file = threading.Lock()
+
+
+def no_more_temporary_files() -> None:
+    """Keeps all other threads from beginning a file: what exists now is all that has to be removed.
+
+    Returns at the latest after a second: a file system that does not answer may hold a thread that begins a file.
+    """
+    _beginning_a_file.acquire(timeout=1)
 
 
 _MOST_PIECES = 8  # into which commas may have cut a name
@@ -285,10 +298,11 @@ def link_or_copy(source: str, target: str) -> bool:
 def _link(source: str, target: str) -> bool:
     """Makes a hard link, under a temporary name first; returns whether it could."""
     make_directory(parent(target))
-    temporary = f"{target}.{secrets.token_hex(_ATTEMPT_BYTES)}{TEMPORARY_SUFFIX}"
+    temporary = f"{target}.{os.urandom(_ATTEMPT_BYTES).hex()}{TEMPORARY_SUFFIX}"
     try:
-        os.link(source, temporary)
-        os.replace(temporary, target)
+        with _beginning_a_file:
+            os.link(source, temporary)
+            os.replace(temporary, target)
     except OSError:  # another file system, one without links, or too many of them: a copy says what is wrong
         return False
     finally:
@@ -350,6 +364,8 @@ def delete(paths: Sequence[str]) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
         return
+    import concurrent.futures
+
     systems, _ = _beam(paths[0])
     # Each path takes two requests: without threads, thousands of paths would take minutes.
     with explained(paths[0]), concurrent.futures.ThreadPoolExecutor(_DELETERS) as threads:
@@ -379,12 +395,7 @@ class OutputFile:
         self.size = 0
         self._raw = raw
         self._digest = hashlib.sha256() if checksum else None
-        # With neither time nor name the same content gives the same bytes.
-        self._packer = (
-            gzip.GzipFile(filename="", mode="wb", fileobj=cast(Any, _Tee(self)), mtime=0, compresslevel=6)
-            if packed
-            else None
-        )
+        self._packer = _gzip_into(self) if packed else None
 
     def write(self, block: bytes | bytearray | memoryview) -> None:
         """Appends bytes, which are packed on the way if the file is."""
@@ -414,6 +425,13 @@ class OutputFile:
         if self._digest is None:
             raise ValueError(f"{self.path} is written without a checksum")
         return self._digest.hexdigest()
+
+
+def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
+    """A gzip file whose bytes go on to `file`; with neither time nor name the same content gives the same bytes."""
+    import gzip
+
+    return gzip.GzipFile(filename="", mode="wb", fileobj=cast(Any, _Tee(file)), mtime=0, compresslevel=6)
 
 
 class _Tee:
@@ -584,8 +602,9 @@ def _identity(path: str) -> tuple[int, int] | str:
 def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
     """Makes a temporary file beside `path`, locked as long as its writer lives; returns its name and the file."""
     while True:
-        temporary = f"{path}.{secrets.token_hex(_ATTEMPT_BYTES)}{TEMPORARY_SUFFIX}"
-        raw = io.FileIO(temporary, "x")
+        temporary = f"{path}.{os.urandom(_ATTEMPT_BYTES).hex()}{TEMPORARY_SUFFIX}"
+        with _beginning_a_file:
+            raw = io.FileIO(temporary, "x")
         fcntl.flock(raw, fcntl.LOCK_EX)
         if os.fstat(raw.fileno()).st_nlink:
             return temporary, raw

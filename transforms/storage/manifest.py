@@ -4,7 +4,6 @@ It has no time, host or attempt in it, so the same build gives the same manifest
 """
 
 import dataclasses
-import importlib.metadata
 import json
 import os
 import platform
@@ -186,6 +185,8 @@ def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str
 
 def versions() -> dict[str, Any]:
     """The versions of the software that makes the data: of packages, of Python, and of each step's output."""
+    import importlib.metadata
+
     installed = {}
     for package in _PACKAGES:
         try:

@@ -149,6 +149,17 @@ def is_glob(pattern: str) -> bool:
     return any(character in pattern for character in "*?[")
 
 
+def refuse_missing(pattern: str) -> None:
+    """Looks whether a local file or directory is there; passes globs and whatever is not on this machine.
+
+    Raises:
+      UnusableInputError: it is not there.
+    """
+    path = os.path.expanduser(pattern)
+    if path and "://" not in path and not is_glob(path) and not os.path.lexists(path):
+        raise UnusableInputError(explain_missing(path.rstrip("/") or path))
+
+
 def explain_missing(pattern: str) -> str:
     """The sentence for a pattern that names no file."""
     if pattern == "-":

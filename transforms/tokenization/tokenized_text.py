@@ -67,7 +67,7 @@ class LoadedTokenizer:
     Attributes:
       vocabulary: the pieces and the ids of the special ones.
       tokenizer: makes a tokenizer.
-      kernels: the compiled code that tokenizers need, as transforms.kernels.compiler.prepare names it.
+      kernels: the compiled code that tokenizers need, as transforms.kernels.compiler.chosen_modules names it.
     """
 
     vocabulary: Vocabulary

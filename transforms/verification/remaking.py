@@ -11,10 +11,10 @@ from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.reading.byte_ranges import ByteRanges, LocalRanges
 from transforms.reading.data_set import DataFile
-from transforms.records.examples import ExampleFile, write_example_files
+from transforms.records.examples import ExampleFile, kernels_of, write_example_files
 from transforms.records.options import FormatOptions
 from transforms.records.plan import ExamplesPlan
-from transforms.records.tokenizing import load_tokenization
+from transforms.records.tokenizing import WORDPIECE_KERNELS, load_tokenization
 from transforms.storage import files
 from transforms.tokenization.tokenized_text import LoadedTokenizer
 from transforms.verification.findings import Checked, Finding
@@ -52,6 +52,11 @@ def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
             return _compare(piece, remake, made, _rules(plan, loaded, remake), ranges)
     except (UnusableInputError, RunFailedError) as error:
         return Checked(skipped={_CHECK: f"{piece.path} cannot be made again: {str(error).rstrip('.')}"})
+
+
+def kernels_of_remaking(remake: Remake) -> tuple[str, ...]:
+    """Whose kernels `check_shard` runs."""
+    return kernels_of(_plan(remake), ("tokenization.kernels",) if remake.is_tokenizer else WORDPIECE_KERNELS)
 
 
 def _plan(remake: Remake) -> ExamplesPlan:

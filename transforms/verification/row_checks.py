@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
+from transforms.kernels.memory import exposed_address
 from transforms.masking.packing import bin_widths
 from transforms.reading.block_reader import OtherColumnsError
 from transforms.reading.byte_ranges import ByteRanges
@@ -218,7 +219,7 @@ class RowChecker:
         arrays, counts = self.read.rows.arrays, self.read.rows.counts
 
         def at(feature: str) -> int:
-            return arrays[feature].ctypes.data if feature in arrays and arrays[feature].size else 0
+            return exposed_address(arrays[feature]) if feature in arrays and arrays[feature].size else 0
 
         def counted(feature: str) -> npt.NDArray[np.int32]:
             if feature in counts:
@@ -226,7 +227,7 @@ class RowChecker:
             return np.full(room, self._features[feature].width if feature in self._features else 0, np.int32)
 
         self._held = [counted(feature) for feature in ("input_ids", "cu_seqlens", "next_sentence_labels")]
-        pieces, ends, labels = (array.ctypes.data for array in self._held)
+        pieces, ends, labels = (exposed_address(array) for array in self._held)
         return kernels.RowPlaces(
             pieces=width,
             predictions=predictions,
@@ -247,7 +248,7 @@ class RowChecker:
             positions=at("masked_lm_positions"),
             label_ids=at("masked_lm_ids"),
             weights=at("masked_lm_weights"),
-            numbers=self.read.numbers.ctypes.data,
+            numbers=exposed_address(self.read.numbers),
         )
 
 
@@ -281,11 +282,11 @@ class _RuleArrays:
             width=data_set.files[0].width if is_padded else 0,
             least=_least_pieces(rules, data_set),
             counts=_mask_counts(rules),
-            to_predict=self._to_predict.ctypes.data,
+            to_predict=exposed_address(self._to_predict),
             whole_words=int(words),
             vocabulary=data_set.vocabulary_size or 0,
-            continues=self._continues.ctypes.data,
-            log_factorials=self._log_factorials.ctypes.data,
+            continues=exposed_address(self._continues),
+            log_factorials=exposed_address(self._log_factorials),
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from transforms.kernels.memory import exposed_address
 from transforms.verification.kernels import rows as kernels
 from transforms.verification.pieces import RowStatistics
 
@@ -48,7 +49,7 @@ class RowCounter:
             self._openings,
             self._original,
         )
-        self._places = kernels.OutcomePlaces(*(array.ctypes.data for array in arrays))
+        self._places = kernels.OutcomePlaces(*(exposed_address(array) for array in arrays))
 
     def check(self, places: kernels.RowPlaces, count: int, rules: kernels.RuleTable) -> None:
         """Checks and counts the first `count` rows of a block."""

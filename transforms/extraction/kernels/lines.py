@@ -65,7 +65,7 @@ def classify_heading(text, q, end):  # type: ignore[no-untyped-def]
         return LINE_ALONE, q, 0, 0, 0
     opening = skip(text, q, q + DEEPEST_HEADING, EQUALS) - q
     closing = 0
-    while closing < DEEPEST_HEADING and text[last - 1 - closing] == EQUALS:
+    while closing < opening and text[last - 1 - closing] == EQUALS:
         closing += 1
     level = min(opening, closing, (last - q - 1) // 2)
     return LINE_HEADING, q + level, level, last - level, end

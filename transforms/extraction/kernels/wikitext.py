@@ -111,4 +111,4 @@ def warm_up() -> None:
     out = np.zeros(ROOM, np.uint8)
     extract(text, 0, np.zeros(1, np.uint8), tables, out, np.zeros(COUNTS, np.int64), np.zeros(0, CALL))
     is_disambiguation(text, 0, tables)
-    hash_bytes(tables.fold, 1, text, 0, 1)
+    hash_bytes(tables.fold, 1, np.frombuffer(b" ", np.uint8), 0, 1)  # the bytes of a word, which are read-only

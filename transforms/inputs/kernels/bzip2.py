@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from transforms.kernels import kernel
+from transforms.kernels import kernel, wraps_around
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
@@ -417,6 +417,7 @@ def _look_up_long_code(codes: Codes, t: int, top: int) -> np.int64:
 
 
 @kernel
+@wraps_around
 def _move_to_front(recent: Bytes, rank: int, low: np.uint64, high: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
     """Moves the recent byte of a rank to the front; returns it, and `low` and `high` then (see _decode_moves)."""
     if rank < 16:
@@ -622,6 +623,7 @@ def _end_piece(pieces: Pieces, n_pieces: int, state: Lanes, lane: int) -> None:
 
 
 @kernel
+@wraps_around
 def find_counts(raw: Bytes, n: int, counts_at: Integers) -> int:
     """Finds the counts in raw[:n]: the byte behind four equal ones tells how many more of them there are.
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.characters.kernels.characters import put_code_point
-from transforms.kernels import kernel
+from transforms.kernels import kernel, wraps_around
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
@@ -113,6 +113,7 @@ _ALL_CR = np.uint64(0x0D0D0D0D0D0D0D0D)
 
 
 @kernel
+@wraps_around
 def _zero_bytes(word: np.uint64) -> np.uint64:
     """A word with the top bit of its lowest zero byte set (and perhaps of some above it); 0 where no byte is zero."""
     return (word - _ONES) & ~word & _TOPS
@@ -302,7 +303,7 @@ def _id_at(data: Bytes, words: Words, begin: int) -> np.int64:
 def _namespace_at(data: Bytes, words: Words, begin: int) -> np.int64:
     """The number, perhaps negative, that stands at `begin`, up to the next tag; BAD_NAMESPACE where none does."""
     end, _ = _next_tag(data, words, begin)
-    is_negative = data[begin] == _MINUS
+    is_negative = begin < data.size and data[begin] == _MINUS
     value = _digits(data, begin + is_negative, end)
     if is_negative and value >= 0:
         return -value

@@ -16,10 +16,10 @@ def _number(text, i, behind):
     """A number that ends in the byte `behind`; the place after that, or -1 if there is no such number."""
     value = np.int64(0)
     start = i
-    while i < len(text) and i - start <= MOST_DIGITS and text[i] >= _ZERO_DIGIT and text[i] < _ZERO_DIGIT + 10:
+    while i < len(text) and i - start < MOST_DIGITS and text[i] >= _ZERO_DIGIT and text[i] < _ZERO_DIGIT + 10:
         value = value * 10 + text[i] - _ZERO_DIGIT
         i += 1
-    if i == start or i - start > MOST_DIGITS or i == len(text) or text[i] != behind:
+    if i == start or i == len(text) or text[i] != behind:
         return value, np.int64(-1)
     return value, i + 1
 

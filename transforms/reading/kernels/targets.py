@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from transforms.kernels import kernel
 from transforms.kernels.memory import (
@@ -25,6 +24,7 @@ from transforms.kernels.memory import (
     store_u16,
     store_u32,
 )
+from transforms.kernels.python_mode import intrinsic_or
 
 # What a line says of its column.
 ADDRESS = 0  # of its array
@@ -76,6 +76,10 @@ def _any_above(bits: int) -> Any:
     lanes = 8 * _VECTOR // bits
     kind = ir.VectorType(ir.IntType(bits), lanes)
 
+    def in_python(base: Any, offset: Any, limit: Any) -> int:
+        get = load_u8 if bits == 8 else get_u16
+        return int(any(get(base + offset, lane) > limit for lane in range(lanes)))
+
     def typed(typingctx: Any, base: Any, offset: Any, limit: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             base, offset, limit = args
@@ -88,7 +92,7 @@ def _any_above(bits: int) -> Any:
 
         return types.int64(types.int64, types.int64, types.int64), code
 
-    return intrinsic(typed)
+    return intrinsic_or(in_python)(typed)
 
 
 _any_above_8 = _any_above(8)

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
-from transforms.kernels import kernel
-from transforms.kernels.memory import address, get_i64, load_u8, load_u64, store_u64
+from transforms.kernels import kernel, wraps_around
+from transforms.kernels.memory import address, get_i64, get_u32, load_u8, load_u64, store_u16, store_u32, store_u64
+from transforms.kernels.python_mode import intrinsic_or
 from transforms.reading.kernels.targets import (
     HIGH,
     LOW,
@@ -77,6 +77,13 @@ def _put_four(bits: int) -> Any:
     """
     four_i8, four_i32, four_i64 = (ir.VectorType(ir.IntType(size), _FOUR) for size in (8, 32, 64))
 
+    def in_python(word: Any, shifts: Any, masks: Any, line: Any, target: Any, n: Any) -> None:
+        put = store_u16 if bits == 16 else store_u32
+        for k in range(_FOUR):
+            part = int(word) >> int(load_u8(shifts, _FOUR * line + k)) & int(get_u32(masks, _FOUR * line + k))
+            value = part & 0x7F | part >> 1 & 0x3F80 | part >> 2 & 0x1FC000
+            put(target, bits // 8 * (n + k), min(value, (1 << bits) - 1))
+
     def typed(typingctx: Any, word: Any, shifts: Any, masks: Any, line: Any, target: Any, n: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             word, shifts, masks, line, target, n = args
@@ -107,7 +114,7 @@ def _put_four(bits: int) -> Any:
         i = types.int64
         return types.void(types.uint64, i, i, i, i, i), code
 
-    return intrinsic(typed)
+    return intrinsic_or(in_python)(typed)
 
 
 _put_four_16 = _put_four(16)
@@ -130,6 +137,7 @@ def varint(data, i, end):
 
 
 @kernel
+@wraps_around
 def _several(data, i, end, target, size, n, width):
     """Reads integers as long as several can be read at a time; returns how many there are then, and the place.
 

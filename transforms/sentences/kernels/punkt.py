@@ -45,7 +45,7 @@ from transforms.characters.kernels.characters import (
     stripped_end,
     stripped_start,
 )
-from transforms.kernels import kernel, lean_kernel
+from transforms.kernels import kernel, lean_kernel, wraps_around
 
 # The fields at the head of a model: where its parts start (…_AT), and numbers.
 SLOTS_AT = 0
@@ -258,6 +258,7 @@ def _is_word(model, number, scratch, count):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
+@wraps_around
 def _lower_and_hash(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
     """Writes bytes `start:end` in lower case to `scratch`; the number of code points, and their hash before folding.
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.kernels import kernel
+from transforms.kernels import kernel, wraps_around
 from transforms.kernels.ascii import NEWLINE, SPACE
 from transforms.kernels.memory import (
     address,
@@ -146,6 +146,7 @@ class _Words(NamedTuple):
 
 
 @kernel
+@wraps_around
 def _pair_slot(key, mask):
     """The entry where the search for a pair starts."""
     return np.int64((key * _MIX_1) >> _PAIR_SHIFT) & mask
@@ -303,6 +304,7 @@ def _new_word(words, text, size, n):
 
 
 @kernel
+@wraps_around
 def _write_word(words, text, size, n):
     """Writes the pieces of the pre-token text[:size] to ids[n:]; returns where they end."""
     # A zero at the end could not be told from the padding.

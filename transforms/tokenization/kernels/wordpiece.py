@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.kernels import kernel
+from transforms.kernels import kernel, wraps_around
 from transforms.kernels.memory import (
     address,
     get_i32,
@@ -269,6 +269,7 @@ def _split_word(words, size, n):
 
 
 @kernel
+@wraps_around
 def _entry_of(low, high):
     """The entry of a word in `words`."""
     return np.int64(((low ^ (high * _MIX_2)) * _MIX_1) >> _WORD_SHIFT) * CACHED_WORD

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from transforms.kernels import kernel
+from transforms.kernels import kernel, wraps_around
 from transforms.kernels.counter_random import mix
 
 SIDE = 4  # pieces on each side of a border
@@ -18,6 +18,7 @@ _ONE = np.uint64(1)
 
 
 @kernel
+@wraps_around
 def _gram(ids, row, first, second):
     """The hash of SIDE pieces from `first` on, then of SIDE pieces from `second` on."""
     hashed = _ZERO
@@ -66,6 +67,7 @@ def fill_set(hashes, table):
 
 
 @kernel
+@wraps_around
 def mark_insides(ids, count, parts, table, marks):
     """Marks the hashes of `table` that stand inside of a part of a row: where the text goes on.
 

@@ -8,13 +8,14 @@ Arrays
 
 import numpy as np
 
-from transforms.kernels import kernel
+from transforms.kernels import kernel, wraps_around
 
 _FACTOR = 0xD6E8FEB86659FD93  # odd, so that each step can be undone: rows that differ in one value never get one hash
 _HALF = 32
 
 
 @kernel
+@wraps_around
 def add_column(hashes, values, width, fill, repeats_last):
     """Adds a column to the hashes of rows, as if it were `width` wide: filled up with `fill` or its last value."""
     rows, have = values.shape

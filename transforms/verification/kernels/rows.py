@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.kernels import lean_kernel
+from transforms.kernels import lean_kernel, wraps_around
 from transforms.kernels.counter_random import mix
 from transforms.kernels.memory import (
     get_i32,
@@ -649,6 +649,7 @@ def _check_pieces(row, n, rules, outcome):
 
 
 @lean_kernel
+@wraps_around
 def _stir(state, word):
     state = (state ^ word) * _FACTOR
     return state ^ state >> _32

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from transforms.kernels import ascii, kernel
+from transforms.kernels import ascii, kernel, wraps_around
 from transforms.kernels.memory import address, get_i64, load_u8, put_i64, put_u64, store_u8, store_u64
 from transforms.tokenization.kernels.wordpiece import (
     SCRATCH,
@@ -25,6 +25,7 @@ _ZERO = np.uint64(0)
 
 
 @kernel
+@wraps_around
 def _power(factor, exponent):
     power = np.uint64(1)
     for _ in range(exponent):
@@ -33,6 +34,7 @@ def _power(factor, exponent):
 
 
 @kernel
+@wraps_around
 def hash_grams(text_array, size, arrays, hashes_array, places_array):
     """Hashes each WORDS words in a row of a text; returns how many there are.
 

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transforms.kernels import kernel, lean_kernel
+from transforms.kernels import kernel, lean_kernel, wraps_around
 
 # Columns of `pairs`.
 PAIR = 0
@@ -57,6 +57,7 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio: Knut
 
 
 @kernel
+@wraps_around
 def _slot(pairs, pair):
     """Where `pair` is in the table, or the free slot where it belongs."""
     mask = len(pairs) - 1

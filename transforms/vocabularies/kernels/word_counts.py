@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.kernels import ascii, kernel
+from transforms.kernels import ascii, kernel, wraps_around
 from transforms.kernels.memory import (
     address,
     get_i64,
@@ -122,6 +122,7 @@ def _last_bits(count):
 
 
 @kernel
+@wraps_around
 def hash_bytes(source, size):
     """The hash of source[:size]; seven bytes behind it must be readable."""
     hashed = np.uint64(size) * _MIX_2

@@ -1,0 +1,99 @@
+"""Measures what commands cost before their work: help, mistakes, and a text of one line.
+
+    python -m benchmarks.start [--runs 9] [--vocab V] [--scratch DIR]
+
+Prints the CPU seconds of whole processes, with all that they start: the median of the runs, the least and the most. The
+kernels are compiled before; where every module is compiled to bytecode, too, the first run of each command is like the
+others. `python -c pass` is what any program in this environment costs.
+"""
+
+import argparse
+import compileall
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.measure import measure, print_machine
+from benchmarks.reference import VOCABULARY
+
+ROOT = Path(__file__).parent.parent
+TEXT = "The quick brown fox jumps over the lazy dog. It barks.\n"
+PYTHON = (sys.executable, "-c")
+MASKMILL = (sys.executable, "-m", "maskmill")
+
+Row = tuple[str, tuple[str, ...], int]
+
+
+def rows(vocabulary: str) -> list[Row]:
+    """What is measured: its label, the command, and the exit code of it; OUT is a folder that is new in each run.
+
+    Texts and examples are made by the first row that needs them.
+    """
+    extract = (*MASKMILL, "extract", "--input=line.txt")
+    examples = (*MASKMILL, "examples", "--input=text", f"--vocab_file={vocabulary}")
+    drop_in = (*MASKMILL, "create-pretraining-data", "--input_file=line.txt", f"--vocab_file={vocabulary}")
+    return [
+        ("python -c pass", (*PYTHON, "pass"), 0),
+        ("import maskmill", (*PYTHON, "import maskmill"), 0),
+        (
+            "maskmill.open, a batch",
+            (*PYTHON, "import maskmill; next(iter(maskmill.open('examples', batch_size=4)))"),
+            0,
+        ),
+        ("import numba", (*PYTHON, "import numba"), 0),
+        ("--help", (*MASKMILL, "--help"), 0),
+        ("--version", (*MASKMILL, "--version"), 0),
+        ("extract --help", (*MASKMILL, "extract", "--help"), 0),
+        ("build --help", (*MASKMILL, "build", "--help"), 0),
+        ("a mistyped command", (*MASKMILL, "exrtact"), 2),
+        ("a mistyped flag", (*MASKMILL, "extract", "--inptu=line.txt"), 2),
+        ("a mistyped path", (*MASKMILL, "extract", "--input=lime.txt", "--output=OUT"), 2),
+        ("extract", (*extract, "--output=OUT"), 0),
+        ("examples", (*examples, "--output=OUT"), 0),
+        ("create-pretraining-data", (*drop_in, "--output_file=OUT.tfrecord"), 0),
+        ("build, without a report", (*MASKMILL, "build", "build.yaml", "--output=OUT", "--report=off"), 0),
+        ("build", (*MASKMILL, "build", "build.yaml", "--output=OUT"), 0),
+    ]
+
+
+def cpu_seconds(command: Sequence[str], exit_code: int, folder: Path) -> float:
+    """Runs a command in a folder; returns the CPU seconds that it took."""
+    with tempfile.TemporaryDirectory(dir=folder) as new:
+        usage = measure([part.replace("OUT", f"{new}/out") for part in command], cwd=str(folder))
+    if usage.exit_code != exit_code:
+        sys.exit(f"{' '.join(command)}: exit code {usage.exit_code}\n{usage.output[-2000:]}")
+    return usage.cpu
+
+
+def main() -> None:
+    """Prints the machine, then a line for each command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--vocab", type=lambda path: str(Path(path).resolve()), default=str(VOCABULARY))
+    parser.add_argument("--scratch", default=None)
+    arguments = parser.parse_args()
+    print_machine()
+    for package in ("maskmill", "pipelines", "training", "transforms", Path(sys.prefix) / "lib"):
+        compileall.compile_dir(ROOT / package, quiet=2)
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as name:
+        folder = Path(name)
+        (folder / "line.txt").write_text(TEXT)
+        (folder / "build.yaml").write_text(
+            f"output: built\nextract: {{input: line.txt}}\nexamples: {{vocab_file: {arguments.vocab}}}\n"
+        )
+        for stage in (["extract", "--input=line.txt", "--output=text"],
+                      ["examples", "--input=text", "--output=examples", f"--vocab_file={arguments.vocab}"],
+                      ["build", "build.yaml"]):  # fmt: skip
+            cpu_seconds([*MASKMILL, *stage], 0, folder)
+        for label, command, exit_code in rows(arguments.vocab):
+            taken = [cpu_seconds(command, exit_code, folder) for _ in range(arguments.runs)]
+            print(
+                f"{label:<26} {statistics.median(taken):6.3f} s CPU   ({min(taken):.3f} to {max(taken):.3f})",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""Small real cases of every step, whose results are digests: what the kernels give, compiled or as plain Python.
+
+    [NUMBA_DISABLE_JIT=1] python tests/kernel_cases.py FOLDER [CASE…]
+
+prints JSON: the digests of each case by name, the CPU seconds that it took, and the modules whose kernels ran (of plain
+Python only). FOLDER is where the cases write; it must be empty. Cases go on from each other's files, in order.
+"""
+
+import bz2
+import dataclasses
+import gzip
+import hashlib
+import json
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+# Kernels that ran are noted as they are made, so nothing that has kernels is imported before.
+from transforms.kernels import compiler, python_mode
+
+_ran: set[str] = set()
+
+
+def _noting(function: Any) -> Any:
+    run = python_mode.in_python(function)
+
+    def noting(*arguments: Any, **named: Any) -> Any:
+        _ran.add(f"{function.__module__}.{function.__name__}")
+        return run(*arguments, **named)
+
+    return noting
+
+
+compiler.in_python = _noting
+
+import dump_files
+import numpy as np
+from commands import DATA, DUMP, digests
+from whole_builds import extract_text, make_build
+
+import maskmill
+from transforms.extraction.options import WikitextOptions
+from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
+from transforms.extraction.wikitext import WikitextExtractor
+from transforms.inputs.options import ReadOptions
+from transforms.inputs.site import Site
+from transforms.inputs.units import plan_units, read_unit
+from transforms.kernels import crc32c
+from transforms.masking.options import MaskingOptions
+from transforms.records.tokenizing import load_tokenization
+from transforms.sentences.punkt import SentenceSplitter
+from transforms.sentences.rules import rules_for
+from transforms.shards.text_files import describe_text_shard
+from transforms.storage import files
+from transforms.verification.options import VerifyOptions
+from transforms.verification.verifying import verify
+from transforms.vocabularies.counting import WordRules, count_shard
+from transforms.vocabularies.learning import learn_vocabulary
+from transforms.vocabularies.merging import merge_runs, plan_merges, read_words
+from transforms.vocabularies.options import VocabularyOptions
+from transforms.vocabularies.vocabulary_files import vocabulary_files
+
+TITLES = ("Affirming the consequent", "Ada", "Answer", "Albert Gore")
+
+TEXTS = DATA / "kernels"  # markup that these pages lack, and sentences of several languages
+BUILDS: dict[str, dict[str, Any]] = {
+    "nsp": {"picked": 3, "short_seq_prob": 0.3, "max_seq_length": 128, "special_tokens_mask": True},
+    "nsp whole words parquet": {"mask_unit": "whole_word", "format": "parquet", "feature_names": "v2"},
+    "nsp strict packed mds": {"strict_labels": True, "pack": True, "format": "mds", "special_tokens_mask": True},
+    "mlm n-grams mds": {"objective": "mlm", "mask_unit": "ngram", "format": "mds", "bins": 2},
+    "mlm packed parquet": {"objective": "mlm", "pack": True, "full_sentences": False, "format": "parquet"},
+    "mlm dynamic": {"objective": "mlm", "dynamic_masking": True, "mask_unit": "span"},
+    "blocks": {"objective": "blocks", "block_separators": "sep", "mask_unit": "word", "pack": False},
+    "blocks of the recipe": {"objective": "blocks", "block_separators": "recipe", "block_remainder": "drop"},
+    "sop packed": {"objective": "sop", "pack": True, "feature_names": "v2"},
+    "sop mds": {"objective": "sop", "pack": True, "short_seq_prob": 0.5, "format": "mds"},
+}
+BPE_BUILD: dict[str, Any] = {"objective": "mlm", "dynamic_masking": True, "mask_unit": "word", "format": "parquet"}
+
+
+def _digest(value: Any) -> str:
+    """A digest of arrays, bytes, and anything that prints as what it is."""
+    made = hashlib.sha256()
+    if isinstance(value, np.ndarray):
+        made.update(f"{value.dtype} {value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, bytes):
+        made.update(value)
+    else:
+        made.update(repr(value).encode())
+    return made.hexdigest()[:16]
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {name: digest[:16] for name, digest in digests(folder, manifests=False).items()}
+
+
+class Cases:
+    """The cases; each method gives its digests by name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        dump = bz2.decompress(DUMP.read_bytes()).decode()
+        pages = {
+            page.split("</title>")[0].split("<title>")[1]: page
+            for page in re.findall(r"  <page>.*?</page>\n", dump, re.S)
+        }
+        self.header = dump[: dump.index("  <page>")]
+        self.xml = (self.header + "".join(pages[title] for title in TITLES) + "</mediawiki>\n").encode()
+        self.dump = folder / "dump.xml.bz2"
+        self.dump.write_bytes(dump_files.tiny_blocks(4000)(self.xml))
+        self.text = folder / "text"
+        self.vocabulary = folder / "vocab.txt"
+        self.tokenizer = folder / "tokenizer.json"
+
+    def pages(self) -> dict[str, str]:
+        """Pages of plain XML and of bzip2."""
+        plain = self.folder / "dump.xml"
+        odd = dump_files.page(7, "A & B", "&#x41;&#66; <b>c</b>").replace("&lt;b&gt;", "<![CDATA[<b>]]><!-- -->")
+        plain.write_bytes(self.xml.replace(b"</mediawiki>", odd.encode() + b"</mediawiki>"))
+        found = {}
+        for path in (plain, self.dump):
+            units = plan_units([files.FileInfo(path=str(path), size=path.stat().st_size)], unit_bytes=1500)
+            found[path.name] = _digest([page for unit in units for page in read_unit(unit, ReadOptions())])
+        return found
+
+    def extraction(self) -> dict[str, str]:
+        """A dump to text shards."""
+        return _files(extract_text(self.text, dump=self.dump, documents=None, eval_articles=1))
+
+    def wikitext(self) -> dict[str, str]:
+        """Markup that the pages lack, in two languages and with other options."""
+        templates = {b"unknown call": b"It says {{{1}}} {{#ifeq:a|a|[[so]]|no}}."}.get
+        options = WikitextOptions(date="2010-01-02", headings="keep", lists="keep", report_templates=True)
+        found = {}
+        for language, more in (("en", {}), ("zh", {"lists": "drop"}), ("en", {"expand_templates": True})):
+            header = self.header.replace('xml:lang="en"', f'xml:lang="{language}"')
+            chosen = dataclasses.replace(options, **more)
+            extractor = WikitextExtractor(Site.parse(header.encode()), chosen, templates)
+            text = extractor.extract(b"Title", (TEXTS / "markup.txt").read_bytes())
+            found[f"{language} {more}"] = _digest((text, extractor.template_counts()))
+        return found
+
+    def wikiextractor(self) -> dict[str, str]:
+        """WikiExtractor's text of small pages, which must also be its own."""
+        extractor = WikiExtractorCompat("2026-11-21")
+        lines = gzip.decompress((DATA / "gold" / "wikiextractor" / "pages.jsonl.gz").read_bytes()).splitlines()
+        texts = []
+        for page in map(json.loads, lines[::40]):
+            title = page["title"].encode()
+            texts.append(format_document(1, "U", title, extractor.extract(title, page["wikitext"].encode())))
+            if texts[-1].decode() != page["document"]:
+                raise AssertionError(page["wikitext"])
+        return {"documents": _digest(texts)}
+
+    def sentences(self) -> dict[str, str]:
+        """Sentences of several languages and scripts."""
+        found = {}
+        for line in (TEXTS / "sentences.tsv").read_text().splitlines():
+            code, text = line.split("\t")
+            splitter = SentenceSplitter(rules_for(code))
+            found[code] = _digest((splitter.split_lines(f"{text}\n{text}\n".encode()), splitter.split(text.encode())))
+        return found
+
+    def vocabularies(self) -> dict[str, str]:
+        """Words are counted and merged, and vocabularies learnt."""
+        shards = [describe_text_shard((n, str(path))) for n, path in enumerate(sorted(self.text.glob("part-*")))]
+        found = {}
+        for kind, output in (("wordpiece", self.vocabulary), ("bpe", self.tokenizer)):
+            options = VocabularyOptions(kind=kind, size=400).decided
+            work = self.folder / f"counts-{kind}"
+            counted = [count_shard(shard, WordRules.of(options), str(work)) for shard in shards]
+            merged = [merge_runs(plan, str(work)) for plan in plan_merges(counted)]
+            learned = learn_vocabulary(read_words(merged, str(work)).words, options)
+            made = vocabulary_files(learned, options)
+            output.write_bytes(made[output.name])
+            found |= {f"{kind} {name}": _digest(content) for name, content in made.items()}
+        return found
+
+    def tokenization(self) -> dict[str, str]:
+        """Words that are not plain ASCII, in each tokenizer."""
+        torture = (DATA / "gold" / "pretraining" / "torture.txt").read_bytes().splitlines(keepends=True)
+        text = (
+            b"".join([line for line in torture if len(line) < 300][:30])
+            + "I'll say we've  gone.\n\nΟΔΥΣΣΕΥΣ\n".encode()
+        )
+        found = {}
+        for path, cased in ((self.vocabulary, False), (self.vocabulary, True), (self.tokenizer, False)):
+            masking = MaskingOptions(do_lower_case=not cased)
+            loaded = load_tokenization(str(path), masking, is_tokenizer=path == self.tokenizer)
+            pieces = loaded.tokenizer().tokenize_bytes(text)
+            found[f"{path.name} {cased}"] = _digest(
+                [np.asarray(v).tolist() for v in vars(pieces).values() if v is not None]
+            )
+        return found
+
+    def checksums(self) -> dict[str, str]:
+        """A checksum of many lanes, which the small records lack."""
+        return {"crc32c": _digest(int(crc32c.masked_crc32c(np.arange(2000, dtype=np.uint8), 3, 1990)))}
+
+    def examples(self) -> dict[str, str]:
+        """Every objective, every unit of masks, every format."""
+        found = {}
+        for name, options in BUILDS.items():
+            made = make_build(self.folder / name, self.text, vocab_file=str(self.vocabulary), **options)
+            found |= {f"{name} {file}": digest for file, digest in _files(made.root / "examples").items()}
+        made = make_build(self.folder / "bpe", self.text, tokenizer_file=str(self.tokenizer), **BPE_BUILD)
+        return found | {f"bpe {file}": digest for file, digest in _files(made.root / "examples").items()}
+
+    def loading(self) -> dict[str, str]:
+        """Reads all builds in batches, with masks drawn where none are stored."""
+        found = {}
+        for name in (*BUILDS, "bpe"):
+            options = {"seed": 5, "tail": "pad", "features": "huggingface" if name == "nsp" else "google"}
+            with maskmill.open(str(self.folder / name / "examples"), batch_size=4, **options) as loader:
+                for batch in _first(loader, 3):
+                    for feature, values in sorted(batch.items()):
+                        found[f"{name} {feature}"] = _digest(
+                            (found.get(f"{name} {feature}"), np.asarray(values).tolist())
+                        )
+        return found
+
+    def verification(self) -> dict[str, str]:
+        """Verifies all builds: rows, text, shards made again; searches them for a test set; compares two."""
+        found = {}
+        test_set = self.folder / "test_set.txt"
+        test_set.write_bytes(next(self.text.glob("part-*")).read_bytes()[:600])
+        for name in (*BUILDS, "bpe"):
+            if name == "mlm dynamic":
+                _damage(next((self.folder / name / "examples").glob("part-*.tfrecord")))
+            options = VerifyOptions(contamination=(str(test_set),) if name == "nsp" else ())
+            found[name] = self._told(verify([str(self.folder / name / "examples")], options))
+        against = VerifyOptions(against=str(self.folder / "nsp"), any_order=True)
+        found["against"] = self._told(verify([str(self.folder / "nsp")], against))
+        return found
+
+    def _told(self, verification: Any) -> str:
+        return str([(f.check, f.severity, f.message, f.count) for f in verification.findings]).replace(
+            str(self.folder), ""
+        )
+
+
+def _damage(path: Path) -> None:
+    """Changes a piece of the first record, and its checksum to fit."""
+    content = np.frombuffer(path.read_bytes(), np.uint8).copy()
+    length = int(content[:8].view(np.int64)[0])
+    content[12 + length // 3] ^= 1
+    content[12 + length : 16 + length] = np.array([crc32c.masked_crc32c(content, 12, 12 + length)], np.uint32).view(
+        np.uint8
+    )
+    path.write_bytes(content.tobytes())
+
+
+def _first(items: Any, count: int) -> Iterator[Any]:
+    for _, item in zip(range(count), items, strict=False):
+        yield item
+
+
+ALL = (
+    *("pages", "extraction", "wikitext", "wikiextractor", "sentences", "vocabularies", "tokenization", "checksums"),
+    *("examples", "loading", "verification"),
+)
+
+
+def main(folder: Path, only: list[str]) -> None:
+    """Runs cases and prints what they give."""
+    cases, results, seconds = Cases(folder), {}, {}
+    for name in only or ALL:
+        case: Callable[[], dict[str, str]] = getattr(cases, name)
+        began = time.process_time()
+        results[name] = case()
+        seconds[name] = round(time.process_time() - began, 1)
+    json.dump({"results": results, "seconds": seconds, "ran": sorted(_ran)}, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,165 @@
+"""A command runs only kernels that it compiles before it starts: nobody waits twice, and no worker compiles."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from commands import DUMP, VOCAB
+from conftest import ROOT
+from trained_tokenizers import trained
+
+pytestmark = [pytest.mark.builds, pytest.mark.long]
+
+# Runs a command, and notes what it had compiled beforehand, or would have, and which machine code it looked for. All
+# of it is compiled already, so that this takes no time.
+PROGRAM = """
+import json, sys
+from transforms import compilation
+from transforms.kernels import cache, compiler
+
+prepared = set()
+real = compiler.prepare
+
+def prepare(only=None, progress=None):
+    prepared.update(compiler.chosen_modules(only))
+    return real(only, progress)
+
+compiler.prepare = prepare
+report, *arguments = sys.argv[1:]
+if arguments[0] == "open":
+    import maskmill
+    batches = maskmill.open(arguments[1], batch_size=4)
+    next(iter(batches))
+    batches.close()
+    code = 0
+else:
+    from pipelines import cli
+    code = cli.main(arguments)
+used = {name for name in cache._used if name.startswith("transforms.")}
+compilation.begin()  # what it would have compiled, if a check had run a kernel
+ready = {name for module in prepared for name in cache.ready_files(module)}
+json.dump({"code": code, "used": sorted(used), "missing": sorted(used - ready)}, open(report, "w"))
+"""
+
+
+def run(folder: Path, *arguments: object) -> None:
+    """Runs a command in `folder`; fails where it runs a kernel that was not compiled beforehand."""
+    words = [str(argument) for argument in arguments]
+    report = folder / "kernels.json"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, report, *words], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(report.read_text())
+    # verify may find something in data as odd as this.
+    assert found["code"] == 0 or words[0] == "verify", done.stdout + done.stderr
+    assert not found["missing"], words
+
+
+IN_MEMORY = ("--direct_num_workers=1",)
+SMALL = ("--max_seq_length=64", "--max_predictions_per_seq=10", "--dupe_factor=2")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with plain text, a tokenizer, and text shards and examples of the text."""
+    folder = tmp_path_factory.mktemp("data")
+    long = "A first sentence is here, and it has more than thirteen words in a row, as it must."
+    text = f"{long} And a second one.\n\nAnother document begins. Its end is near.\n\n" * 40
+    (folder / "plain.txt").write_text(text)
+    lines = [json.dumps({"text": part}) for part in text.split("\n\n") if part]
+    (folder / "lines.jsonl").write_text("\n".join(lines))
+    (folder / "tokenizer.json").write_text(trained("bpe"))
+    run(folder, "extract", "--input=plain.txt", "--output=text", "--num_eval_articles=2", *IN_MEMORY)
+    run(folder, "examples", "--input=text", "--output=examples", f"--vocab_file={VOCAB}", *SMALL, *IN_MEMORY)
+    return folder
+
+
+EXTRACTIONS: Sequence[tuple[object, ...]] = (
+    (f"--input={DUMP}",),
+    (f"--input={DUMP}", "--compat=mlperf", "--num_eval_articles=7", "--dump_date=20170101"),
+    (f"--input={DUMP}", "--extractor=wikiextractor"),
+    (f"--input={DUMP}", "--expand_templates", "--report_templates=true"),
+    ("--input=lines.jsonl",),
+)
+
+
+@pytest.mark.parametrize("flags", EXTRACTIONS, ids=lambda flags: " ".join(map(str, flags[1:])) or Path(flags[0]).name)
+def test_extract(flags: tuple[object, ...], data: Path, tmp_path: Path) -> None:
+    run(data, "extract", *flags, f"--output={tmp_path}/out", *IN_MEMORY)
+
+
+OURS, PAIRS = f"--vocab_file={VOCAB}", "--tokenizer_file=tokenizer.json"
+EXAMPLES: Sequence[tuple[str, ...]] = (
+    (OURS, "--compat=google", "--dupe_factor=2"),
+    (OURS, "--packed", "--dupe_factor=2"),
+    (OURS, "--objective=mlm", "--bins=2", "--dupe_factor=2"),
+    (OURS, "--objective=sop", "--mask_unit=whole_word", "--dupe_factor=2", "--format=mds"),
+    (PAIRS, "--objective=mlm", "--pack", "--mask_unit=span", "--format=mds", "--dupe_factor=2"),
+    (PAIRS, "--objective=blocks", "--format=parquet", "--dynamic_masking"),
+)
+
+
+@pytest.mark.parametrize("flags", EXAMPLES, ids=" ".join)
+def test_examples_and_what_reads_them(flags: tuple[str, ...], data: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    run(data, "examples", "--input=text/part-*", f"--output={output}", "--max_seq_length=64", *flags, *IN_MEMORY)
+    run(data, "verify", output, "--remake=1")
+    run(data, "inspect", output, "--example=1")
+    run(data, "open", output)
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
+def test_vocabulary(kind: str, data: Path, tmp_path: Path) -> None:
+    run(data, "vocabulary", "--input=text/part-*", f"--output={tmp_path}/v", f"--kind={kind}", "--size=512", *IN_MEMORY)
+    run(data, "inspect", f"{tmp_path}/v/{'vocab.txt' if kind == 'wordpiece' else 'tokenizer.json'}")
+
+
+def test_commands_of_single_files(data: Path, tmp_path: Path) -> None:
+    made = f"{tmp_path}/made.tfrecord"
+    part = "text/part-00000-of-00001"
+    run(
+        data,
+        "create-pretraining-data",
+        f"--input_file={part}",
+        f"--output_file={made}",
+        f"--vocab_file={VOCAB}",
+        *SMALL,
+    )
+    run(data, "index", made, f"--output={tmp_path}/made.idx")
+    run(data, "verify", made, f"--vocab_file={VOCAB}")
+    run(
+        data,
+        "pick-eval",
+        f"--input_tfrecord={made}",
+        f"--output_tfrecord={tmp_path}/picked",
+        "--num_examples_to_pick=4",
+    )
+    run(data, "inspect", made, f"--vocab_file={VOCAB}", "--example=random")
+    run(data, "inspect", "text")
+    run(data, "verify", "text")
+    run(data, "verify", "examples", "--against=examples")
+    run(data, "verify", "examples", "--contamination=plain.txt")
+
+
+def test_builds_and_what_looks_at_them(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "build.yaml").write_text(
+        f"output: {tmp_path}/build\n"
+        f"extract:\n  input: {DUMP}\n  num_eval_articles: 7\n"
+        f"examples:\n  vocab_file: {VOCAB}\n  max_seq_length: 64\n  max_predictions_per_seq: 10\n  dupe_factor: 2\n"
+        "eval:\n  num_examples_to_pick: 20\n"
+    )
+    run(data, "estimate", tmp_path / "build.yaml")
+    run(data, "build", tmp_path / "build.yaml", *IN_MEMORY)
+    run(data, "verify", tmp_path / "build")
+    run(data, "lineage", tmp_path / "build")
+    run(data, "inspect", tmp_path / "build")
+    run(data, "inspect", tmp_path / "build", "--example=search", "the")
+    run(data, "inspect", tmp_path / "build", f"--html={tmp_path}/report.html")
+    run(data, "inspect", tmp_path / "build", f"--diff={tmp_path}/build")
+    run(data, "build", tmp_path / "build.yaml", "--release", f"--output={tmp_path}/releases", *IN_MEMORY)

@@ -1,0 +1,39 @@
+"""The list of seeded faults fits the source; `.ci/plant_faults.py` tells which target catches each of them."""
+
+import importlib.util
+import sys
+from types import ModuleType
+
+from conftest import ROOT
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("plant_faults", ROOT / ".ci" / "plant_faults.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["plant_faults"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+FAULTS = _load().read_faults()
+
+
+def test_each_fault_replaces_one_text_of_its_file() -> None:
+    wrong = [
+        fault.name
+        for fault in FAULTS
+        if (ROOT / fault.file).read_text(encoding="utf-8").count(fault.old) != 1 or fault.old == fault.new
+    ]
+    assert wrong == []
+
+
+def test_the_names_differ_and_the_tests_are_there() -> None:
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+    assert [test for fault in FAULTS for test in fault.tests if not (ROOT / test).exists()] == []
+
+
+def test_every_room_has_a_fault() -> None:
+    steps = {f"transforms/{path.parent.name}" for path in (ROOT / "transforms").glob("*/__init__.py")}
+    assert {fault.room for fault in FAULTS} == steps | {"pipelines", "training", "maskmill"}

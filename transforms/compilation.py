@@ -1,0 +1,22 @@
+"""What is done before the first kernel of a process is compiled.
+
+A command knows early what it will run, and late, if ever, whether a kernel is missing. This module knows nothing of
+numba, which takes long to import.
+"""
+
+from collections.abc import Callable
+
+_actions: list[Callable[[], object]] = []
+
+
+def before_first(action: Callable[[], object]) -> None:
+    """Has `action` called once, before this process compiles anything, in place of what was named before."""
+    _actions[:] = [action]
+
+
+def begin() -> bool:
+    """Is called where a kernel is missing; whether something was done about it."""
+    if not _actions:
+        return False
+    _actions.pop()()
+    return True
