@@ -124,7 +124,8 @@ def _try(path: str, what: str, holder: Holder) -> tuple[Lock | None, Holder | No
     try:
         return Hold(path, holder, conditional.write(path, holder.encode(), expected=version), what), None
     except conditional.ChangedMeanwhileError:
-        return None, other
+        found = read_holder(path)  # another was faster; the sentence names it
+        return None, found[0] if found is not None else None
 
 
 def _is_same_owner(other: Holder, holder: Holder) -> bool:
