@@ -106,7 +106,7 @@ test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and n
 
 test-kernels-in-python: $(VENV)/dev ## small cases of every step without the compiler, beside the compiled kernels
 	$(BIN)/python -m pytest -q -m in_python tests/kernels
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -k "not tidy" tests/extraction/test_kernels_*.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/extraction/test_kernels_*.py
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -k "cut_off_anywhere or (does_not_fit and huge)" \
 	  tests/inputs/test_xml_kernels.py tests/reading/test_tfrecord_reader.py
 

@@ -75,6 +75,8 @@ def cleaned(text: str) -> str:
         ("a “b”%“c” d", "a “b”“c” d"),
         ("a (b/%) c", "a (b/) c"),
         ("a（%):", "a:"),
+        # A line keeps nothing but a bracket once the wide comma before it is gone.
+        ("a\n、%)\nb", "a\nb"),
     ],
 )
 def test_white_space_and_punctuation(text: str, expected: str) -> None:

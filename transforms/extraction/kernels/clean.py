@@ -460,10 +460,11 @@ def clean(out, n, counts):  # type: ignore[no-untyped-def]
             i += size
             continue
         if mark:
+            before = w
             w, gone = behind_mark(out, w, line, i, n, counts)
+            if w < before or gone > 0:
+                letters = has_letters(out, line, w)  # wide punctuation counted as a letter, and may be gone
             if gone > 0:
-                # What opened may be gone, too; a wide bracket counted as a letter.
-                letters = has_letters(out, line, w)
                 i += gone
                 continue
         elif c == COMMA or c == PERIOD:
