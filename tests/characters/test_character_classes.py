@@ -35,6 +35,13 @@ def test_the_versions_differ_in_separators_and_curly_quotes() -> None:
 
 
 @pytest.mark.parametrize("rules", RULES)
+def test_white_space_is_that_of_python(rules: CharacterRules) -> None:
+    separators = {} if rules == "nltk-3.4" else set("\x1c\x1d\x1e\x1f")
+    expected = [c for c in map(chr, range(0x3100)) if c.isspace() and c not in separators]
+    assert [c for c in map(chr, range(0x3100)) if has(rules, c, kernels.SPACE)] == expected
+
+
+@pytest.mark.parametrize("rules", RULES)
 def test_what_they_have_in_common(rules: CharacterRules) -> None:
     assert all(has(rules, character, kernels.SPACE) for character in " \t\n\xa0\u3000")
     assert all(has(rules, character, kernels.CLOSER) for character in "\"')]}")

@@ -119,7 +119,7 @@ def test_marks_of_other_scripts_end_sentences(language: str, marked: str) -> Non
         ("hy", "Ազգային կազմը՝ 53,7%: |Պետական լեզուն՝ ալբաներեն։ |Ալբոմը՝ «Foo»: The Bar, No. 4։"),
         (
             "de",
-            "Zum 150. Todestag kam am 3. Okt. 1990 ein Chor. |Er sang Op. 3 von Hans Meier jun. |Er ging.",
+            "Gezählt wurden 15. 20 davon. |Es waren 150. |20 davon gingen. |Zum 150. Todestag kam am 3. Okt. 1990 ein Chor. |Er sang Op. 3 von Hans Meier jun. |Er ging.",
         ),
         (
             "nl",
@@ -238,6 +238,8 @@ def test_english_and_latin_letters_mean_punkt_alone(rules: SentenceRules) -> Non
         ("Он пришёл сюда. Wiki.", ("ru", "uk", "be", "bg", "sr")),
         ("这是中文。", ("zh",)),
         ("これは日本語の文章です。漢字交じり。", ("ja",)),
+        ("日本国憲法第九条は戦争放棄を定めた条文である。", ("ja",)),
+        (f"{'中文维基百科' * 20}の书。", ("zh",)),
         ("이것은 한국어.", ("ko",)),
         ("यह हिन्दी है।", ("hi", "mr")),
         ("هذا بيت.", ("ar", "fa", "ur")),

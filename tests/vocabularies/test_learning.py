@@ -191,3 +191,11 @@ def test_a_long_word_is_merged_in_linear_time() -> None:
     """Each merge of the naive way would go through all of it."""
     learned = learn_vocabulary(table({b"ab" * (1 << 19): 1, b"c": 1}), VocabularyOptions(kind="bpe"))
     assert max(map(len, learned.pieces)) == 1 << 19
+
+
+@pytest.mark.parametrize(("kind", "alphabet"), [("wordpiece", 1), ("bpe", 256)])
+def test_the_smallest_size_has_room_for_the_alphabet(kind: VocabularyKind, alphabet: int) -> None:
+    least = len(VocabularyOptions(kind=kind).first_tokens) + alphabet
+    assert VocabularyOptions(kind=kind, size=least).decided_size == least
+    with pytest.raises(UnusableInputError, match=f"give {least} or more"):
+        VocabularyOptions(kind=kind, size=least - 1)
