@@ -119,7 +119,8 @@ def test_marks_of_other_scripts_end_sentences(language: str, marked: str) -> Non
         ("hy", "Ազգային կազմը՝ 53,7%: |Պետական լեզուն՝ ալբաներեն։ |Ալբոմը՝ «Foo»: The Bar, No. 4։"),
         (
             "de",
-            "Gezählt wurden 15. 20 davon. |Es waren 150. |20 davon gingen. |Zum 150. Todestag kam am 3. Okt. 1990 ein Chor. |Er sang Op. 3 von Hans Meier jun. |Er ging.",
+            "Gezählt wurden 15. 20 davon. |Es waren 150. |20 davon gingen. "
+            "|Zum 150. Todestag kam am 3. Okt. 1990 ein Chor. |Er sang Op. 3 von Hans Meier jun. |Er ging.",
         ),
         (
             "nl",
