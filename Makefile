@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do command 
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help venv demo test test-fast test-builds test-docs test-training test-torch test-readers test-defects test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel bench lock clean
+.PHONY: help venv demo test test-fast test-builds test-docs test-training test-torch test-readers test-defects test-exhaustive test-kernels-in-python test-kernels-bounds test-report test-releases test-kills test-airflow test-slow test-flink lint wheel bench lock clean
 
 help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -41,7 +41,7 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 
 # What has an environment or a target of its own.
 APART := not docs and not training and not torch and not flink and not slow and not readers and not browser and not airflow \
-  and not defects and not releases and not in_python and not bounds
+  and not defects and not releases and not in_python and not bounds and not exhaustive
 LIGHT := $(APART) and not builds
 
 # A process for each core. It goes on with the tests of its files, for they share what their fixtures make, and takes
@@ -102,16 +102,19 @@ test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, 
 	  tests/loading
 
 test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and none in good data sets
-	$(PYTEST) -m defects tests/verification tests/kernels
+	$(PYTEST) -m "defects and not exhaustive" tests/verification tests/kernels
+
+test-exhaustive: $(VENV)/dev ## the cases that the other targets leave out: every damage in every build, every format (20 minutes)
+	$(PYTEST) -m "exhaustive and not training and not flink"
 
 test-kernels-in-python: $(VENV)/dev ## small cases of every step without the compiler, beside the compiled kernels
-	$(BIN)/python -m pytest -q -m in_python tests/kernels
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/extraction/test_kernels_*.py
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -k "cut_off_anywhere or (does_not_fit and huge)" \
+	$(PYTEST) -m in_python tests/kernels
+	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/extraction/test_kernels_*.py
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -k "cut_off_anywhere or (does_not_fit and huge)" \
 	  tests/inputs/test_xml_kernels.py tests/reading/test_tfrecord_reader.py
 
 test-kernels-bounds: $(VENV)/dev ## small cases with checks of the bounds of all arrays
-	$(BIN)/python -m pytest -q -m bounds tests/kernels
+	$(PYTEST) -m bounds tests/kernels
 
 test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chrome, or MASKMILL_BROWSER=its path)
 	$(PYTEST) -m browser tests/reporting

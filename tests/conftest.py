@@ -54,6 +54,22 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the cases that a test's `exhaustive_but` does not name as `exhaustive`."""
+    cases: dict[tuple[str, ...], set[str]] = {}
+    for item in items:
+        mark = item.get_closest_marker("exhaustive_but")
+        if mark is None or not isinstance(item, pytest.Function):
+            continue
+        cases.setdefault((str(item.path), item.originalname, *mark.args), set()).add(item.callspec.id)
+        if item.callspec.id not in mark.args:
+            item.add_marker(pytest.mark.exhaustive)
+    for (path, test, *named), found in cases.items():
+        if len(found) > 1 and (unknown := set(named) - found):
+            raise pytest.UsageError(f"{path}: {test} has no case {', '.join(sorted(unknown))}, which it names.")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Makes a skip in CI a failure, unless its reason is one of skips.py."""

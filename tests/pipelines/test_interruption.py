@@ -146,6 +146,7 @@ MOMENTS = {
         for moment in moments
     ],
 )
+@pytest.mark.exhaustive_but("in-memory-imports_beam", "in-memory-writes_examples", "two-processes-extracts")
 def test_ctrl_c_in_a_build(
     flags: tuple[str, ...],
     moment: Callable[[Terminal, Path], object],

@@ -40,6 +40,7 @@ def folder(tmp_path: Path) -> Path:
     ],
     ids=["plain", "limited", "without-duplicates", "with-templates"],
 )
+@pytest.mark.exhaustive_but("limited", "with-templates")
 def test_small_inputs_give_the_same_data_set_together_and_alone(
     flags: tuple[str, ...], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

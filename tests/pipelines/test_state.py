@@ -146,6 +146,7 @@ def no_json(path: Path, others: list[Path], chance: random.Random) -> None:
 
 @pytest.mark.builds
 @pytest.mark.parametrize("damage", [empty, flip, cut, delete, copy, no_json])
+@pytest.mark.exhaustive_but("delete", "no_json")
 def test_a_run_over_damaged_state_makes_the_same(
     damage: Callable[[Path, list[Path], random.Random], None], build: Build, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,8 @@ from transforms.verification.verifying import verify
 
 AS_IT_IS, REGENERATED = "as_it_is", "regenerated"
 
-# What `make test` runs: damage to bytes, to files, to masks, and a leak of the eval set. The rest takes minutes.
+# What `make test` runs: damage to bytes, to files, to masks, and a leak of the eval set. `make test-defects` has each
+# damage in one build, another one for the next damage; `make test-exhaustive` has all pairs, which take minutes.
 _QUICK = (
     "bit_in_data",
     "missing_shard",
@@ -23,7 +24,8 @@ _QUICK = (
 
 
 def _cases() -> Iterator[object]:
-    for damage in DAMAGES:
+    for number, damage in enumerate(DAMAGES):
+        of_all = damage.builds[number % len(damage.builds)]
         for build in damage.builds:
             for mode in (AS_IT_IS, REGENERATED) if damage.again else (AS_IT_IS,):
                 is_quick = (
@@ -32,6 +34,8 @@ def _cases() -> Iterator[object]:
                     and mode == (REGENERATED if damage.again else AS_IT_IS)
                 )
                 marks = [pytest.mark.long] if is_quick else [pytest.mark.defects]
+                if not is_quick and build != of_all:
+                    marks.append(pytest.mark.exhaustive)
                 yield pytest.param(damage, build, mode, id=f"{damage.name}-{build}-{mode}", marks=marks)
 
 
