@@ -1,6 +1,5 @@
 """The table of mistakes that need TensorFlow, held to the same rules as all others (tests/test_mistakes.py)."""
 
-import keras_hub  # noqa: F401 - its import takes longer than a mistake may
 import pytest
 import test_mistakes
 import training_mistakes
@@ -8,7 +7,5 @@ from test_mistakes import folder, good_inputs  # noqa: F401 - fixtures
 
 
 @pytest.mark.parametrize("row", training_mistakes.MISTAKES, ids=lambda row: row.name)
-def test_a_mistake_gets_one_sentence_and_loses_nothing(row, folder, capfd, monkeypatch):  # noqa: F811 - the fixture
-    # The first training of a process starts the backend and compiles.
-    monkeypatch.setattr(test_mistakes, "DEADLINE_S", 60)
+def test_a_mistake_gets_one_sentence_and_loses_nothing(row, folder, capfd):  # noqa: F811 - the fixture
     test_mistakes.test_a_mistake_gets_one_sentence_and_loses_nothing(row, folder, capfd)
