@@ -326,12 +326,15 @@ def _refuse_common_inputs(inputs: Mapping[str, _Inputs]) -> None:
                 )
 
 
-def check_compat_of_texts(patterns: Sequence[str], compat: Compat) -> None:
-    """Checks that text shards that exist were made for the data that a build reproduces, as far as manifests tell.
+def check_given_texts(patterns: Sequence[str], compat: Compat) -> None:
+    """Checks that a build can make examples of text shards that exist, before it makes a vocabulary of them.
 
     Raises:
-      UnusableInputError: they were made for other data.
+      UnusableInputError: two have the same name, or manifests tell that they were made for other data.
     """
+    from transforms.shards.text_files import find_texts, refuse_equal_names
+
+    refuse_equal_names(find_texts(patterns))
     for pattern in patterns:
         made = None if is_glob(pattern) else manifest.find_manifest(pattern)
         if made is None or made["stage"] != "extract" or compat == "none":
@@ -443,9 +446,10 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
-    from transforms.shards.text_files import beside_texts, check_texts, find_texts
+    from transforms.shards.text_files import beside_texts, check_texts, find_texts, refuse_equal_names
 
     texts = find_texts(options.input) if is_first else []
+    refuse_equal_names(texts)
     name, path = options.tokenizer
     if files.is_local(path):
         files.read_bytes(path)  # a mistyped path is refused before kernels are imported

@@ -25,7 +25,7 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
       may_be_missing: whether there may be none.
 
     Raises:
-      UnusableInputError: there is no such file, or two have the same name, so that their outputs would.
+      UnusableInputError: there is no such file.
     """
     expanded: list[str] = []
     for pattern in patterns:
@@ -38,6 +38,11 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
         raise UnusableInputError(
             f"{patterns[0]}: this input matches no text shard, only {sorted(passed_over)[0]} and such."
         )
+    return texts
+
+
+def refuse_equal_names(texts: Sequence[files.FileInfo]) -> None:
+    """Raises UnusableInputError if two texts have the same name, so that their shards of examples would."""
     paths: dict[str, str] = {}
     for text in texts:
         other = paths.setdefault(files.base_name(text.path), text.path)
@@ -45,7 +50,6 @@ def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list
             raise UnusableInputError(
                 f"{text.path} and {other} would become one shard; rename one, or take two outputs."
             )
-    return texts
 
 
 def beside_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[str]:
