@@ -29,7 +29,7 @@ def run(
     Returns, and raises, as `run_entries`.
     """
     if options.texts is not None:
-        checks.check_compat_of_texts(options.texts, options.compat)
+        checks.check_given_texts(options.texts, options.compat)
     wanted = options.stages if names is None else names
     named = [(entry, options.stages[entry.name]) for entry in STAGES if entry.name in options.stages]
     chosen = [(MIX if isinstance(own, MIX.options) else entry, own) for entry, own in named if entry.name in wanted]

@@ -173,12 +173,16 @@ def check_extraction(options: ExtractOptions) -> Extraction:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Inputs:
-    """The inputs of extract: the paths, their bytes, and what they are."""
+    """The inputs of extract, and what they are."""
 
-    paths: Sequence[str]
-    size: int
+    files: Sequence[files.FileInfo]
     from_doc_files: bool
     reads_pages: bool
+
+    @property
+    def size(self) -> int:
+        """The bytes of all."""
+        return sum(file.size for file in self.files)
 
 
 def _check_inputs(options: ExtractOptions) -> _Inputs:
@@ -207,8 +211,7 @@ def _check_inputs(options: ExtractOptions) -> _Inputs:
     if found.skipped:
         data_warnings.warn("extract", [found.skipped_text])
     return _Inputs(
-        paths=[file.path for file in inputs],
-        size=sum(file.size for file in inputs),
+        files=inputs,
         from_doc_files=from_doc_files,
         reads_pages=any(unit.format == "mediawiki" for unit in units),
     )
@@ -255,8 +258,12 @@ def extract(options: ExtractOptions, *, is_first: bool) -> Checked:
             input_bytes=inputs.size, pieces=None, paths=(*options.input, *checked.folder, options.output)
         ),
         contents=checked.contents,
-        found={"from_doc_files": inputs.from_doc_files, "reads_pages": inputs.reads_pages},
-        announcement=startup.first_line("extract", files=len(inputs.paths), size=inputs.size, output=options.output),
+        found={
+            "inputs": inputs.files,
+            "from_doc_files": inputs.from_doc_files,
+            "reads_pages": inputs.reads_pages,
+        },
+        announcement=startup.first_line("extract", files=len(inputs.files), size=inputs.size, output=options.output),
     )
 
 
@@ -282,13 +289,16 @@ def mix(options: MixOptions, *, is_first: bool) -> Checked:
             inputs[source.name] = _check_inputs(source.extract)
     _refuse_common_inputs(inputs)
     size = sum(of_source.size for of_source in inputs.values())
-    number = sum(len(of_source.paths) for of_source in inputs.values())
+    number = sum(len(of_source.files) for of_source in inputs.values())
     paths = [path for source in sources for path in (*source.extract.input, *checked[source.name].folder)]
     return Checked(
         options=options,
         workload=Workload(input_bytes=size, pieces=None, paths=(*paths, options.output)),
         contents=contents,
-        found={"reads_pages": {name: of_source.reads_pages for name, of_source in inputs.items()}},
+        found={
+            "inputs": {name: of_source.files for name, of_source in inputs.items()},
+            "reads_pages": {name: of_source.reads_pages for name, of_source in inputs.items()},
+        },
         announcement=startup.first_line("extract", files=number, size=size, output=options.output),
     )
 
@@ -306,7 +316,7 @@ def _refuse_common_inputs(inputs: Mapping[str, _Inputs]) -> None:
     """Raises UnusableInputError if two sources, by their names, have an input in common."""
     seen: dict[str, str] = {}
     for name, of_source in inputs.items():
-        for path in of_source.paths:
+        for path in (file.path for file in of_source.files):
             other = seen.setdefault(os.path.realpath(path) if files.is_local(path) else path, name)
             if other != name:
                 raise UnusableInputError(
@@ -316,12 +326,15 @@ def _refuse_common_inputs(inputs: Mapping[str, _Inputs]) -> None:
                 )
 
 
-def check_compat_of_texts(patterns: Sequence[str], compat: Compat) -> None:
-    """Checks that text shards that exist were made for the data that a build reproduces, as far as manifests tell.
+def check_given_texts(patterns: Sequence[str], compat: Compat) -> None:
+    """Checks that a build can make examples of text shards that exist, before it makes a vocabulary of them.
 
     Raises:
-      UnusableInputError: they were made for other data.
+      UnusableInputError: two have the same name, or manifests tell that they were made for other data.
     """
+    from transforms.shards.text_files import find_texts, refuse_equal_names
+
+    refuse_equal_names(find_texts(patterns))
     for pattern in patterns:
         made = None if is_glob(pattern) else manifest.find_manifest(pattern)
         if made is None or made["stage"] != "extract" or compat == "none":
@@ -370,6 +383,7 @@ def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
             paths=(*read, *options.compare, *model_dir, options.output),
         ),
         unclaimed=options.ADDITIONS,
+        found={"texts": texts},
         announcement=startup.first_line("vocabulary", files=len(texts), size=size, output=options.output),
     )
 
@@ -432,9 +446,10 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     Raises:
       UnusableInputError: examples cannot run with these options, this vocabulary or these texts.
     """
-    from transforms.shards.text_files import beside_texts, check_texts, find_texts
+    from transforms.shards.text_files import beside_texts, check_texts, find_texts, refuse_equal_names
 
     texts = find_texts(options.input) if is_first else []
+    refuse_equal_names(texts)
     name, path = options.tokenizer
     if files.is_local(path):
         files.read_bytes(path)  # a mistyped path is refused before kernels are imported
@@ -464,7 +479,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
             paths=(*read, path, options.output),
         ),
         contents=contents,
-        found={"tokenizer_kernels": loaded.kernels},
+        found={"tokenizer_kernels": loaded.kernels, "texts": texts},
         announcement=startup.first_line("examples", files=len(texts), size=size, output=options.output),
     )
 

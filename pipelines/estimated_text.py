@@ -17,7 +17,7 @@ from transforms.inputs.options import ReadOptions
 from transforms.inputs.sampling import CountedReader, InputKind, Sample, inputs_by_kind, sample_kind
 from transforms.shards.options import SplitOptions
 from transforms.shards.sample_text import SampleText, extract_sample, ratio_error
-from transforms.shards.text_files import find_texts
+from transforms.shards.text_files import find_texts, refuse_equal_names
 from transforms.storage import files, manifest
 
 # What is read unless the user names a share: of a large input 2 %, of a small one as much as makes a good sample.
@@ -235,6 +235,7 @@ def _times(group: TextGroup, factor: float, *, extracted: float | None = None) -
 def _of_texts(patterns: Sequence[str], share: float | None) -> EstimatedText:
     """The text of shards that exist: its size is known, its documents where a manifest counts them."""
     texts = find_texts(patterns)
+    refuse_equal_names(texts)
     size = sum(text.size for text in texts)
     if not size:
         raise UnusableInputError(f"{texts[0].path}: there is no text in this input.")

@@ -9,24 +9,27 @@ import apache_beam as beam
 from pipelines.progress import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import ExamplesOptions, decided_masking
-from pipelines.text_source import announce_texts, find_text_shards
+from pipelines.text_source import announce_texts, describe_texts
 from transforms.grouping import GroupAll
 from transforms.masking.objective_options import decided_mask_unit
 from transforms.records import closing, example_shards
 from transforms.records.example_shards import ExamplesSetup
 from transforms.records.example_steps import WriteExamples
 from transforms.records.examples import kernels_of
+from transforms.storage.files import FileInfo
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesStage(Stage[ExamplesOptions]):
     """Input: TextShard. Output: ExampleShard.
 
-    tokenizer_kernels: the compiled code that the tokenizer needs, see LoadedTokenizer.
+    tokenizer_kernels: the compiled code that the tokenizer needs, see LoadedTokenizer. texts: the text shards, where
+    they were there before the run.
     """
 
     name: ClassVar[str] = "examples"
     tokenizer_kernels: tuple[str, ...]
+    texts: Sequence[FileInfo] = ()
 
     @property
     def setup(self) -> ExamplesSetup:
@@ -66,7 +69,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names."""
-        return find_text_shards(pipeline, self.options.input)
+        return describe_texts(pipeline, self.texts, self.options.input)
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the masking step."""

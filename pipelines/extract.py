@@ -23,6 +23,7 @@ from transforms.shards.options import Source
 from transforms.shards.planning import PlanTextShards
 from transforms.shards.sentence_choice import ChooseSentences
 from transforms.shards.text_shards import TextShard
+from transforms.storage.files import FileInfo
 
 
 def has_text(shard: TextShard) -> bool:
@@ -30,9 +31,11 @@ def has_text(shard: TextShard) -> bool:
     return shard.size > 0
 
 
-def find_inputs(patterns: beam.PCollection, options: ExtractOptions) -> beam.PCollection:
-    """Adds the step that finds the inputs; gives one list of InputFile."""
-    return patterns | "FindInputs" >> FindInputs(dump_date=options.dump_date, input_format=options.input_format)
+def find_inputs(found: beam.PCollection, options: ExtractOptions) -> beam.PCollection:
+    """Adds the step that looks at the inputs which the checks have found; gives one list of InputFile."""
+    return found | "FindInputs" >> FindInputs(
+        patterns=options.input, dump_date=options.dump_date, input_format=options.input_format
+    )
 
 
 def extract_documents(
@@ -70,13 +73,15 @@ def progress_of(output: str) -> list[ProgressLine]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExtractStage(Stage[ExtractOptions]):
-    """Input: one tuple, the patterns of the inputs. Output: TextShard, the description of each shard with text.
+    """Input: one sequence, the inputs. Output: TextShard, the description of each shard with text.
 
+    inputs: as the checks have found them: from then on none may vanish, change or be added.
     from_doc_files: whether the inputs are WikiExtractor's files, which the reference's chain takes as they are.
     reads_pages: whether one of the inputs is a dump.
     """
 
     name: ClassVar[str] = "extract"
+    inputs: Sequence[FileInfo]
     from_doc_files: bool
     reads_pages: bool
 
@@ -92,8 +97,8 @@ class ExtractStage(Stage[ExtractOptions]):
         return {name: value for name, value in parameters(self.options.decided).items() if value != given[name]}
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """The patterns of the inputs."""
-        return pipeline | "Patterns" >> beam.Create([self.options.input])
+        """The inputs."""
+        return pipeline | "Inputs" >> beam.Create([self.inputs])
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the steps of the default mode, or of the reference's chain."""

@@ -15,32 +15,34 @@ from pipelines.stage import Stage
 from transforms.shards import closing
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.mixing import PlanMix
+from transforms.storage.files import FileInfo
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
 class ExtractSource(beam.PTransform):
     """Extracts a source of a mix by its own options.
 
-    Input: one mapping, from each source's name to the patterns of its inputs. Output: Fragment.
+    Input: one mapping, from each source's name to its inputs. Output: Fragment.
     """
 
     source: SourceOptions
     output: str
 
-    def expand(self, patterns: beam.PCollection) -> beam.PCollection:
-        of_source = patterns | "Patterns" >> beam.Map(operator.itemgetter(self.source.name))  # tuple of str
+    def expand(self, found: beam.PCollection) -> beam.PCollection:
+        of_source = found | "Inputs" >> beam.Map(operator.itemgetter(self.source.name))  # sequence of FileInfo
         inputs = find_inputs(of_source, self.source.extract)  # list of InputFile
         return extract_documents(inputs, self.source.extract, self.output, self.source.name)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MixStage(Stage[MixOptions]):
-    """Input: one mapping, from each source's name to its patterns. Output: TextShard, the description of each shard.
+    """Input: one mapping, from each source's name to its inputs. Output: TextShard, the description of each shard.
 
-    reads_pages: for each source by its name, whether one of its inputs is a dump.
+    For each source by its name: inputs, those that the checks have found; reads_pages, whether one of them is a dump.
     """
 
     name: ClassVar[str] = "extract"
+    inputs: Mapping[str, Sequence[FileInfo]]
     reads_pages: Mapping[str, bool]
 
     @property
@@ -66,8 +68,8 @@ class MixStage(Stage[MixOptions]):
         return {name: value for name, value in self.options.decided.parameters.items() if value != given[name]}
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
-        """The patterns of the inputs of each source."""
-        return pipeline | "Patterns" >> beam.Create([{s.name: s.extract.input for s in self.options.sources}])
+        """The inputs of each source."""
+        return pipeline | "Inputs" >> beam.Create([self.inputs])
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds a branch for each source, then one plan of all of them."""

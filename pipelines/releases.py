@@ -155,20 +155,16 @@ def _check_unchanged(plan: ReleasePlan) -> None:
     """Checks that a release was made of the inputs that have given it its name.
 
     Raises:
-      RunFailedError: one was replaced meanwhile.
+      RunFailedError: one was replaced meanwhile, was left out, or came on top.
     """
-    directories = [stage_states.directory_of(plan.options, name) for name in stage_states.graph_names(plan.options)]
-    manifests = [manifest.find_manifest(directory) or {"inputs": []} for directory in directories]
-    read = {entry["path"]: entry["sha256"] for made in manifests for entry in made["inputs"]}
+    again = f"while {plan.name} was built; run the same command again, which builds a release of what is there now."
     for file in plan.inputs:
-        is_object = file.algorithm == release_inputs.CRC32C
-        now = files.stored_checksum(file.path) if is_object else read.get(file.path, file.checksum)
-        if now != file.checksum:
-            release_inputs.forget_checksums(plan.root)
-            raise RunFailedError(
-                f"{file.path}: this input was replaced while the release {plan.name} was built of it; run the same "
-                "command again, which builds a release of what is there now."
-            )
+        if file.algorithm == release_inputs.CRC32C and files.stored_checksum(file.path) != file.checksum:
+            raise RunFailedError(f"{file.path}: this input was replaced or removed {again}")
+    digests = fingerprints.manifest_digests(plan.directory)
+    for problem in records.check_inputs(plan.directory, [file.entry for file in plan.inputs], digests):
+        release_inputs.forget_checksums(plan.root)
+        raise RunFailedError(f"{problem}: the inputs changed {again}")
 
 
 def _switch(plan: ReleasePlan, record: ReleaseRecord) -> None:

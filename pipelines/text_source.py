@@ -1,22 +1,44 @@
 """Text shards that are there already, as what a stage reads."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
 from transforms.shards.text_files import describe_text_shard, find_texts
 from transforms.shards.text_shards import TextShard
 from transforms.storage import progress
+from transforms.storage.files import FileInfo
+from transforms.storage.found_files import check_same, check_unchanged
 
 
-def find_text_shards(pipeline: beam.Pipeline, patterns: tuple[str, ...]) -> beam.PCollection:
-    """Adds the steps that describe the text shards that patterns name. A worker lists them: there can be many."""
+def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo]]:
+    """The texts that were found before the run, in order, if they are still what patterns name."""
+    check_same(found, find_texts(patterns, may_be_missing=True))
+    return enumerate(found)
+
+
+def describe_found(numbered: tuple[int, FileInfo]) -> TextShard:
+    """Describes a text that was found before the run, with its place among all.
+
+    Raises:
+      RunFailedError: it is not as it was found.
+    """
+    place, file = numbered
+    check_unchanged(file.path, file.size, file.changed)
+    shard = dataclasses.replace(describe_text_shard((place, file.path)), changed=file.changed)
+    shard.check_unchanged()
+    return shard
+
+
+def describe_texts(pipeline: beam.Pipeline, found: Sequence[FileInfo], patterns: Sequence[str]) -> beam.PCollection:
+    """Adds the steps that describe the text shards that were found before the run."""
     return (
         pipeline
-        | "Patterns" >> beam.Create([patterns])
-        | "FindTexts" >> beam.FlatMap(lambda patterns: enumerate(text.path for text in find_texts(patterns)))
+        | "Texts" >> beam.Create([found])
+        | "FindTexts" >> beam.FlatMap(numbered_texts, patterns)  # (number, FileInfo)
         | "SpreadTexts" >> beam.Reshuffle()
-        | "Describe" >> beam.Map(describe_text_shard)  # TextShard
+        | "Describe" >> beam.Map(describe_found)  # TextShard
     )
 
 

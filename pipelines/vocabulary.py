@@ -10,9 +10,10 @@ from pipelines.options import parameters
 from pipelines.progress import ProgressLine
 from pipelines.stage import Stage
 from pipelines.stage_options import VocabularyStageOptions
-from pipelines.text_source import announce_texts, find_text_shards
+from pipelines.text_source import announce_texts, describe_texts
 from transforms.grouping import GroupAll
 from transforms.shards.text_shards import TextShard
+from transforms.storage.files import FileInfo
 from transforms.vocabularies import closing, counting, learning, making, merging
 from transforms.vocabularies.counting import CountWords
 from transforms.vocabularies.making import MakeVocabulary, ReportVocabulary, VocabularySetup
@@ -26,9 +27,13 @@ def is_training_text(shard: TextShard) -> bool:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyStage(Stage[VocabularyStageOptions]):
-    """Input: TextShard. Output: MadeVocabulary."""
+    """Input: TextShard. Output: MadeVocabulary.
+
+    texts: the text shards, where they were there before the run.
+    """
 
     name: ClassVar[str] = "vocabulary"
+    texts: Sequence[FileInfo] = ()
 
     @property
     def setup(self) -> VocabularySetup:
@@ -58,7 +63,7 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names."""
-        return find_text_shards(pipeline, self.options.input)  # TextShard
+        return describe_texts(pipeline, self.texts, self.options.input)  # TextShard
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
         """Adds the steps from text to the report."""

@@ -4,9 +4,13 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from conftest import DATA, ROOT
+
+from transforms.storage import manifest
 
 DUMP = DATA / "dump" / "enwiki-sample-multistream.xml.bz2"
 VOCAB = DATA / "vocab.txt"
@@ -44,3 +48,14 @@ def digests(directory: Path, *, manifests: bool = True) -> dict[str, str]:
 def leftovers(directory: Path) -> list[str]:
     """Temporary files that a command left behind."""
     return [str(p) for p in directory.rglob("*.maskmill-tmp")]
+
+
+def once_claimed(patches: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+    """Has something done when a command claims its output: it has looked at its inputs then, and read none of them."""
+    claims = manifest.Claim.write
+
+    def write(claim: manifest.Claim) -> None:
+        claims(claim)
+        change()
+
+    patches.setattr(manifest.Claim, "write", write)

@@ -27,8 +27,8 @@ Fault = Callable[[Handler, bytes, dict[str, str]], bool]
 
 LONG_AGO = 1_772_400_000.0  # 2026-03-01: when files of a mirror were last changed
 # The parts of enwiki of March 2026, by the pages in them; their names differ only in date and kind.
-ENWIKI_PARTS = ("1.xml-p1p41242", "2.xml-p41243p151573", "3.xml-p151574p311329", "11.xml-p6899367p7054859")
-ENWIKI_RANGES = ("p10p1147431", "p1147435p2936259", "p20110420p21500133")
+ENWIKI_PARTS = ("1.xml-p1p41242", "2.xml-p41243p151573", "3.xml-p151574p311329", "11.xml-p311330p7054859")
+ENWIKI_RANGES = ("p10p1147431", "p1147435p20110389", "p20110420p21500133")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import commands
 import dump_files
 import pytest
 
+from pipelines import cli
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.storage import cloud_check, completions, files
 
@@ -280,6 +281,34 @@ def test_templates_and_duplicates_are_looked_up_in_gs(environment: Mapping[str, 
     assert b"The town of Somewhere lies" in (tmp_path / "local" / "part-00000-of-00001").read_bytes()
     for name, sha256 in expected.items():
         assert hashlib.sha256(cloud.content(environment, BUCKET, f"templates/{name}")).hexdigest() == sha256, name
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda folder: files.delete([f"{folder}/b.txt"]), "b.txt: this input was removed while"),
+        (lambda folder: files.write_bytes(f"{folder}/b.txt", b"Another sentence.\n"), "b.txt: this input was changed"),
+        (lambda folder: files.write_bytes(f"{folder}/c.txt", b"One.\n"), "c.txt: this input appeared while"),
+    ],
+    ids=["gone", "as-long", "new"],
+)
+def test_an_object_that_is_not_as_it_was_ends_the_run(
+    environment: Mapping[str, str],
+    change: Callable[[str], object],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = f"gs://{BUCKET}/changing"
+    files.delete([file.path for file in files.match([f"{folder}/*"], may_be_missing=True)])
+    for name in ("a", "b"):
+        files.write_bytes(f"{folder}/{name}.txt", b"A sentence of it.\n")
+    commands.once_claimed(monkeypatch, lambda: change(folder))
+    given = [f"--input={folder}/*.txt", f"--output={tmp_path}/out", "--num_eval_articles=1", *commands.IN_MEMORY]
+    assert cli.main(["extract", *given]) == cli.FAILED
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "out" / "manifest.json").exists()
 
 
 def test_a_missing_bucket_ends_a_command_with_2(environment: Mapping[str, str], tmp_path: Path) -> None:

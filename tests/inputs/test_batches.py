@@ -124,13 +124,15 @@ def test_an_input_of_another_format_is_one_sentence(inputs: list[InputFile]) -> 
 def test_find_inputs_keeps_the_order_of_the_patterns(inputs: list[InputFile], tmp_path: Path) -> None:
     patterns = [f"{tmp_path}/b*", f"{tmp_path}/?.txt"]
     with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        found = pipeline | beam.Create([patterns]) | FindInputs(dump_date=None)
+        found = pipeline | beam.Create([files.match(patterns)]) | FindInputs(patterns=patterns, dump_date=None)
         assert_that(found, equal_to([[inputs[0], inputs[1], inputs[2]]]))
 
 
 def test_find_inputs_gives_all_inputs_the_date_that_is_named(inputs: list[InputFile], tmp_path: Path) -> None:
+    patterns = [f"{tmp_path}/*.txt"]
     with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
-        found = pipeline | beam.Create([[f"{tmp_path}/*.txt"]]) | FindInputs(dump_date="2001-02-03")
+        listed = pipeline | beam.Create([files.match(patterns)])
+        found = listed | FindInputs(patterns=patterns, dump_date="2001-02-03")
         dates = found | beam.Map(lambda listed: [(Path(file.path).name, file.date) for file in listed])
         assert_that(dates, equal_to([[(name, "2001-02-03") for name in ("a.txt", "b.txt", "c.txt")]]))
 

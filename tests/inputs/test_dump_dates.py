@@ -14,6 +14,7 @@ from transforms.inputs.dump_dates import (
     decide_dates,
     refuse_two_dates,
 )
+from transforms.inputs.mediawiki import read_header
 
 
 def dump_date(path: str) -> str | None:
@@ -104,6 +105,14 @@ def test_two_dates_are_seen_in_the_names_before_the_files_are_read(tmp_path: Pat
     refuse_two_dates(paths[1:])
     with pytest.raises(UnusableInputError, match="both are of"):
         refuse_two_dates(paths)
+
+
+def test_what_is_taken_as_text_has_no_date(tmp_path: Path) -> None:
+    table = b"id,title,text\n" + b'1,A,"Some text, and more."\n' * 9
+    path = write_file(tmp_path, table, "enwiki-20200131.csv")
+    assert date_evidence(path) is None
+    assert read_header(path) == b""
+    refuse_two_dates([path])
 
 
 def test_the_evidence_of_a_file(tmp_path: Path) -> None:

@@ -13,9 +13,11 @@ from whole_builds import Made, extract_text, make_build
 from transforms.errors import UnusableInputError
 from transforms.inspection import descendants
 from transforms.inspection.lineage import Lineage, lineage_of, page_range
-from transforms.releases import fingerprints
+from transforms.releases import fingerprints, records
 from transforms.releases.names import ReleaseName
 from transforms.releases.records import ReleaseRecord, write_record
+from transforms.verification.build_checks import check_builds
+from transforms.verification.targets import find_targets
 
 NAME = ReleaseName(wiki="enwiki", date="2016-05-01", digest="0123abcd")
 
@@ -215,7 +217,14 @@ def release(whole: Made, tmp_path: Path) -> Path:
     record = ReleaseRecord(
         name=NAME,
         config={},
-        inputs=[{"path": str(DUMP), "bytes": 1, "sha256": "ab", "url": "https://mirror.example.org/dump.bz2"}],
+        inputs=[
+            {
+                "path": str(DUMP),
+                "bytes": DUMP.stat().st_size,
+                "sha256": hashlib.sha256(DUMP.read_bytes()).hexdigest(),
+                "url": "https://mirror.example.org/dump.bz2",
+            }
+        ],
         stages={stage: {"directory": folders[stage], "manifest_sha256": digest} for stage, digest in digests.items()},
         made_by={"maskmill": "0.1.0"},
     )
@@ -231,6 +240,26 @@ def test_a_release_tells_its_fingerprint_and_where_its_dump_was_from(release: Pa
     assert (found.release.name, found.release.fingerprint) == (str(NAME), fingerprints.fingerprint_of(digests))
     assert found.sources[-1].url == "https://mirror.example.org/dump.bz2"
     assert found.problems == ()
+
+
+def test_a_release_names_the_inputs_of_its_text(release: Path) -> None:
+    (release / "release.json").unlink()
+    digests = fingerprints.manifest_digests(str(release))
+    content = {"bytes": 1, "sha256": "ab"}
+    write_record(
+        str(release.parents[1]),
+        ReleaseRecord(name=NAME, config={}, inputs=[{"path": f"/in/{DUMP.name}", **content}], stages={}),
+    )
+    problems = (
+        f"/in/{DUMP.name}: the release names this input, but {release}/text was not made of it",
+        f"{DUMP}: {release}/text was made of this input, but the release does not name it",
+    )
+    assert lineage(release).problems == tuple(f"{problem} ({release}/release.json)." for problem in problems)
+    assert tuple(records.check_inputs(str(release), [], digests)) == problems[1:]
+    findings = check_builds(find_targets([str(release)])).findings
+    assert [finding.message for finding in findings if finding.file == f"{release}/release.json"] == [
+        f"{release}/release.json: {problem}; run the build again." for problem in problems
+    ]
 
 
 def test_a_release_that_was_changed_does_not_fit_its_record(release: Path) -> None:

@@ -302,6 +302,22 @@ def test_a_file_whose_checksum_stays_wrong_is_not_kept(mirror: Mirror, client: M
     assert download.downloaded_dumps(str(tmp_path)) == []
 
 
+@pytest.mark.parametrize("layout", ["classic", "listing"])
+def test_sums_that_disagree_are_refused(mirror: Mirror, client: MirrorClient, tmp_path: Path, layout: str) -> None:
+    publish(mirror)
+    if layout == "classic":
+        status = mirror.files["enwiki/20260301/dumpstatus.json"]
+        right = hashlib.md5(PARTS[0]).hexdigest().encode()
+        assert right in status
+        mirror.files["enwiki/20260301/dumpstatus.json"] = status.replace(right, b"0" * 32)
+    else:
+        mirror.publish("enwiki/20260301", {"enwiki-20260301-md5sums.txt": b"0" * 32 + f"  {FIRST}\n".encode()})
+    source = "" if layout == "classic" else f"{mirror.url}/enwiki/20260301"
+    with pytest.raises(download.DumpChangedError, match=f"{FIRST}: its md5 is [0-9a-f]+, and the mirror says 0{{32}}"):
+        download.download(look(mirror, client, layout, source), str(tmp_path), client=client, connections=1)
+    assert download.downloaded_dumps(str(tmp_path)) == []
+
+
 def test_a_dump_that_vanishes_is_gone(mirror: Mirror, client: MirrorClient, tmp_path: Path) -> None:
     """Mirrors delete old dumps, and have new ones before all of their files."""
     publish(mirror)

@@ -84,7 +84,7 @@ def test_a_name_with_spaces_and_letters_is_asked_for_as_it_is(mirror: Mirror, cl
 
 def test_a_listing_with_sums_is_complete_when_all_of_them_are_there(client: MirrorClient, tmp_path: Path) -> None:
     """Then it does not matter how new the files are."""
-    parts = {f"enwiki-2026-03-01-p{n}p{n + 9}.xml.bz2": b"%d" % n for n in (1, 11, 101)}
+    parts = {f"enwiki-2026-03-01-p{n}p{n + 9}.xml.bz2": b"%d" % n for n in (1, 11, 21)}
     source = write(tmp_path, {**parts, "SHA256SUMS": sha256_sums(parts)}, time.time())
     found, said = find(source, client)
     assert [names(dump) for dump in found] == [list(parts)]
@@ -218,6 +218,17 @@ def test_a_range_of_pages_is_no_date(client: MirrorClient, tmp_path: Path) -> No
     files = ["enwiki-2026-03-01-p20110420p21500133.xml.bz2", "enwiki-2026-03-01-p1p20110419.xml.bz2"]
     found, _ = find(write(tmp_path, dict.fromkeys(files, b"1")), client)
     assert [(dump.date, names(dump)) for dump in found] == [("2026-03-01", files[::-1])]
+
+
+def test_a_listing_with_a_gap_is_not_complete(client: MirrorClient, tmp_path: Path) -> None:
+    files = [f"enwiki-2026-03-01-{pages}.xml.bz2" for pages in ("p1p100", "p101p200", "p201p9000")]
+    source = write(tmp_path, dict.fromkeys(files, b"1"))
+    found, _ = find(source, client, pattern="*p[12]*p[19]0*.xml.bz2")  # a pattern may choose parts
+    assert [names(dump) for dump in found] == [[files[0], files[2]]]
+    (tmp_path / files[1]).unlink()
+    found, said = find(source, client)
+    assert found == []
+    assert f"does not count: the part with the pages 101 to 200 is missing, in front of {files[2]}" in said[0]
 
 
 def test_an_empty_listing_has_no_dump_yet(client: MirrorClient, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import bz2
 import json
+import re
 from pathlib import Path
 
 import mirror_server
@@ -132,6 +133,64 @@ def test_a_classic_dump_whose_sums_differ_does_not_count(mirror: Mirror, client:
     assert "differ about enwiki-20260301-pages-articles-multistream1.xml-p1p41242.bz2" in found.said[0]
 
 
+PARTS = [f"enwiki-20260301-pages-articles-multistream{k}.xml-{pages}.bz2" for k, pages in enumerate(
+    ("p1p41242", "p41243p151573", "p151574p311329"), 1
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("left_out", "why"),
+    [
+        (PARTS[0], "the part with the pages 1 to 41242 is missing, in front of "),
+        (PARTS[1], "the part with the pages 41243 to 151573 is missing, in front of "),
+        (PARTS[2], r"the part that belongs to .*-index3\.txt-p151574p311329\.bz2 is missing"),
+    ],
+)
+def test_a_classic_dump_with_a_part_missing_does_not_count(
+    mirror: Mirror, client: MirrorClient, left_out: str, why: str
+) -> None:
+    files = classic_files("enwiki", NEWER, PAGES)
+    del files[left_out]
+    mirror.publish_classic("enwiki", NEWER, files)
+    found = Looks(mirror.url, client)
+    assert found.dates() == []
+    assert re.search(f"this dump does not count: {why}", found.said[0])
+
+
+def test_a_part_that_only_the_sums_name_is_missing(mirror: Mirror, client: MirrorClient) -> None:
+    files = classic_files("enwiki", NEWER, PAGES)
+    folder = mirror.publish_classic("enwiki", NEWER, files)
+    path = f"{folder}/dumpstatus.json"
+    status = json.loads(mirror.files[path])
+    listed = status["jobs"]["articlesmultistreamdump"]["files"]
+    mirror.files[f"{folder}/enwiki-20260301-sha1sums.txt"] += b"0" * 40 + b"  enwiki-20260301-pages-articles1.xml.bz2\n"
+    assert Looks(mirror.url, client).dates() == [NEWER]  # other jobs' files are in the list, too
+    for name in [name for name in listed if "p151574p311329" in name]:
+        del listed[name]
+    mirror.files[path] = json.dumps(status).encode()
+    found = Looks(mirror.url, client)
+    assert found.dates() == []
+    assert f"{PARTS[2]} is in the list of checksums, but dumpstatus.json does not list it" in found.said[0]
+
+
+@pytest.mark.parametrize("pages", [("p1p100", "p201p9000"), ("p1p100", "p90p200"), ("p900p1000",)])
+def test_a_dump_of_the_new_layout_with_a_gap_or_an_overlap_does_not_count(
+    mirror: Mirror, client: MirrorClient, pages: tuple[str, ...]
+) -> None:
+    names = [f"enwiki-2026-03-01-{of_part}.xml.bz2" for of_part in pages]
+    mirror.publish_content("enwiki", NEWER, dict.fromkeys(names, PAGES[0]))
+    found = Looks(mirror.url, client)
+    assert found.dates() == []
+    assert names[-1] in found.said[0]
+    assert ("is missing" in found.said[0]) != ("have pages in common" in found.said[0])
+
+
+def test_ids_without_a_page_may_lie_between_parts(mirror: Mirror, client: MirrorClient) -> None:
+    names = [f"lvwiki-2026-03-01-{pages}.xml.bz2" for pages in ("p20p9000", "p9400p20000", "p20040p20041")]
+    mirror.publish_content("lvwiki", NEWER, dict.fromkeys(names, PAGES[0]))
+    assert Looks(mirror.url, client, wiki="lvwiki").dates() == [NEWER]
+
+
 def test_a_half_written_dumpstatus_does_not_count(mirror: Mirror, client: MirrorClient) -> None:
     folder = mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES))
     whole = mirror.files[f"{folder}/dumpstatus.json"]
@@ -158,6 +217,10 @@ def test_a_file_without_a_size_or_sum_does_not_count(mirror: Mirror, client: Mir
 def test_a_name_that_leads_out_of_its_folder_does_not_count(mirror: Mirror, client: MirrorClient, name: str) -> None:
     mirror.publish_classic("enwiki", NEWER, {name: PAGES[0]})
     assert Looks(mirror.url, client).dates() == []
+    mirror.publish_classic("enwiki", NEWER, classic_files("enwiki", NEWER, PAGES) | {name: PAGES[0]})
+    found = Looks(mirror.url, client)
+    assert found.dates() == []
+    assert f"dumpstatus.json lists '{name}', which is no name of a file in this folder" in found.said[0]
 
 
 def test_a_small_wiki_has_one_file(mirror: Mirror, client: MirrorClient) -> None:
@@ -183,7 +246,7 @@ def test_the_newest_complete_dump_of_the_new_layout_comes_first(mirror: Mirror, 
     assert found.dates() == [NEWER, OLDER]
     assert names(found.dumps[0]) == [
         "enwiki-2026-03-01-p10p1147431.xml.bz2",
-        "enwiki-2026-03-01-p1147435p2936259.xml.bz2",
+        "enwiki-2026-03-01-p1147435p20110389.xml.bz2",
         "enwiki-2026-03-01-p20110420p21500133.xml.bz2",
     ]
     assert {file.algorithm for file in found.dumps[0].files} == {"sha256"}

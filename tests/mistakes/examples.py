@@ -202,6 +202,14 @@ TEXTS = [
         says="would become one shard; rename one",
     ),
     Mistake(
+        name="vocabulary-of-texts-of-one-name",
+        command=f"vocabulary --input={TEXT},a/{TEXT} --output=out --kind=wordpiece --size=64",
+        files={f"a/{TEXT}": b"A sentence.\nAnother.\n"},
+        code=0,
+        says="out",
+        leaves=("out",),
+    ),
+    Mistake(
         name="outputs-of-one-name",
         command=f"create-pretraining-data --input_file={TEXT} --output_file=a.tfrecord,a.tfrecord {MASK}",
         says="each named once",

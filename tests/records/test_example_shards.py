@@ -17,7 +17,7 @@ from apache_beam.testing.util import assert_that, equal_to
 from commands import digests
 from gold_examples import VOCABULARY
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 from transforms.masking.objective_options import ObjectiveOptions
 from transforms.masking.options import MaskingOptions
 from transforms.records.eval_picking import pick_examples
@@ -296,6 +296,14 @@ def test_other_objectives_and_formats_have_other_keys(
 ) -> None:
     (before,), (after,) = (write(shards[:1], tmp_path / "out", setup) for setup in (MDS, changed))
     assert before.key != after.key
+
+
+def test_a_text_that_is_replaced_meanwhile_gives_no_record(shards: list[TextShard], tmp_path: Path) -> None:
+    shard = dataclasses.replace(shards[0], changed=Path(shards[0].path).stat().st_mtime_ns)
+    os.utime(shard.path, (1_700_000_000, 1_700_000_000))
+    with pytest.raises(RunFailedError, match="part-00000-of-00002: this input was changed while"):
+        write_example_shard(shard, SETUP, str(tmp_path / "out"))
+    assert not list((tmp_path / "out").glob(".maskmill/examples/*.json"))
 
 
 # ---- describe_text_shard

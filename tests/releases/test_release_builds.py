@@ -15,7 +15,7 @@ import pytest
 from commands import DUMP, ROOT
 from release_builds import Root, config, contents, release, state_of
 
-from pipelines import cli
+from pipelines import cli, releases
 from transforms.errors import RunFailedError
 from transforms.releases import leases, locks
 from transforms.releases.names import ReleaseName
@@ -159,11 +159,33 @@ def test_a_dump_that_is_replaced_meanwhile_does_not_bear_the_old_name(
     dump.write_bytes(dump.read_bytes().replace(b"the ", b"teh "))
     os.utime(dump, ns=(before.st_atime_ns, before.st_mtime_ns))  # so that it looks as it did
     assert release(path) == cli.FAILED
-    assert "was replaced while the release" in capsys.readouterr().err
+    assert "was not made of it: the inputs changed while" in capsys.readouterr().err
     assert root.latest is None
     (wrong,) = root.names
     assert release(path) == 0
     assert root.latest != wrong
+
+
+def test_a_part_that_vanishes_behind_the_plan_ends_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [tmp_path / f"enwiki-20260301-part{k}.txt" for k in range(3)]
+    for text in texts:
+        text.write_text("Once there was a text. It had two sentences.\n\n" * 9)
+    given = {"input": f"{tmp_path}/enwiki-*.txt", "max_documents": None, "num_eval_articles": 1}
+    path, root = config(tmp_path, tmp_path / "out", extract=given), Root(tmp_path / "out")
+    with monkeypatch.context() as patches:
+        allow = releases.allow_reuse
+        patches.setattr(releases, "allow_reuse", lambda *given: (allow(*given), texts[2].unlink()))
+        assert release(path) == cli.FAILED
+    sentence = f"{texts[2]}: the release names this input, but {root.release()}/text was not made of it: the inputs"
+    assert sentence in capsys.readouterr().err
+    assert root.latest is None
+    assert not (root.release() / "release.json").exists()
+    texts[2].write_text("Once there was a text. It had two sentences.\n\n" * 9)
+    assert release(path) == 0
+    made = json.loads((root.release() / "text" / "manifest.json").read_text())
+    assert [entry["path"] for entry in made["inputs"]] == [entry["path"] for entry in root.record()["inputs"]]
 
 
 # ---- clean-up

@@ -1,6 +1,7 @@
 """Fragments: their texts and tables, whatever the cut into units; texts that are gone are made again."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from transforms.shards.fragments import (
     read_tables,
 )
 from transforms.shards.options import ExtractionOptions, QualityOptions
+from transforms.storage import files
 
 SIGNING = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=5))
 
@@ -105,6 +107,20 @@ def test_every_cut_into_units_gives_the_same_documents(options: ExtractionOption
         for field in ("hash", "size", "sentences"):
             assert table[field].tolist() == expected[field].tolist()
         assert np.bincount(owner, minlength=len(many)).tolist() == [fragment.documents for fragment in many]
+
+
+def test_what_other_content_gave_does_not_bear_the_key(tmp_path: Path) -> None:
+    path = write_dump(tmp_path, PAGES[:3])
+    info = files.find(str(path))
+    assert info is not None
+    (batch,) = cut_batches(path, ONE_UNIT)
+    batch = dataclasses.replace(batch, file=dataclasses.replace(batch.file, changed=info.changed))
+    path.write_bytes(path.read_bytes().replace(b"river", b"RIVER"))
+    os.utime(path, ns=(0, info.changed + 1))
+    with pytest.raises(RunFailedError, match=r"this input was changed while the command ran; run the same"):
+        extract_batch(batch, PLAIN, str(tmp_path))
+    os.utime(path, ns=(0, info.changed))
+    assert extract_batch(batch, PLAIN, str(tmp_path)).documents == 3
 
 
 def test_a_limit_ends_a_batch_early(dump: Path, tmp_path: Path) -> None:

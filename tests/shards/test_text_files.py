@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from transforms.errors import UnusableInputError
-from transforms.shards.text_files import beside_texts, check_texts, describe_text_shard, find_texts
+from transforms.shards.text_files import beside_texts, check_texts, describe_text_shard, find_texts, refuse_equal_names
 
 
 def write(path: Path, text: str = "A sentence.\n\n") -> str:
@@ -44,7 +44,7 @@ def test_two_files_of_one_name_are_unusable(tmp_path: Path) -> None:
     write(tmp_path / "a" / "x.txt")
     write(tmp_path / "b" / "x.txt")
     with pytest.raises(UnusableInputError, match=r"b/x\.txt and .*a/x\.txt would become one shard; rename one"):
-        find_texts([f"{tmp_path}/?/x.txt"])
+        refuse_equal_names(find_texts([f"{tmp_path}/?/x.txt"]))
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def _write_piece(batch: UnitBatch, reading: ReadOptions, output: str, key: str) 
                     rows.append((name_hash(wiki, page.title.partition(b":")[2]), offset, len(page.text)))
                     file.write(page.text)
                     offset += len(page.text)
+    batch.check_unchanged()
     completions.write_table(output, PIECES, key, np.array(rows, PIECE))
     return {"templates": len(rows), "size": file.size, "sha256": file.sha256}
 

@@ -12,6 +12,7 @@ from transforms.inputs.finding import find_inputs
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, InputFile, Unit, UnitBatch, plan_units
 from transforms.storage import files, progress
+from transforms.storage.found_files import check_same, check_unchanged
 
 # Files of up to a megabyte share batches of up to four; a batch takes a tenth of a second.
 _SMALL_FILE = 1 << 20
@@ -19,8 +20,11 @@ _BYTES_OF_SMALL_FILES = 4 << 20
 _MOST_FILES = 256  # in a batch
 
 
-def _numbered_inputs(patterns: Sequence[str], input_format: str) -> Iterator[tuple[int, files.FileInfo]]:
-    return enumerate(find_inputs(patterns, input_format).files)
+def _numbered_inputs(
+    found: Sequence[files.FileInfo], patterns: Sequence[str], input_format: str
+) -> Iterator[tuple[int, files.FileInfo]]:
+    check_same(found, find_inputs(patterns, input_format, may_be_missing=True).files)
+    return enumerate(found)
 
 
 def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile, DateEvidence | None]:
@@ -32,10 +36,12 @@ def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tupl
 
     Raises:
       UnusableInputError: the file cannot be read, or the checksum of one of its bzip2 streams is wrong.
+      RunFailedError: it is not as it was found.
     """
     number, file = numbered
     sha256 = files.sha256_of(file.path, also=Bzip2Streams(file.path).add)
-    digested = InputFile(path=file.path, size=file.size, sha256=sha256, date=date or "")
+    check_unchanged(file.path, file.size, file.changed)
+    digested = InputFile(path=file.path, size=file.size, sha256=sha256, date=date or "", changed=file.changed)
     return number, digested, None if date else date_evidence(file.path)
 
 
@@ -118,18 +124,19 @@ def announce_batches(
 
 @dataclasses.dataclass(kw_only=True, eq=False)
 class FindInputs(beam.PTransform):
-    """Finds the inputs and adds their checksums and dates.
+    """Adds checksums and dates to the inputs that were found before the run, if they are still what there is.
 
-    Input: one tuple, the patterns of the inputs. Output: one list of InputFile, in the order of the patterns.
+    Input: one sequence of FileInfo. Output: one list of InputFile, in the same order.
     """
 
+    patterns: Sequence[str]
     dump_date: str | None
     input_format: str = "auto"
 
-    def expand(self, patterns: beam.PCollection) -> beam.PCollection:
+    def expand(self, found: beam.PCollection) -> beam.PCollection:
         return (
-            patterns
-            | "Match" >> beam.FlatMap(_numbered_inputs, self.input_format)  # (number, FileInfo)
+            found
+            | "Match" >> beam.FlatMap(_numbered_inputs, self.patterns, self.input_format)  # (number, FileInfo)
             | "Spread" >> beam.Reshuffle()
             | "Digest" >> beam.Map(digest_input, self.dump_date)  # (number, InputFile, DateEvidence)
             | "Together" >> GroupAll()

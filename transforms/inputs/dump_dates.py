@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from transforms.errors import UnusableInputError
-from transforms.inputs.formats import detect
+from transforms.inputs.formats import container_of_dump
 from transforms.inputs.mediawiki import Page, read_header, read_pages, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
@@ -57,8 +57,8 @@ def date_evidence(path: str) -> DateEvidence | None:
     Raises:
       UnusableInputError: the file cannot be read.
     """
-    found_format, container = detect(path, "auto", keep_truncated=True)
-    if found_format != "mediawiki":
+    container = container_of_dump(path)
+    if container is None:
         return None
     wiki = site_base(read_header(path))
     named = date_in_name(path)

@@ -15,6 +15,13 @@ _MAGIC_BYTES = 16
 _MOST_ZEROS_OF_SHARD = 0.01  # the reference's tokenizer drops zero bytes in a sentence
 # Indexes and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
 _MAY_LIE_BESIDE_DUMP = re.compile(r"\.txt(?:-p\d+p\d+)?(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE)
+# Names that promise what a plain text is not: packed by …, of the format ….
+_NAMED_PACKED = re.compile(r"\.(bz2|gz|xz|zst|zip|7z|lz4)$", re.IGNORECASE)
+_NAMED_XML = re.compile(r"\.xml(?:-p\d+p\d+)?(?:\.\w+)?$")
+_NAMED_JSON_LINES = re.compile(r"\.(?:jsonl|ndjson)(?:\.\w+)?$")
+_NAMED_FORMAT = re.compile(
+    r"\.(parquet|jsonl|ndjson|json|html?|warc|tfrecord|arrow|avro|pdf|docx?|epub)(?:\.(?:bz2|gz|xz))?$", re.IGNORECASE
+)
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 InputFormat = Literal["mediawiki", "wikiextractor", "text", "jsonl", "parquet"]
@@ -36,7 +43,8 @@ def detect_format(path: str, input_format: str = "auto", *, keep_truncated: bool
       keep_truncated: whether a file that is cut off in its first bytes is taken, too.
 
     Raises:
-      UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or of another one than the user names.
+      UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or of another one than the user names
+        or its own name says.
     """
     return detect(path, input_format, keep_truncated=keep_truncated)[0]
 
@@ -57,6 +65,12 @@ def detect(path: str, input_format: str, *, keep_truncated: bool = False) -> tup
             raise UnusableInputError(f"{path}: this input is packed twice, {container} around {inner}; unpack it once.")
         if not head.strip():
             raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
+        if said := _packing_only_named(path, container):
+            # The format that the user names says nothing of how the file is packed.
+            _refuse(lookalikes.of_bytes(head), path)
+            raise UnusableInputError(
+                f"{path}: this is no {said} file, although its name says so; fetch it again, or give it its right name."
+            )
         if input_format in ("text", "jsonl"):
             # Any text can be plain text, or JSON lines of which some are bad.
             _refuse(lookalikes.of_bytes(head), path)
@@ -77,6 +91,17 @@ def _read_head(path: str, container: str, *, keep_truncated: bool) -> tuple[byte
                 return head, True
             head += chunk
     return head, False
+
+
+def container_of_dump(path: str) -> str | None:
+    """How a MediaWiki XML dump is packed; None for any other file, also one that its user takes as text.
+
+    Raises:
+      UnusableInputError: the file cannot be read.
+    """
+    container = container_of(files.read_range(path, 0, _MAGIC_BYTES))
+    head, _ = _read_head(path, container, keep_truncated=True)
+    return container if _begins_dump(_start_of_text(head)) else None
 
 
 def lies_beside_dump(path: str) -> str | None:
@@ -101,18 +126,38 @@ def no_text_shard(path: str) -> str | None:
     if not start:
         return None
     is_whole = len(head) < _HEAD_BYTES
-    if start.startswith(b"<") and b"<mediawiki" in start:
+    if _begins_dump(start):
         return f"a {_NAMES['mediawiki']}"
     if start.startswith(b"<doc "):
         return f"a {_NAMES['wikiextractor']}"
     if start.startswith(b"{") and lookalikes.begins_json_lines(start, is_whole=is_whole):
         return f"a {_NAMES['jsonl']}"
     lookalike = lookalikes.of_text(start, path, is_whole=is_whole) or lookalikes.of_json(start)
-    return lookalike.name if lookalike is not None else None
+    if lookalike is not None:
+        return lookalike.name
+    said = _packing_only_named(path, container) or _format_only_named(path)
+    return f"plain text under the name of another file ({said})" if said else None
+
+
+def _packing_only_named(path: str, container: str) -> str | None:
+    """How a file's name says that it is packed, where it is not packed so: "bz2"; None where name and content agree."""
+    found = _NAMED_PACKED.search(path)
+    said = None if found is None else found[1].lower()
+    return None if said == container else said
+
+
+def _format_only_named(path: str) -> str | None:
+    """Which format the name of a plain text says that it has: "parquet"; None where it says none."""
+    found = _NAMED_FORMAT.search(path)
+    return "xml" if _NAMED_XML.search(path) else found and found[1].lower()
 
 
 def _start_of_text(head: bytes) -> bytes:
     return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:_HEAD_BYTES]
+
+
+def _begins_dump(start: bytes) -> bool:
+    return start.startswith(b"<") and b"<mediawiki" in start
 
 
 def _refuse(lookalike: Lookalike | None, path: str) -> None:
@@ -124,25 +169,26 @@ def _refuse(lookalike: Lookalike | None, path: str) -> None:
 
 def _format_of(head: bytes, path: str, is_whole: bool) -> InputFormat:
     start = _start_of_text(head)
-    if start.startswith(b"<") and b"<mediawiki" in start:
+    if _begins_dump(start):
         return "mediawiki"
     _refuse(lookalikes.of_bytes(head), path)
     if start.startswith(b"<doc "):
         return "wikiextractor"
     _refuse(lookalikes.of_text(start, path, is_whole=is_whole), path)
-    is_named_xml = re.search(r"\.xml(\.\w+)?$", path) is not None
+    is_named_xml = _NAMED_XML.search(path) is not None
     if start.startswith((b"<?xml", b"<!DOCTYPE")) or (is_named_xml and start.startswith(b"<")):
         raise UnusableInputError(
             f"{path}: this is XML, but no MediaWiki dump: it has no <mediawiki>; extract its text first, or take it as "
             "it is with --input_format text."
         )
-    if is_named_xml:
-        raise UnusableInputError(
-            f"{path}: this is not XML, although its name says so; fetch it again, or take it as it is with "
-            "--input_format text."
-        )
-    if start.startswith(b"{"):
-        if lookalikes.begins_json_lines(start, is_whole=is_whole) or re.search(r"\.(jsonl|ndjson)(\.\w+)?$", path):
+    is_named_json_lines = _NAMED_JSON_LINES.search(path) is not None
+    if not is_named_xml and (start.startswith(b"{") or is_named_json_lines):
+        if lookalikes.begins_json_lines(start, is_whole=is_whole) or (is_named_json_lines and start.startswith(b"{")):
             return "jsonl"
         _refuse(lookalikes.of_json(start), path)
+    if said := _format_only_named(path):
+        raise UnusableInputError(
+            f"{path}: this is not {said.upper()}, although its name says so; fetch it again, or take it as it is with "
+            "--input_format text."
+        )
     return "text"

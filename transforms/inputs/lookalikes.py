@@ -85,7 +85,7 @@ _POSTSCRIPT = Lookalike(name="PostScript", advice="turn it into text first (ps2a
 _DALI_INDEX = Lookalike(name="DALI's index of a TFRecord file", advice="name the text")
 _VOCABULARY = Lookalike(name="a WordPiece vocabulary", advice="name the text")
 _BEGINNINGS = (
-    (re.compile(rb"<!doctype html|<html[\s>]", re.IGNORECASE), _HTML),
+    (re.compile(rb"(?:<!--.*?-->\s*)*<(?:!doctype html|(?:html|head|body|title|meta)[\s>])", re.I | re.S), _HTML),
     (re.compile(rb"WARC/[01]\.\d\r?\n"), _WARC),
     (re.compile(rb"\{\\rtf\d"), _RTF),
     (re.compile(rb"%!PS"), _POSTSCRIPT),

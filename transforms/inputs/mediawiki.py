@@ -18,7 +18,7 @@ from transforms.characters.utf8 import is_utf8
 from transforms.errors import UnusableInputError
 from transforms.inputs.cuts import OR_KEEP, CutOff
 from transforms.inputs.documents import NOT_UTF8, RejectedPage
-from transforms.inputs.formats import BYTE_ORDER_MARK, detect
+from transforms.inputs.formats import BYTE_ORDER_MARK, container_of_dump
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
@@ -99,8 +99,8 @@ def read_header(path: str) -> bytes:
     Raises:
       UnusableInputError: the file cannot be read, or has neither a page nor an end in its first 4 MB.
     """
-    found_format, container = detect(path, "auto", keep_truncated=True)
-    if found_format != "mediawiki":
+    container = container_of_dump(path)
+    if container is None:
         return b""
     header = b""
     with Source(path, container, 0, files.size(path), keep_truncated=True) as source:

@@ -17,6 +17,7 @@ from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, check_end, is_splittable
 from transforms.storage import files
+from transforms.storage.found_files import check_unchanged
 
 # Sizes of units of packed data; 4 MB of bz2 are about 14 MB of XML. Even a small file gives every worker some units. A
 # large file has larger units, because each unit unpacks some blocks of the next one, to finish its last page.
@@ -49,6 +50,7 @@ class Unit:
 class InputFile:
     """An input with its size in bytes, its checksum, its date, and how its sentences are split.
 
+    changed: as in FileInfo.
     date: the ISO date that {{CURRENTDAY}} and the like give in the file's pages; empty where the file has none.
     sentences: the JSON of a SentenceChoice (transforms/sentences/choice.py); empty until one is made.
     """
@@ -58,6 +60,7 @@ class InputFile:
     sha256: str
     date: str = ""
     sentences: str = ""
+    changed: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -81,6 +84,11 @@ class UnitBatch:
     def files(self) -> tuple[InputFile, ...]:
         """All files, in order."""
         return (self.file, *self.more)
+
+    def check_unchanged(self) -> None:
+        """Raises RunFailedError if a file is not as it was when its checksum was computed; call it once it is read."""
+        for file in self.files:
+            check_unchanged(file.path, file.size, file.changed)
 
     @property
     def parts(self) -> list[tuple[InputFile, list[Unit]]]:

@@ -17,7 +17,7 @@ from transforms.errors import UnusableInputError
 from transforms.inputs.dump_dates import date_in_name
 from transforms.inspection import checkpoints
 from transforms.reading.remote import open_ranges
-from transforms.releases import fingerprints
+from transforms.releases import fingerprints, records
 from transforms.releases.names import RECORD, ReleaseName, find_release, release_path
 from transforms.storage import files, manifest
 
@@ -480,6 +480,9 @@ class _Chain:
                     f"{path}: {RECORD} says that the manifest of {stage} has the sha256 {said}, but it is "
                     f"{digests.get(stage) or 'not there'}."
                 )
+        listed = [] if record is None else [entry for entry in record.get("inputs", ()) if isinstance(entry, Mapping)]
+        for problem in records.check_inputs(path, listed, digests) if listed else ():
+            self._problem(f"{problem} ({files.join(path, RECORD)}).")
         checkpoint = self._checkpoint
         if digests and checkpoint is not None and checkpoint.release_fingerprint not in (None, fingerprint):
             self._problem(

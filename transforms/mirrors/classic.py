@@ -13,7 +13,7 @@ from transforms.inputs.dump_dates import date_in_name
 from transforms.mirrors.checksum_files import read_checksums
 from transforms.mirrors.client import MirrorClient
 from transforms.mirrors.dumps import Dump, DumpFile
-from transforms.mirrors.pages_files import choose_pages_files, is_index
+from transforms.mirrors.pages_files import choose_pages_files, is_index, missing_part
 from transforms.storage import files
 
 LAYOUT = "classic"
@@ -79,35 +79,39 @@ def _read_dump(place: str, wiki: str, date: str, name: str, client: MirrorClient
     listed = _done_files(jobs.get(job))
     if not listed:
         return f"{job} is not done"
+    if outside := [file_name for file_name in listed if file_name != files.base_name(file_name)]:
+        return f"dumpstatus.json lists {outside[0]!r}, which is no name of a file in this folder"
     sums = read_checksums(client.read(files.join(place, f"{wiki}-{name}-sha1sums.txt")) or b"")
+    # The list of checksums has the files of all jobs.
+    of_job = [file_name for file_name in sums if ("-multistream" in file_name) == (job == _MULTISTREAM)]
+    names = choose_pages_files(list(dict.fromkeys([*listed, *of_job])))
     chosen = []
-    for file_name in choose_pages_files(list(listed)):
+    for file_name in names:
         if date_in_name(file_name) != date:
             return f"{file_name} is not of {date}"
-        entry = listed[file_name]
-        checksum, algorithm = str(entry.get("sha1", "")).lower(), "sha1"
+        if file_name not in listed:
+            return f"{file_name} is in the list of checksums, but dumpstatus.json does not list it"
+        entry = listed[file_name] if isinstance(listed[file_name], dict) else {}
+        said = {algorithm: str(entry.get(algorithm) or "").lower() for algorithm in ("sha1", "md5")}
         published = sums.get(file_name, ("", ""))[0]
-        if checksum and published and checksum != published:
+        if said["sha1"] and published and said["sha1"] != published:
             return f"dumpstatus.json and the list of checksums differ about {file_name}"
-        checksum = checksum or published
-        if not checksum:
-            checksum, algorithm = str(entry.get("md5", "")).lower(), "md5"
+        found = {a: checksum for a, checksum in (said | {"sha1": said["sha1"] or published}).items() if checksum}
         size = entry.get("size")
-        if not checksum or not isinstance(size, int):
+        if not found or not isinstance(size, int):
             return f"{file_name} has no checksum or no size yet"
         chosen.append(
-            DumpFile(
+            DumpFile.with_sums(
+                found,
                 name=file_name,
                 url=files.join(place, file_name),
                 size=size,
-                checksum=checksum,
-                algorithm=algorithm,
                 is_index=is_index(file_name),
             )
         )
     if not any(not file.is_index for file in chosen):
         return "it lists no file of pages"
-    return Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)
+    return missing_part(names, planned=True) or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)
 
 
 def _job_of(jobs: Mapping[str, Any]) -> str:
@@ -121,8 +125,6 @@ def _job_of(jobs: Mapping[str, Any]) -> str:
 
 
 def _done_files(entry: Any) -> Mapping[str, Any]:
-    """The files of a job that is done, by name; {} for another job. A name never leads out of the dump's folder."""
+    """The files of a job that is done, by the names that dumpstatus.json gives them; {} for another job."""
     listed = entry.get("files") if isinstance(entry, dict) and entry.get("status") == _DONE else None
-    if not isinstance(listed, dict):
-        return {}
-    return {name: info for name, info in listed.items() if isinstance(info, dict) and name == files.base_name(name)}
+    return listed if isinstance(listed, dict) else {}

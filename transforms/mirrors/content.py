@@ -10,7 +10,7 @@ from transforms.inputs.dump_dates import date_in_name
 from transforms.mirrors.checksum_files import read_checksums
 from transforms.mirrors.client import MirrorClient
 from transforms.mirrors.dumps import Dump, DumpFile
-from transforms.mirrors.pages_files import choose_pages_files
+from transforms.mirrors.pages_files import choose_pages_files, missing_part
 from transforms.storage import files
 
 LAYOUT = "content"
@@ -67,4 +67,7 @@ def _read_dump(place: str, wiki: str, date: str, client: MirrorClient) -> Dump |
             return f"{name} is not of {date}"
         checksum, algorithm = sums[name]
         chosen.append(DumpFile(name=name, url=files.join(place, name), checksum=checksum, algorithm=algorithm))
-    return Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen) if chosen else f"{_CHECKSUMS} lists no XML"
+    if not chosen:
+        return f"{_CHECKSUMS} lists no XML"
+    missing = missing_part([file.name for file in chosen])
+    return missing or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)

@@ -1,7 +1,8 @@
 """What is known of a dump on a mirror, whatever its layout."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Self
 
 from transforms.errors import RunFailedError
 
@@ -25,6 +26,7 @@ class DumpFile:
       checksum: in hexadecimal; empty where the mirror publishes none.
       algorithm: of the checksum: sha256, sha1 or md5; empty without one.
       is_index: whether it is the index of a multistream file, which no build needs.
+      others: other checksums that the mirror publishes, by their algorithms. A download is held against all.
     """
 
     name: str
@@ -33,6 +35,26 @@ class DumpFile:
     checksum: str = ""
     algorithm: str = ""
     is_index: bool = False
+    others: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
+
+    @classmethod
+    def with_sums(cls, sums: Mapping[str, str], *, name: str, url: str, size: int | None, is_index: bool) -> Self:
+        """A file with checksums by their algorithms, the best one first."""
+        algorithm = next(iter(sums), "")
+        return cls(
+            name=name,
+            url=url,
+            size=size,
+            checksum=sums.get(algorithm, ""),
+            algorithm=algorithm,
+            is_index=is_index,
+            others={other: sums[other] for other in sums if other != algorithm},
+        )
+
+    @property
+    def sums(self) -> dict[str, str]:
+        """All checksums by their algorithms."""
+        return ({self.algorithm: self.checksum} if self.algorithm else {}) | dict(self.others)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Protocol
 
 from transforms.errors import MissingFileError, RunFailedError
 from transforms.mirrors.client import MirrorClient
@@ -134,8 +134,16 @@ class _Sink(Protocol):
     def write(self, block: bytes) -> None:
         """Appends a block."""
 
-    def digest(self) -> str:
-        """The checksum of what was written; empty where the mirror has published none."""
+    def digests(self) -> dict[str, str]:
+        """The checksums of what was written, by the algorithms of those that the mirror has published."""
+
+
+def _wrong_checksum(file: DumpFile, digests: Mapping[str, str]) -> str:
+    """A clause that names the first checksum that is wrong; empty where all are right."""
+    for algorithm, published in file.sums.items():
+        if digests[algorithm] != published:
+            return f"its {algorithm} is {digests[algorithm]}, and the mirror says {published}"
+    return ""
 
 
 def fetch(file: DumpFile, path: str, fetching: Fetching) -> None:
@@ -155,18 +163,18 @@ def fetch(file: DumpFile, path: str, fetching: Fetching) -> None:
     if files.exists(path):
         return
     receive = _receive_local if files.is_local(path) else _receive_object
-    digest = ""
+    wrong = ""
     try:
         for _ in range(_ATTEMPTS):
-            digest = receive(file, path, fetching)
-            if digest == file.checksum:
+            wrong = receive(file, path, fetching)
+            if not wrong:
                 return
     except MissingFileError as error:
         raise DumpGoneError(
             f"{file.url}: this file is not on the mirror any more; run the same command again for the dump that is."
         ) from error
     raise DumpChangedError(
-        f"{file.url}: its {file.algorithm} is {digest}, and the mirror says {file.checksum}; it was downloaded twice. "
+        f"{file.url}: {wrong}; it was downloaded twice. "
         "The mirror may be replacing it: run the same command again later."
     )
 
@@ -286,7 +294,7 @@ class _LocalPart:
     """The part of a file on a local disk, which another process may have begun."""
 
     def __init__(self, file: DumpFile, part: str) -> None:
-        self._algorithm = file.algorithm
+        self._algorithms = tuple(file.sums)
         self._path = part
         self.seen = _read_seen(part)
         fits = self.seen is not None and (self.seen.url, self.seen.checksum) == (file.url, file.checksum)
@@ -312,12 +320,14 @@ class _LocalPart:
                 self.size += written
                 rest = rest[written:]
 
-    def digest(self) -> str:
-        """The checksum of the whole part."""
-        if not self._algorithm:
-            return ""
+    def digests(self) -> dict[str, str]:
+        """The checksums of the whole part."""
+        digests = {algorithm: hashlib.new(algorithm) for algorithm in self._algorithms}
         with open(self._path, "rb") as content:
-            return hashlib.file_digest(content, self._algorithm).hexdigest()
+            while digests and (block := content.read(_BLOCK)):
+                for digest in digests.values():
+                    digest.update(block)
+        return {algorithm: digest.hexdigest() for algorithm, digest in digests.items()}
 
     def close(self, final: str) -> None:
         """Gives the file its name; an empty name deletes it."""
@@ -336,16 +346,16 @@ class _LocalPart:
 
 
 def _receive_local(file: DumpFile, path: str, fetching: Fetching) -> str:
-    """Downloads a file to a local disk and returns its checksum; it has its name if that is right."""
+    """Downloads a file to a local disk; it has its name if no checksum is wrong (`_wrong_checksum`)."""
     with _writing(path):
         part = _LocalPart(file, path + PART)
         try:
             _receive(file, part, fetching)
-            digest = part.digest()
-            part.close(path if digest == file.checksum else "")
+            wrong = _wrong_checksum(file, part.digests())
+            part.close("" if wrong else path)
         finally:
             part.leave()
-    return digest
+    return wrong
 
 
 @contextlib.contextmanager
@@ -384,7 +394,7 @@ class _Object:
         self.seen: _Seen | None = None
         self.size = 0
         self._output = output
-        self._digest: Any = hashlib.new(file.algorithm) if file.algorithm else None
+        self._digests = {algorithm: hashlib.new(algorithm) for algorithm in file.sums}
 
     def begin(self, start: int, seen: _Seen) -> None:
         """Raises _BeginAgainError where something was written behind `start`."""
@@ -396,30 +406,30 @@ class _Object:
         """Appends a block."""
         self._output.write(block)
         self.size += len(block)
-        if self._digest is not None:
-            self._digest.update(block)
+        for digest in self._digests.values():
+            digest.update(block)
 
-    def digest(self) -> str:
-        """The checksum of what was written."""
-        return "" if self._digest is None else str(self._digest.hexdigest())
+    def digests(self) -> dict[str, str]:
+        """The checksums of what was written."""
+        return {algorithm: digest.hexdigest() for algorithm, digest in self._digests.items()}
 
 
 def _receive_object(file: DumpFile, path: str, fetching: Fetching) -> str:
-    """Downloads a file to a bucket and returns its checksum; the object appears if that is right.
+    """Downloads a file to a bucket; the object appears if no checksum is wrong (`_wrong_checksum`).
 
     Raises:
       RunFailedError: the mirror takes no ranges, and its connection fails each time.
     """
-    digest = ""
+    wrong = ""
     for _ in range(_MOST_BEGINNINGS):
         with contextlib.suppress(_BeginAgainError):
             with contextlib.suppress(_WrongChecksumError), files.new_file(path, checksum=False) as output:
                 sink = _Object(file, output)
                 _receive(file, sink, fetching)
-                digest = sink.digest()
-                if digest != file.checksum:
+                wrong = _wrong_checksum(file, sink.digests())
+                if wrong:
                     raise _WrongChecksumError
-            return digest
+            return wrong
     raise RunFailedError(
         f"{file.url}: the mirror cannot send a part of this file, and the connection was cut {_MOST_BEGINNINGS} times; "
         "run the same command again later."

@@ -1,7 +1,8 @@
 """Dumps in any place that can be listed: a directory, a bucket, a web server's index; files with a date in their names.
 
 A dump is complete when a list of checksums beside it names all its files and all are there. Without such a list it is
-complete when none of its files has changed for ten minutes; objects in a bucket appear whole, and need not wait.
+complete when none of its files has changed for ten minutes; objects in a bucket appear whole, and need not wait. Either
+way no part may be missing between the ranges of pages in the files' names.
 """
 
 import dataclasses
@@ -14,7 +15,7 @@ from transforms.inputs.dump_dates import date_in_name
 from transforms.mirrors.checksum_files import PREFERRED, algorithm_in_name, read_checksums
 from transforms.mirrors.client import Facts, MirrorClient, is_web, matching
 from transforms.mirrors.dumps import Dump, DumpFile
-from transforms.mirrors.pages_files import choose_pages_files, is_index
+from transforms.mirrors.pages_files import choose_pages_files, is_index, missing_part
 from transforms.storage import files
 
 LAYOUT = "listing"
@@ -29,12 +30,12 @@ _UNFINISHED = (".part", ".tmp", ".inprog", ".crdownload")
 class _Folder:
     """A folder with its files and its lists of checksums.
 
-    sums: by the name of a file its checksum and the algorithm.
+    sums: by the name of a file its checksums by their algorithms, the best one first.
     """
 
     place: str
     names: list[str]
-    sums: dict[str, tuple[str, str]]
+    sums: dict[str, dict[str, str]]
 
 
 def find_dumps(
@@ -80,9 +81,10 @@ def find_dumps(
 
 def _read_folder(place: str, names: list[str], client: MirrorClient) -> _Folder:
     lists = [name for name in names if algorithm_in_name(name)]
-    sums: dict[str, tuple[str, str]] = {}
-    for name in sorted(lists, key=lambda name: PREFERRED.index(algorithm_in_name(name)), reverse=True):
-        sums |= read_checksums(client.read(files.join(place, name)) or b"")
+    sums: dict[str, dict[str, str]] = {}
+    for name in sorted(lists, key=lambda name: PREFERRED.index(algorithm_in_name(name))):
+        for file, (checksum, algorithm) in read_checksums(client.read(files.join(place, name)) or b"").items():
+            sums.setdefault(file, {}).setdefault(algorithm, checksum)
     return _Folder(place=place, names=[name for name in names if not name.endswith("/")], sums=sums)
 
 
@@ -137,10 +139,14 @@ def _read_dump(folder: _Folder, wiki: str, date: str, pattern: str, client: Mirr
         return "it has no file of pages"
     if unlisted := [name for name in chosen if listed and name not in folder.sums]:
         return f"{unlisted[0]} is not in the list of checksums"
+    if gap := missing_part(chosen, from_start=False):
+        # A pattern may choose some parts of a dump that is whole.
+        everything = [name for name in folder.names if _dump_of(folder, name, wiki) == (date, wiki)]
+        if missing_part(choose_pages_files(everything), from_start=False):
+            return gap
     chosen_files = []
     for name in chosen:
         place = files.join(folder.place, name)
-        checksum, algorithm = folder.sums.get(name, ("", ""))
         # A web server is asked only where no checksum will tell whether the file is the one that is listed here.
         facts = Facts() if listed and is_web(place) else client.facts(place)
         if facts is None:
@@ -148,13 +154,8 @@ def _read_dump(folder: _Folder, wiki: str, date: str, pattern: str, client: Mirr
         if not listed and facts.modified is not None and facts.modified > time.time() - _SETTLED:
             return f"{name} changed less than ten minutes ago, and no list of checksums has it"
         chosen_files.append(
-            DumpFile(
-                name=name,
-                url=place,
-                size=facts.size,
-                checksum=checksum,
-                algorithm=algorithm,
-                is_index=is_index(name),
+            DumpFile.with_sums(
+                folder.sums.get(name, {}), name=name, url=place, size=facts.size, is_index=is_index(name)
             )
         )
     return Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen_files)

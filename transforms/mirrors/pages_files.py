@@ -10,6 +10,9 @@ _OTHERS = re.compile(r"-(?:stub-|abstract|pages-logging|pages-meta-history|sitei
 # How files are packed, what is read in parallel first. Other endings are taken as they are: a pattern has chosen them.
 _CONTAINERS = (".bz2", "", ".gz", ".xz")
 _PACKED = re.compile(r"\.(?:bz2|gz|xz)$")
+_PAGES = re.compile(r"-p(\d+)p(\d+)(?=[.-]|$)")
+# Ids of pages that do not exist may lie between two parts of the new layout, but not as many as a part has.
+_FEWEST_MISSING, _MISSING_SHARE = 50, 0.1
 _UNREADABLE = (".7z", ".zst", ".lz4", ".zip")
 
 
@@ -36,6 +39,31 @@ def choose_pages_files(names: Sequence[str]) -> list[str]:
     indexes = [name for name in chosen if is_index(name) and bool(_RANGE.search(name)) == bool(parts)]
     pages = _packed_once(pages)
     return sorted(pages, key=_by_page) + sorted(indexes, key=_by_page)
+
+
+def missing_part(names: Sequence[str], *, planned: bool = False, from_start: bool = True) -> str | None:
+    """Which pages the files of a dump lack, or have twice, as a clause; None where the ranges in their names fit.
+
+    Args:
+      names: as `choose_pages_files` gives them.
+      planned: whether the ranges were cut before anything was written, so that they follow each other without a gap;
+        else they begin and end with pages that exist.
+      from_start: whether the first part must be there.
+    """
+    ranges = {name: (int(match[1]), int(match[2])) for name in names if (match := _PAGES.search(name))}
+    pages = sorted((pages, name) for name, pages in ranges.items() if not is_index(name))
+    end, before = 0 if from_start or not pages else pages[0][0][0] - 1, ""
+    for (first, last), name in pages:
+        gap = first - end - 1
+        width = last - first + 1 if not before else ranges[before][1] - ranges[before][0] + 1
+        if gap < 0:
+            return f"{name} and {before} have pages in common"
+        if gap > 0 and (planned or gap >= max(_FEWEST_MISSING, _MISSING_SHARE * width)):
+            return f"the part with the pages {end + 1} to {first - 1} is missing, in front of {name}"
+        end, before = last, name
+    found = {pages for pages, _ in pages}
+    alone = [name for name, of_index in ranges.items() if found and is_index(name) and of_index not in found]
+    return f"the part that belongs to {alone[0]} is missing" if alone else None
 
 
 def _packed_once(names: Sequence[str]) -> list[str]:

@@ -189,6 +189,7 @@ def _write(shard: TextShard, setup: ExamplesSetup, plan: ExamplesPlan, output: s
         packed=setup.packed,
         checksum=True,
     )
+    shard.check_unchanged()
     listed = [part for file in written for part in (file, file.index) if part is not None]
     record = {
         "files": [[name_below(output, file.path), file.size, file.sha256] for file in listed],

@@ -3,15 +3,16 @@
 import dataclasses
 import datetime
 import hashlib
+import itertools
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.releases import fingerprints
 from transforms.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
-from transforms.storage import cloud_objects, conditional, files
+from transforms.storage import cloud_objects, conditional, files, manifest
 
 _CHECKSUM = "record_sha256"
 
@@ -141,6 +142,46 @@ def _decode(content: bytes) -> ReleaseRecord | None:
         return None if name is None else ReleaseRecord(name=name, **fields)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def check_inputs(
+    release_directory: str, inputs: Sequence[Mapping[str, Any]], digests: Mapping[str, str]
+) -> Iterator[str]:
+    """Holds the inputs of a release against those that the manifest of the stage that reads them lists.
+
+    Files are told by their names, sizes and checksums: their folder may have moved.
+
+    Args:
+      release_directory: of the release.
+      inputs: as in ReleaseRecord.
+      digests: of its manifests by stage, as `fingerprints.manifest_digests` gives them.
+
+    Returns:
+      A clause for each input that only one of the two has.
+    """
+    stage = next((stage for stage in ("extract", "examples") if stage in digests), None)
+    if stage is None:
+        return
+    directory = files.join(release_directory, fingerprints.DATA_STAGES[stage])
+    left: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in (manifest.find_manifest(directory) or {"inputs": []})["inputs"]:
+        left.setdefault(files.base_name(str(entry["path"])), []).append(entry)
+    for file in inputs:
+        of_name = left.get(files.base_name(str(file.get("path", ""))), [])
+        same = next((entry for entry in of_name if _is_same(file, entry)), None)
+        if same is None:
+            yield f"{file.get('path')}: the release names this input, but {directory} was not made of it"
+        else:
+            of_name.remove(same)
+    # Examples list their vocabulary, too.
+    for entry in itertools.chain.from_iterable(left.values()) if stage == "extract" else ():
+        yield f"{entry['path']}: {directory} was made of this input, but the release does not name it"
+
+
+def _is_same(file: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether an input of a record is one of a manifest; each may lack what the other has."""
+    both = file.keys() & entry.keys() & {"bytes", "sha256", "source"}
+    return all(file[name] == entry[name] for name in both)
 
 
 def all_names(root: str) -> list[ReleaseName]:

@@ -234,6 +234,7 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
             _extract_file(batch, file, units, extractor, writer, findings, exchange)
             writer.end_file()
         stored = None if pages is None else pages.finish()
+    batch.check_unchanged()  # what other content gave must not bear this key
     completions.write_table(output, KIND, key, np.array(writer.rows, TABLE))
     findings.counts["documents"] = len(writer.rows)
     caches = [

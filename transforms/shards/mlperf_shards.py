@@ -27,6 +27,7 @@ from transforms.shards.options import ExtractionOptions, MlperfOptions
 from transforms.shards.text_shards import KIND as TEXT
 from transforms.shards.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
 from transforms.storage import completions, files, progress
+from transforms.storage.found_files import check_unchanged
 
 KIND = "clean"
 
@@ -169,7 +170,9 @@ def _write_cleaned(
 
 def _read_raw(raw: RawFile, extraction: ExtractionOptions, output: str) -> bytes:
     if raw.file is not None:
-        return files.read_bytes(raw.file.path)
+        content = files.read_bytes(raw.file.path)
+        check_unchanged(raw.file.path, raw.file.size, raw.file.changed)
+        return content
     return b"".join(
         block for fragment, ranges in raw.pieces for block in read_ranges(fragment, ranges, extraction, output)
     )

@@ -33,6 +33,7 @@ from transforms.shards.document_extractor import PlainDocument, document_extract
 from transforms.shards.fragments import Fragment, read_profiles
 from transforms.shards.options import ExtractionOptions, QualityOptions
 from transforms.storage import completions, files, progress
+from transforms.storage.found_files import check_unchanged
 
 KIND = "punkt"
 FOLDER = "punkt"  # in the output
@@ -151,6 +152,8 @@ def _train(
 def _write_parameters(name: str, inputs: Sequence[InputFile], reading: _TextReader) -> dict[str, Any]:
     texts = itertools.chain.from_iterable(reading.texts(file) for file in inputs)
     parameters, text_bytes = training.train_parameters(texts)
+    for read in inputs:
+        check_unchanged(read.path, read.size, read.changed)
     if parameters is None:
         return {"parameters": None, "text_bytes": text_bytes, "files": []}
     contents = training.parameter_files(parameters)

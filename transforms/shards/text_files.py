@@ -16,26 +16,33 @@ _BESIDE_SHARDS = re.compile(
 _TEXT = "text"  # below a build's directory
 
 
-def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
+def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[files.FileInfo]:
     """Finds the text shards that patterns name.
 
     Args:
       patterns: globs of files, or directories that extract made, which stand for their shards that are not empty.
         Of a glob's files, those that are no text shards by their names are passed over (`beside_texts`).
+      may_be_missing: whether there may be none.
 
     Raises:
-      UnusableInputError: there is no such file, or two have the same name, so that their outputs would.
+      UnusableInputError: there is no such file.
     """
     expanded: list[str] = []
     for pattern in patterns:
         shards = _shards_of_directory(pattern)
         expanded += [pattern] if shards is None else [files.join(pattern, name) for name in shards]
-    passed_over = set(beside_texts(patterns))
-    texts = [text for text in files.match(expanded) if text.path not in passed_over]
-    if not texts:
+    passed_over = set(beside_texts(patterns, may_be_missing=may_be_missing))
+    matched = files.match(expanded, may_be_missing=may_be_missing) if expanded or not may_be_missing else []
+    texts = [text for text in matched if text.path not in passed_over]
+    if not texts and not may_be_missing:
         raise UnusableInputError(
             f"{patterns[0]}: this input matches no text shard, only {sorted(passed_over)[0]} and such."
         )
+    return texts
+
+
+def refuse_equal_names(texts: Sequence[files.FileInfo]) -> None:
+    """Raises UnusableInputError if two texts have the same name, so that their shards of examples would."""
     paths: dict[str, str] = {}
     for text in texts:
         other = paths.setdefault(files.base_name(text.path), text.path)
@@ -43,15 +50,14 @@ def find_texts(patterns: Sequence[str]) -> list[files.FileInfo]:
             raise UnusableInputError(
                 f"{text.path} and {other} would become one shard; rename one, or take two outputs."
             )
-    return texts
 
 
-def beside_texts(patterns: Sequence[str]) -> list[str]:
+def beside_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[str]:
     """The files that globs match beside text shards: manifests, checksums, examples and their indexes."""
     globs = [pattern for pattern in patterns if is_glob(pattern) and not files.exists(pattern)]
     return [
         file.path
-        for file in (files.match(globs) if globs else [])
+        for file in (files.match(globs, may_be_missing=may_be_missing) if globs else [])
         if _BESIDE_SHARDS.fullmatch(files.base_name(file.path))
     ]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from transforms.storage import completions, files
+from transforms.storage.found_files import check_unchanged
 
 KIND = "text"
 EVAL_MD5 = "eval.md5"
@@ -22,7 +23,7 @@ class TextShard:
     """The description of a text shard: one sentence a line, a blank line after each document.
 
     size: in bytes. inputs: the input files that it draws from, each with its sha256. key: of its completion record,
-    empty where the shard was not made by this build.
+    empty where the shard was not made by this build. changed: as in FileInfo.
     """
 
     path: str
@@ -34,6 +35,11 @@ class TextShard:
     sentences: int
     inputs: Mapping[str, str]
     key: str
+    changed: int = dataclasses.field(default=0, compare=False)
+
+    def check_unchanged(self) -> None:
+        """Raises RunFailedError if the file is not as it was when its checksum was computed: once it is read."""
+        check_unchanged(self.path, self.size, self.changed)
 
 
 def shard_name(kind: ShardKind, number: int, count: int) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TEMPORARY_SUFFIX = ".maskmill-tmp"
 _COPY_BYTES = 4 << 20
+_MICROSECONDS = 1_000_000
 _DELETERS = 16  # threads
 _ATTEMPT_BYTES = 8
 
@@ -63,10 +64,11 @@ _UNREACHABLE = {"RetryError", "ConnectionError", "ConnectTimeout", "ReadTimeout"
 
 @dataclasses.dataclass(frozen=True, kw_only=True, order=True)
 class FileInfo:
-    """A file that exists: its path and its size in bytes."""
+    """A file that exists: its path, its size in bytes, and when it was changed, in parts of a second; 0: not known."""
 
     path: str
     size: int
+    changed: int = dataclasses.field(default=0, compare=False)
 
 
 def is_local(path: str) -> bool:
@@ -107,12 +109,13 @@ def parent(path: str) -> str:
     return path.rstrip("/").rsplit("/", 1)[0]
 
 
-def match(patterns: str | Sequence[str]) -> list[FileInfo]:
+def match(patterns: str | Sequence[str], *, may_be_missing: bool = False) -> list[FileInfo]:
     """Returns the files that globs match, each file once: in the order of the globs, sorted within a glob.
 
     Args:
       patterns: globs, as a list or separated by commas. A name with a comma in it may come in pieces, as options take
         them apart, if no file has the name of its first piece.
+      may_be_missing: whether a glob may match no file.
 
     Raises:
       UnusableInputError: a glob matches no file, or what cannot be read; or there is no glob.
@@ -126,7 +129,7 @@ def match(patterns: str | Sequence[str]) -> list[FileInfo]:
     at = 0
     while at < len(pieces):
         found, taken = _match_first(pieces[at : at + _MOST_PIECES])
-        if not found:
+        if not found and not may_be_missing:
             raise UnusableInputError(paths.explain_missing(pieces[at]))
         for file in found:
             matched.setdefault(file.path, file)
@@ -146,20 +149,38 @@ def _match_first(pieces: Sequence[str]) -> tuple[list[FileInfo], int]:
     return [], 1
 
 
+def find(path: str) -> FileInfo | None:
+    """The file of exactly this name; None if there is none."""
+    if is_local(path):
+        found = paths.regular_file(path)
+        return None if found is None else FileInfo(path=path, size=found.st_size, changed=found.st_mtime_ns)
+    systems, _ = _beam(path)
+    with explained(path):
+        return _described(systems.get_filesystem(path).metadata(path)) if systems.exists(path) else None
+
+
+def _described(metadata: Any) -> FileInfo:
+    """An object, as Beam's file systems tell of it."""
+    changed = int(metadata.last_updated_in_seconds * _MICROSECONDS)
+    return FileInfo(path=metadata.path, size=metadata.size_in_bytes, changed=changed)
+
+
 def _match_one(pattern: str) -> list[FileInfo]:
     if is_local(pattern):
         return _match_local(os.path.expanduser(pattern))
     systems, _ = _beam(pattern)
     with explained(pattern):
         metadata = systems.match([pattern])[0].metadata_list
-    return sorted(FileInfo(path=m.path, size=m.size_in_bytes) for m in metadata if not m.path.endswith("/"))
+    return sorted(_described(m) for m in metadata if not m.path.endswith("/"))
 
 
 def _match_local(pattern: str) -> list[FileInfo]:
     by_glob = paths.is_glob(pattern) and not os.path.lexists(pattern)
     names = sorted(glob.glob(pattern, recursive=True)) if by_glob else [pattern]
-    sizes = [(name, paths.regular_file_size(name, by_glob=by_glob)) for name in names]
-    return [FileInfo(path=name, size=size) for name, size in sizes if size is not None]
+    found = [(name, paths.regular_file(name, by_glob=by_glob)) for name in names]
+    return [
+        FileInfo(path=name, size=file.st_size, changed=file.st_mtime_ns) for name, file in found if file is not None
+    ]
 
 
 def exists(path: str) -> bool:

@@ -99,8 +99,8 @@ def _is_installed(module: str) -> bool:
         return False
 
 
-def regular_file_size(path: str, *, by_glob: bool = False) -> int | None:
-    """The size of a local file in bytes; None where there is none under this name, or a directory that a glob matched.
+def regular_file(path: str, *, by_glob: bool = False) -> os.stat_result | None:
+    """What is known of a local file; None where there is none under this name, or a directory that a glob matched.
 
     Raises:
       UnusableInputError: something is there, but no file that can be read.
@@ -127,7 +127,7 @@ def regular_file_size(path: str, *, by_glob: bool = False) -> int | None:
             )
     if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
         raise UnusableInputError(f"{path}: this input cannot be read (Permission denied).")
-    return found.st_size
+    return found
 
 
 def _explain_directory(path: str) -> str:

@@ -3,6 +3,9 @@
 import collections
 from collections.abc import Iterator, Mapping, Sequence
 
+from transforms.errors import UnusableInputError
+from transforms.releases import fingerprints, records
+from transforms.releases.names import RECORD
 from transforms.storage import files, manifest
 from transforms.verification.findings import Checked, Finding
 from transforms.verification.known_rules import parameters_of
@@ -20,7 +23,8 @@ def check_builds(targets: Sequence[Target]) -> Checked:
             builds[target.build][target.kind] = target
     findings: list[Finding] = []
     looked_at = 0
-    for parts in builds.values():
+    for build, parts in builds.items():
+        findings += _compare_record(build)
         text, vocabulary, examples, picked = (parts.get(k) for k in ("text", "vocabulary", "examples", "eval"))
         pairs = [(text, vocabulary), (text, examples), (examples, picked)]
         for made_of, maker in pairs:
@@ -34,6 +38,24 @@ def check_builds(targets: Sequence[Target]) -> Checked:
         if vocabulary is not None and examples is not None:
             findings += _compare_vocabulary(vocabulary, examples)
     return Checked(findings=tuple(findings), looked_at={_CHECK: looked_at} if looked_at else {})
+
+
+def _compare_record(build: str) -> Iterator[Finding]:
+    """The inputs that the record of a release names, against those that its text was made of."""
+    path = files.join(build, RECORD)
+    if "://" in build and not build.startswith("gs://"):  # web servers have no releases
+        return
+    try:
+        record = records.read_record(build)
+        problems = (
+            list(records.check_inputs(build, record.inputs, fingerprints.manifest_digests(build))) if record else []
+        )
+    except UnusableInputError as error:
+        yield Finding(check="manifest", file=path, expected="a record", found="damaged", message=str(error))
+        return
+    for problem in problems:
+        message = f"{path}: {problem}; {_AGAIN}."
+        yield Finding(check=_CHECK, file=path, expected="the inputs of the manifest", found="others", message=message)
 
 
 def _digests(target: Target) -> dict[str, str | None]:

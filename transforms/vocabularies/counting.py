@@ -104,11 +104,17 @@ def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard
       RunFailedError: a run cannot be written.
     """
     key = completions.fingerprint(KIND, completions.FORMAT_VERSIONS[KIND], shard.sha256, rules)
+
+    def count() -> dict[str, Any]:
+        record = write_runs(shard.path, rules, key, output)
+        shard.check_unchanged()
+        return record
+
     record = completions.once(
         output,
         KIND,
         key,
-        lambda: write_runs(shard.path, rules, key, output),
+        count,
         _files_of,
         name=f"the counts of {files.base_name(shard.path)}",
     )

@@ -214,6 +214,8 @@ def report_vocabulary(
             [text.path for text in texts],
             kind=texts[0].kind,
         )
+        for text in texts:
+            text.check_unchanged()
         contents = {
             REPORT: completions.canonical_json(found, indent=1).encode(),
             REPORT_TABLE: report.as_table(found).encode(),
