@@ -69,6 +69,7 @@ class Piece:
       expected: what is known of it beforehand.
       format: of examples.
       rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
+      unusable: why nothing of it can be looked at, as a clause; None: it may be.
       remake: of the kinds "shard" and "picked", what it is made of.
       contamination: files of a test set whose text must not be in the data.
       scratch: a directory that all workers reach, for hashes.
@@ -82,6 +83,7 @@ class Piece:
     expected: ExpectedFile
     format: Format | None = None
     rules: Any = None
+    unusable: str | None = None
     remake: Remake | None = None
     contamination: tuple[str, ...] = ()
     scratch: str | None = None

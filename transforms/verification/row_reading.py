@@ -16,9 +16,10 @@ from transforms.reading.block_reader import Block, DamagedBlockError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet, ReadColumn
 from transforms.reading.kernels import targets
+from transforms.reading.record_indexes import features_of_record
 from transforms.reading.rows import Rows
 from transforms.reading.targets import TargetTable
-from transforms.records.kernels.frames import HEAD, TAIL
+from transforms.records.kernels.frames import FRAME, HEAD, TAIL
 from transforms.verification.kernels import records as kernels
 from transforms.verification.row_faults import Fault, Faults
 
@@ -167,6 +168,35 @@ class _Unpacked:
         while len(self._data) < size and (more := read_part(self._file, self._path, size - len(self._data))):
             self._data += more
         return np.frombuffer(bytearray(self._data[:size]), np.uint8)
+
+
+def first_readable_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]] | None:
+    """The features of the first example that can be read, wherever in TFRecords it is; None: there is none.
+
+    Raises:
+      UnusableInputError: the file is missing, or packed and damaged.
+      RunFailedError: the machine cannot read it on.
+    """
+    source = _Unpacked(path, ranges) if _is_packed(path, ranges) else _Plain(path, ranges)
+    start, size = 0, source.part
+    while True:
+        data = source.read(start, size)
+        found, is_last = kernels.find_record(data, 0), len(data) < size
+        if found < 0:
+            if is_last:
+                return None
+            start, size = start + len(data) - HEAD + 1, source.part
+            continue
+        end = found + FRAME + int(data[found : found + 8].view("<u8")[0])
+        if end <= len(data):
+            features = features_of_record(data[found + HEAD : end - TAIL].tobytes())
+            if features:
+                return features
+            start, size = start + end, source.part
+        elif is_last:
+            start += found + 1  # what looked like a record is none
+        else:
+            start, size = start + found, max(source.part, end - found)
 
 
 class _TfRecordRows:
