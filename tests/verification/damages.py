@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from mds_reader import read_shard
 from sample_files import FRAME_HEAD, Row, frames, read_rows, records_of, write_rows
 from whole_builds import Made, files_made
@@ -257,6 +258,11 @@ def bit_in_parquet_footer(scene: Scene) -> None:
 )
 def bit_in_sample(scene: Scene) -> None:
     flip(scene.file, scene.file.stat().st_size // 2)
+
+
+@damage("pyarrow has written the file again", builds=("parquet", "packed"), found="sha256 size", again="")
+def written_again(scene: Scene) -> None:
+    pq.write_table(pq.read_table(scene.file), scene.file, compression="zstd", row_group_size=100)
 
 
 @damage("an offset of a sample is changed", builds=("mds",), found="sha256 size", again="framing schema")

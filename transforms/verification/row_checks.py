@@ -103,7 +103,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
     return RowsResult(
         findings=faults.findings(),
         looked_at=_looked_at(rules, source, statistics),
-        skipped=_skipped(rules, unread),
+        skipped=_skipped(rules, unread, source),
         counts=_counts(rules, source, checker),
         statistics=statistics,
         hashes=_write_hashes(piece, checker.counter.hashes, numbers),
@@ -341,8 +341,7 @@ def _made_checks(rules: RowRules) -> list[str]:
     """The checks that the rows of a data set undergo."""
     features, data_set = _features_of(rules), rules.data_set
     checks = ["framing", "schema", "padding"]
-    if data_set.format != "mds":
-        checks.append("crc")
+    checks.append("crc")
     if data_set.vocabulary_size is not None:
         checks.append("ids")
     if _frame(rules, data_set) != kernels.UNKNOWN:
@@ -362,14 +361,15 @@ def _made_checks(rules: RowRules) -> list[str]:
 
 def _looked_at(rules: RowRules, source: RowSource, statistics: RowStatistics) -> dict[str, int]:
     made = dict.fromkeys(_made_checks(rules), statistics.rows)
-    return made | {check: source.records for check in ("framing", "crc", "schema") if check in made}
+    made |= dict.fromkeys(("framing", "crc", "schema"), source.records)
+    return {check: count for check, count in made.items() if check != "crc" or source.checksums is None}
 
 
-def _skipped(rules: RowRules, unread: str | None) -> dict[str, str]:
+def _skipped(rules: RowRules, unread: str | None, source: RowSource) -> dict[str, str]:
     """Why checks were not made, or not on all rows."""
     data_set, skipped = rules.data_set, dict[str, str]()
-    if data_set.format == "mds":
-        skipped["crc"] = "MDS has no checksums of records"
+    if source.checksums is not None:
+        skipped["crc"] = source.checksums
     if data_set.vocabulary_size is None:
         skipped["ids"] = "the size of the vocabulary is not known; name the vocabulary with --vocab_file"
     if _frame(rules, data_set) == kernels.UNKNOWN:

@@ -96,12 +96,14 @@ class RowSource(Protocol):
       unread: what of the file could not be looked at, as a clause; None: nothing.
       starts: int64[records + 1], where each record starts in a TFRecord, unpacked, and where the last one ends; None:
         not known, as of other formats, before the end, and of damaged files.
+      checksums: why checksums were not looked at, as a clause; None: they were.
     """
 
     room: int
     records: int
     unread: str | None
     starts: npt.NDArray[np.int64] | None
+    checksums: str | None
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         """Fills rows again and again; yields how many were filled."""
@@ -201,6 +203,8 @@ def first_readable_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int
 
 class _TfRecordRows:
     """Rows of TFRecords. A record that cannot be read is passed over; behind a broken length the next is looked for."""
+
+    checksums: str | None = None
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults, *, is_listed: bool) -> None:
         file = data_set.files[0]
@@ -376,6 +380,7 @@ class _BlockRows:
         self.records = samples
         self.unread: str | None = None
         self.starts: npt.NDArray[np.int64] | None = None
+        self.checksums = _checksums(data_set, ranges)
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         for first in range(0, self._samples, self.room):
@@ -419,6 +424,16 @@ class _BlockRows:
         from transforms.reading.parquet_pages import WrongChecksumError
 
         return isinstance(error.__cause__, WrongChecksumError)
+
+
+def _checksums(data_set: DataSet, ranges: ByteRanges) -> str | None:
+    """RowSource.checksums."""
+    if data_set.format == "mds":
+        return "MDS has no checksums of records"
+    from transforms.reading.parquet import is_foreign
+
+    is_checked = not is_foreign(data_set.files[0].path, ranges)
+    return None if is_checked else "another program wrote this Parquet file again; its pages need no checksums"
 
 
 def _reader_of(data_set: DataSet, ranges: ByteRanges) -> "MdsReader | ParquetReader":
