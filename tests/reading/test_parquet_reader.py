@@ -276,9 +276,23 @@ def test_a_file_with_other_rows_than_the_manifest_says_is_named(tmp_path: Path) 
         read_ids([file])
 
 
-def test_a_file_of_another_writer_is_refused(tmp_path: Path) -> None:
-    pyarrow.parquet.write_table(pyarrow.table({"ids": [[1], [2]]}), tmp_path / "a", compression="zstd")
-    with pytest.raises(DamagedBlockError, match="its metadata are not those of a file that maskmill wrote; make"):
+def test_a_file_of_another_writer_is_read(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"ids": [[1], [2, 3]]}), tmp_path / "a", compression="zstd")
+    assert [row[:2] for row in read_ids([data_file(tmp_path / "a", 2, 1)])] == [[1, 0], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("ids", "why"),
+    [
+        ([1, 2], "the column ids has int64, but it must have lists of numbers"),
+        ([["a"], ["b"]], "the column ids has list<.*string>, but it must have lists of numbers"),
+        ([[1], None], "values of the column ids are missing"),
+        ([[1.5], [2.5]], "the column ids has floats, but it must have integers"),
+    ],
+)
+def test_a_file_of_another_writer_with_other_columns_is_refused(ids: list[object], why: str, tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"ids": ids}), tmp_path / "a")
+    with pytest.raises(DamagedBlockError, match=why):
         read_ids([data_file(tmp_path / "a", 2, 1)])
 
 

@@ -59,7 +59,9 @@ class GoodBuilds:
 _SETUPS: dict[Path, dict[str, Made]] = {}
 
 
-def look_at(good: GoodBuilds, name: str, damage: Damage, *, regenerated: bool) -> Verification:
+def look_at(
+    good: GoodBuilds, name: str, damage: Damage, *, regenerated: bool, without_text: bool = False
+) -> Verification:
     """What `verify` finds in a copy of a build that was damaged."""
     made = good.copy(name)
     scratch = good.folder / "scratch"
@@ -70,6 +72,8 @@ def look_at(good: GoodBuilds, name: str, damage: Damage, *, regenerated: bool) -
     assert _content(made.root) != before, f"{damage.name} does nothing to {name}"
     if regenerated:
         regenerate(made.root)
+    if without_text:
+        shutil.rmtree(made.root / "text")
     return verify([str(made.root)])
 
 

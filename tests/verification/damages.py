@@ -7,6 +7,7 @@ damage (regenerating.py). The table in docs/verify.md is made of this list: `pyt
 import dataclasses
 import gzip
 import hashlib
+import itertools
 import json
 import random
 import shutil
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
+from commands import VOCAB
 from mds_reader import read_shard
 from sample_files import FRAME_HEAD, Row, frames, read_rows, records_of, write_rows
 from whole_builds import Made, files_made
@@ -30,6 +33,7 @@ STORED = (*PAIRS, "packed", "bins")  # with masks in the files
 ALL = (*PAIRS, *OBJECTIVES)
 GZIP = "gzip"
 
+PIECES = VOCAB.read_text().split("\n")
 PAD, UNK, CLS, SEP, MASK = 0, 100, 101, 102, 103
 VOCABULARY_SIZE = 30522
 
@@ -257,6 +261,11 @@ def bit_in_parquet_footer(scene: Scene) -> None:
 )
 def bit_in_sample(scene: Scene) -> None:
     flip(scene.file, scene.file.stat().st_size // 2)
+
+
+@damage("pyarrow has written the file again", builds=("parquet", "packed"), found="sha256 size", again="")
+def written_again(scene: Scene) -> None:
+    pq.write_table(pq.read_table(scene.file), scene.file, compression="zstd", row_group_size=100)
 
 
 @damage("an offset of a sample is changed", builds=("mds",), found="sha256 size", again="framing schema")
@@ -793,7 +802,124 @@ def only_mask_pieces(scene: Scene) -> None:
     scene.edit(change, every=1)
 
 
-@damage("whole words are masked, and the manifest says pieces", builds=PAIRS, found="sha256 size", again="seed")
+def mask_elsewhere(scene: Scene, choose: Callable[[Row, list[int], int], list[int]]) -> None:
+    """Masks other places of all rows; each new mask has what stands at an old one: [MASK], the piece, or a random one.
+
+    choose: of a row with its masks undone those of the places with text that are masked, as many as the number.
+    """
+
+    def change(row: Row) -> None:
+        count, pieces = masks_of(row), original(row)
+        places = row["masked_lm_positions"][:count]
+        kinds = [None if row["input_ids"][p] == pieces[p] else row["input_ids"][p] for p in places]
+        row["input_ids"][:] = pieces
+        free = [n for n in range(length_of(row)) if pieces[n] not in (CLS, SEP)]
+        chosen = choose(row, free, count)
+        chosen = sorted([*chosen, *scene.chance.sample([n for n in free if n not in chosen], count - len(chosen))])
+        for n, (place, kind) in enumerate(zip(chosen, kinds, strict=True)):
+            row["masked_lm_positions"][n], row["masked_lm_ids"][n] = place, pieces[place]
+            row["input_ids"][place] = pieces[place] if kind is None else kind
+
+    for path in scene.files():
+        scene.edit(change, every=1, path=path)
+
+
+def goes_on(piece: int) -> bool:
+    """Whether a piece goes on a word."""
+    return PIECES[int(piece)].startswith("##")
+
+
+@damage("only the first places of rows are masked", builds=STORED, found="sha256 size", again="mask_share")
+def masks_at_the_start(scene: Scene) -> None:
+    mask_elsewhere(scene, lambda row, free, count: scene.chance.sample(free[:19], min(count, len(free[:19]))))
+
+
+@damage("only the middle of rows is masked", builds=STORED, found="sha256 size", again="mask_share")
+def masks_in_the_middle(scene: Scene) -> None:
+    def choose(row: Row, free: list[int], count: int) -> list[int]:
+        middle = free[len(free) // 4 : len(free) - len(free) // 4]
+        return scene.chance.sample(middle, min(count, len(middle)))
+
+    mask_elsewhere(scene, choose)
+
+
+@damage("no piece that goes on a word is masked", builds=PAIRS, found="sha256 size", again="mask_share")
+def no_parts_of_words_masked(scene: Scene) -> None:
+    def choose(row: Row, free: list[int], count: int) -> list[int]:
+        starts = [n for n in free if not goes_on(row["input_ids"][n])]
+        return scene.chance.sample(starts, min(count, len(starts)))
+
+    mask_elsewhere(scene, choose)
+
+
+@damage("random pieces have ids from 1 to 98 only", builds=STORED, found="sha256 size", again="mask_share")
+def few_random_pieces(scene: Scene) -> None:
+    def change(row: Row) -> None:
+        pieces = original(row)
+        for place in row["masked_lm_positions"][: masks_of(row)]:
+            if row["input_ids"][place] not in (MASK, pieces[place]):
+                row["input_ids"][place] = scene.chance.randint(1, 98)
+
+    for path in scene.files():
+        scene.edit(change, every=1, path=path)
+
+
+@damage("rows stand by their length", builds=PAIRS, found="sha256 size", again="row_order")
+def rows_by_length(scene: Scene) -> None:
+    for path in scene.files():
+        write_rows(path, sorted(read_rows(path), key=length_of))
+
+
+def change_text(scene: Scene, change: Callable[[Any], Any]) -> None:
+    """Changes the pieces of each part of a row, masks undone; what is masked is masked as before."""
+
+    def change_row(row: Row) -> None:
+        pieces, count = original(row), masks_of(row)
+        places = row["masked_lm_positions"][:count]
+        kept = row["input_ids"][places] == pieces[places]
+        masked = row["input_ids"].copy()
+        ends = [n for n in range(length_of(row)) if pieces[n] in (CLS, SEP)]
+        for start, end in itertools.pairwise(ends):
+            pieces[start + 1 : end] = change(pieces[start + 1 : end])
+        row["input_ids"][:] = pieces
+        row["masked_lm_ids"][:count] = pieces[places]
+        row["input_ids"][places[~kept]] = masked[places[~kept]]
+
+    for path in scene.files():
+        scene.edit(change_row, every=1, path=path)
+
+
+@damage("the ids of all text are one too large", builds=PAIRS, found="sha256 size", again="words")
+def shifted_ids(scene: Scene) -> None:
+    change_text(scene, lambda pieces: np.minimum(pieces + 1, VOCABULARY_SIZE - 1))
+
+
+@damage("pieces stand in the reverse order", builds=PAIRS, found="sha256 size", again="words")
+def reversed_pieces(scene: Scene) -> None:
+    change_text(scene, lambda pieces: pieces[::-1])
+
+
+@damage("words stand in the reverse order", builds=PAIRS, found="sha256 size", again="words")
+def reversed_words(scene: Scene) -> None:
+    def turned(pieces: Any) -> Any:
+        starts = [n for n in range(len(pieces)) if n == 0 or not goes_on(pieces[n])]
+        return np.concatenate([pieces[a:b] for a, b in itertools.pairwise([*starts, len(pieces)])][::-1])
+
+    change_text(scene, turned)
+
+
+@damage("the last record of a shard is missing", builds=ALL, found="sha256 size", again="seed")
+def last_row_missing(scene: Scene) -> None:
+    write_rows(scene.file, read_rows(scene.file)[:-1])
+
+
+@damage("half of the records of every shard are missing", builds=PAIRS, found="sha256 size", again="text_used")
+def half_of_all_rows(scene: Scene) -> None:
+    for path in scene.files():
+        write_rows(path, read_rows(path)[::2])
+
+
+@damage("whole words are masked, and the manifest says pieces", builds=PAIRS, found="sha256 size", again="mask_share")
 def another_mask_unit(scene: Scene) -> None:
     scene.remake_all(do_whole_word_mask=True)
 

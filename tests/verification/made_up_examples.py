@@ -9,6 +9,7 @@ import numpy as np
 import oracle_row_checks as oracle
 
 from transforms.reading.data_set import DataFile, DataSet, ReadColumn
+from transforms.verification.kernels.rows import CONTINUES
 from transforms.verification.row_reading import checked_columns
 from transforms.verification.row_rules import RowRules
 
@@ -215,7 +216,8 @@ def _row_rules(rules: oracle.Rules, data_set: DataSet, *, is_dynamic: bool) -> R
         masked_lm_prob=PROBABILITY,
         max_seq_length=WIDTH,
         max_predictions_per_seq=PREDICTIONS,
-        continues_word=None if rules.continues is None else np.arange(VOCABULARY) >= FIRST_CONTINUATION,
+        continues_word=rules.continues is not None,
+        piece_kinds=(np.arange(VOCABULARY) >= FIRST_CONTINUATION).astype(np.uint8) * CONTINUES,
         is_exact=rules.is_exact,
         separators=rules.frame if rules.frame in ("none", "sep", "recipe") else None,
         bins=_BINS[rules.least],

@@ -56,6 +56,28 @@ def test_damage_is_found(damage: Damage, build: str, mode: str, good: GoodBuilds
         assert finding.file in finding.message
 
 
+# What the rows alone tell, where neither the text nor the vocabulary's build is there to make them again.
+OF_ROWS = (
+    *("masks_at_the_start", "masks_in_the_middle", "no_parts_of_words_masked", "few_random_pieces", "rows_by_length"),
+    *("shifted_ids", "reversed_pieces", "reversed_words", "half_of_all_rows", "another_mask_unit"),
+)
+
+
+@pytest.mark.parametrize(
+    ("damage", "build"),
+    [
+        pytest.param(damage, build, id=f"{damage.name}-{build}", marks=pytest.mark.defects)
+        for damage in DAMAGES
+        if damage.name in OF_ROWS
+        for build in damage.builds
+    ],
+)
+def test_damage_to_rows_is_found_without_the_text(damage: Damage, build: str, good: GoodBuilds) -> None:
+    verification = look_at(good, build, damage, regenerated=True, without_text=True)
+    assert not verification.outcomes["seed"].looked_at
+    assert {finding.check for finding in serious(verification)} & damage.again
+
+
 @pytest.mark.parametrize("build", [pytest.param(name, marks=pytest.mark.defects) for name in BUILDS])
 def test_builds_are_right_before_they_are_damaged(build: str, good: GoodBuilds) -> None:
     root = good.copy(build).root

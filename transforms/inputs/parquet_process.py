@@ -42,19 +42,20 @@ _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.
 _idle: list["_Process"] = []
 
 
-def answers(task: str, path: str, *arguments: object) -> Iterator[tuple[bytes, ...]]:
+def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = None) -> Iterator[tuple[bytes, ...]]:
     """Lets a process do a task on a file, and yields its answers.
 
     Args:
       task: the name of a function of `parquet_reader`, which gives the answers.
       path: the file.
       arguments: passed to the function as text.
+      file: reads the file; None: it is opened by its path.
 
     Raises:
       UnusableInputError: the function raised it, or the process crashed: the file is damaged.
       RunFailedError: the file cannot be read on, or something killed the process.
     """
-    with files.open_input(path) as file:
+    with files.open_input(path) if file is None else file as file:
         process = _idle_process()
         is_idle = False
         try:

@@ -3,17 +3,20 @@
 A file's footer is read once. What is kept of it are the places of the pages, some hundred bytes for a row group.
 """
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow
 
+from transforms.errors import UnusableInputError
 from transforms.reading.block_reader import Block, BlockReader, DamagedBlockError, OtherColumnsError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet, ReadColumn
+from transforms.reading.foreign_parquet import BLOCK_ROWS, ForeignFile
 from transforms.reading.kernels.gathering import scatter
 from transforms.reading.parquet_pages import (
     FOOTER_END,
@@ -21,6 +24,7 @@ from transforms.reading.parquet_pages import (
     Layout,
     Page,
     footer_size,
+    is_of_maskmill,
     read_layout,
     read_pages,
 )
@@ -57,10 +61,11 @@ class _Group:
 
 @dataclasses.dataclass(frozen=True)
 class _Fetched:
-    """The row groups that a block has rows of."""
+    """The row groups that a block has rows of; of another program's file the rows themselves, by column."""
 
-    file: _File
+    file: _File | ForeignFile
     groups: list[_Group]
+    pages: Mapping[str, Page] = dataclasses.field(default_factory=dict)
 
 
 class ParquetReader(BlockReader):
@@ -81,7 +86,7 @@ class ParquetReader(BlockReader):
         self._columns = data_set.columns
         self._ranges = ranges
         self._codec = pyarrow.Codec("zstd")
-        self._files: dict[int, _File] = {}
+        self._files: dict[int, _File | ForeignFile] = {}
         # The largest file of each width: a smaller one may end within its first group.
         by_size = sorted(range(len(data_set.files)), key=lambda number: data_set.files[number].samples)
         largest_of_width = {data_set.files[number].width: number for number in by_size}
@@ -89,6 +94,8 @@ class ParquetReader(BlockReader):
 
     def fetch(self, block: Block) -> _Fetched:
         file, path = self._file(block.file), self._data_files[block.file].path
+        if isinstance(file, ForeignFile):
+            return _Fetched(file, [], _explained(path, file, block))
         first = int(np.searchsorted(file.rows, block.first, "right")) - 1
         end = int(np.searchsorted(file.rows, block.first + block.count, "left"))
         groups = []
@@ -103,6 +110,10 @@ class ParquetReader(BlockReader):
     ) -> None:
         path, samples = self._data_files[block.file].path, wanted + block.first
         rows = np.array(rows, np.int64)  # in one run and writable: numba compiles anew for any other array
+        if isinstance(fetched.file, ForeignFile):
+            for target in self._targets(fetched, path, samples, rows, into):
+                target.put_page(fetched.pages[target.column.name], block.first)
+            return
         for group in fetched.groups:
             first, end = np.searchsorted(samples, [group.first, group.end])
             for column, chunk in zip(self._columns, fetched.file.chunks[group.number], strict=True):
@@ -123,6 +134,12 @@ class ParquetReader(BlockReader):
           What is wrong with the others. With a page all samples of its row group are lost.
         """
         path, wrong = self._data_files[block.file].path, dict[int, DamagedBlockError]()
+        if isinstance(fetched.file, ForeignFile):
+            every = np.arange(block.count)
+            for plain in self._targets(fetched, path, every + block.first, every, into):
+                each = _EachTarget(path, plain.column, plain.samples, plain.rows, into, wrong)
+                each.put_page(fetched.pages[plain.column.name], block.first)
+            return wrong
         for group in fetched.groups:
             samples = np.arange(max(group.first, block.first), min(group.end, block.first + block.count))
             for column, chunk in zip(self._columns, fetched.file.chunks[group.number], strict=True):
@@ -140,6 +157,16 @@ class ParquetReader(BlockReader):
                         wrong.setdefault(row, damaged)
         return wrong
 
+    def _targets(
+        self, fetched: _Fetched, path: str, samples: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
+    ) -> Iterator["_Target"]:
+        """Where rows of another program's file go, column by column; those that it lacks are zeros."""
+        for column in self._columns:
+            if column.name in fetched.pages:
+                yield _Target(path, column, samples, rows, into)
+            else:
+                into.put_zeros(column, rows)
+
     def forget(self, block: Block) -> bool:
         self._files.pop(block.file, None)
         return self._ranges.forget(self._data_files[block.file].path)
@@ -147,38 +174,41 @@ class ParquetReader(BlockReader):
     def _first_group(self, number: int) -> int:
         """The rows of a file's first row group. A footer that arrives damaged is fetched once more."""
         try:
-            return int(self._file(number).rows[1])
+            return _block_rows(self._file(number))
         except DamagedBlockError:
             if not self._ranges.forget(self._data_files[number].path):
                 raise
-            return int(self._file(number).rows[1])
+            return _block_rows(self._file(number))
 
-    def _file(self, number: int) -> _File:
+    def _file(self, number: int) -> _File | ForeignFile:
         """What is kept of a file. Threads that ask at the same time may read its footer twice."""
         file = self._files.get(number)
         if file is None:
             file = self._files[number] = self._read_file(number)
         return file
 
-    def _read_file(self, number: int) -> _File:
+    def _read_file(self, number: int) -> _File | ForeignFile:
         file = self._data_files[number]
-        try:
-            layout = _read_layout(file.path, file.size or self._ranges.size(file.path), self._ranges)
-        except DamagedPartError as error:
-            raise DamagedBlockError(f"{file.path}: {error}; make or fetch this Parquet file again.") from error
-        if layout.rows[-1] != file.samples:
+        found = _open_file(file.path, self._ranges, [column.name for column in self._columns], file.size)
+        rows = found.rows if isinstance(found, ForeignFile) else int(found.rows[-1])
+        if rows != file.samples:
             raise DamagedBlockError(
-                f"{file.path}: this file has {layout.rows[-1]:,} examples, but the manifest says {file.samples:,}; "
+                f"{file.path}: this file has {rows:,} examples, but the manifest says {file.samples:,}; "
                 "make or fetch it again."
             )
+        for column in self._columns:
+            if column.name in found.is_float:
+                _check_kind(file.path, column, has_floats=found.is_float[column.name])
+            elif not column.optional:
+                raise OtherColumnsError(f"{file.path}: the column {column.name} is missing; make the file again.")
+        return found if isinstance(found, ForeignFile) else self._places(found)
+
+    def _places(self, layout: Layout) -> _File:
         chunks = np.zeros((len(layout.rows) - 1, len(self._columns), 2), np.int64)
         places = {name: place for place, name in enumerate(layout.is_float)}
         for n, column in enumerate(self._columns):
             if column.name in places:
-                _check_kind(file.path, column, has_floats=layout.is_float[column.name])
                 chunks[:, n] = layout.chunks[:, places[column.name]]
-            elif not column.optional:
-                raise OtherColumnsError(f"{file.path}: the column {column.name} is missing; make the file again.")
         extents = np.stack([layout.chunks[..., 0].min(axis=1), layout.chunks[..., 1].max(axis=1)], axis=1)
         return _File(layout.rows, extents, chunks)
 
@@ -187,16 +217,63 @@ def count_rows(path: str, ranges: ByteRanges) -> int:
     """How many rows a file has, by its footer.
 
     Raises:
-      DamagedBlockError: it is no Parquet, or not as maskmill writes it.
+      DamagedBlockError: it is no Parquet, or damaged.
       RunFailedError: it cannot be read.
     """
+    found = _open_file(path, ranges, [])
+    return found.rows if isinstance(found, ForeignFile) else int(found.rows[-1])
+
+
+def is_foreign(path: str, ranges: ByteRanges) -> bool:
+    """Whether another program wrote a file that can be read, so that its pages may be as that program likes.
+
+    Raises: see `count_rows`.
+    """
+    return isinstance(_open_file(path, ranges, []), ForeignFile)
+
+
+def _block_rows(file: _File | ForeignFile) -> int:
+    return min(BLOCK_ROWS, max(1, file.rows)) if isinstance(file, ForeignFile) else int(file.rows[1])
+
+
+def _open_file(path: str, ranges: ByteRanges, columns: Sequence[str], size: int | None = None) -> Layout | ForeignFile:
+    size = size or ranges.size(path)
     try:
-        return int(_read_layout(path, ranges.size(path), ranges).rows[-1])
+        metadata, start = _read_metadata(path, size, ranges)
+        if is_of_maskmill(metadata):
+            return read_layout(metadata, start)
     except DamagedPartError as error:
         raise DamagedBlockError(f"{path}: {error}; make or fetch this Parquet file again.") from error
+    with contextlib.suppress(DamagedPartError):
+        # A file of maskmill's that is damaged where it names its writer is none of another program's.
+        layout = read_layout(metadata, start)
+        if _has_own_pages(path, layout, ranges):
+            return layout
+    try:
+        return ForeignFile(path, ranges, columns)
+    except UnusableInputError as error:
+        raise DamagedBlockError(str(error)) from error
 
 
-def _read_layout(path: str, size: int, ranges: ByteRanges) -> Layout:
+def _has_own_pages(path: str, layout: Layout, ranges: ByteRanges) -> bool:
+    """Whether the first column of a file has pages as maskmill writes them; else this raises DamagedPartError."""
+    if not layout.chunks.size:
+        return False
+    start, end = layout.chunks[0, 0].tolist()
+    chunk = ranges.read(path, start, end).data
+    return bool(list(read_pages(chunk, pyarrow.Codec("zstd"), is_float=next(iter(layout.is_float.values())))))
+
+
+def _explained(path: str, file: ForeignFile, block: Block) -> Mapping[str, Page]:
+    """The rows of a block; what pyarrow says of damage is said of the block."""
+    try:
+        return file.pages(block.first, block.count)
+    except UnusableInputError as error:
+        raise DamagedBlockError(str(error)) from error
+
+
+def _read_metadata(path: str, size: int, ranges: ByteRanges) -> tuple[bytes, int]:
+    """The metadata at the end of a file, and where they start."""
     end = ranges.read(path, max(0, size - _FOOTER_BYTES), size).tobytes()
     metadata_size = footer_size(end[-FOOTER_END:])
     start = size - FOOTER_END - metadata_size
@@ -204,7 +281,7 @@ def _read_layout(path: str, size: int, ranges: ByteRanges) -> Layout:
         raise DamagedPartError("its end says that its metadata are larger than the file")
     if metadata_size + FOOTER_END > len(end):
         end = ranges.read(path, start, size).tobytes()
-    return read_layout(end[-FOOTER_END - metadata_size : -FOOTER_END], start)
+    return end[-FOOTER_END - metadata_size : -FOOTER_END], start
 
 
 def _check_kind(path: str, column: ReadColumn, *, has_floats: bool) -> None:
@@ -238,12 +315,16 @@ class _Target:
         """Writes the wanted rows; all rows are checked, because whole pages are unpacked in any case."""
         at = group.first
         for page in read_pages(chunk, codec, is_float=is_float(self.column)):
-            first, end = np.searchsorted(self.samples, [at, at + len(page.lengths)])
-            places, rows = self._allowed(page, at, self.samples[first:end] - at, self.rows[first:end])
-            self._put(page, places, rows)
+            self.put_page(page, at)
             at += len(page.lengths)
         if at != group.end:
             raise DamagedPartError(f"it has {at - group.first:,} rows instead of {group.end - group.first:,}")
+
+    def put_page(self, page: Page, at: int) -> None:
+        """Writes the wanted rows of a page whose first row is sample `at`."""
+        first, end = np.searchsorted(self.samples, [at, at + len(page.lengths)])
+        places, rows = self._allowed(page, at, self.samples[first:end] - at, self.rows[first:end])
+        self._put(page, places, rows)
 
     def _allowed(
         self, page: Page, at: int, places: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]

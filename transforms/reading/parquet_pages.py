@@ -20,6 +20,7 @@ from transforms.reading.thrift import Struct, read_struct
 from transforms.records import parquet_format as format
 from transforms.records.varints import read_varint
 
+MAKER = b"maskmill"  # how the name of the program begins that wrote a file
 FOOTER_END = 8  # the size of the metadata, and the magic number
 _MOST_PAGE_BYTES = 1 << 26  # after unpacking; the writer's pages have about 1 MB
 _LEVEL_SIZE_BYTES = 4
@@ -68,6 +69,14 @@ def footer_size(end: bytes) -> int:
     if len(end) != FOOTER_END or end[4:] != format.MAGIC:
         raise DamagedPartError("it does not end as a Parquet file does")
     return int.from_bytes(end[:4], "little")
+
+
+def is_of_maskmill(metadata: bytes) -> bool:
+    """Whether the metadata of a file say that maskmill wrote it, or say nothing that can be read."""
+    try:
+        return bytes(read_struct(metadata, 0)[0].get(6, b"")).startswith(MAKER)
+    except (ValueError, TypeError):
+        return True
 
 
 def read_layout(metadata: bytes, size: int) -> Layout:

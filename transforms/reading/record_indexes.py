@@ -134,12 +134,20 @@ def first_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]]:
     file = unpacked(open_range_file(path, ranges, _FIRST_BYTES), path)
     for run in record_runs(file, path, _FIRST_BYTES):
         start, size = int(run.starts[0]), int(run.sizes[0])
-        try:
-            features = example_proto.parse_example(run.data[start : start + size].tobytes(), strict=False)
-        except ValueError:
-            raise UnusableInputError(f"{path}: this is no TFRecord of examples.") from None
-        return {name: (example_proto.count_values(feature), _kind(feature)) for name, feature in features.items()}
+        features = features_of_record(run.data[start : start + size].tobytes())
+        if features is None:
+            raise UnusableInputError(f"{path}: this is no TFRecord of examples.")
+        return features
     return {}
+
+
+def features_of_record(record: bytes) -> dict[str, tuple[int, str]] | None:
+    """The features of an example as `first_example` gives them; None: the record is none."""
+    try:
+        features = example_proto.parse_example(record, strict=False)
+    except ValueError:
+        return None
+    return {name: (example_proto.count_values(feature), _kind(feature)) for name, feature in features.items()}
 
 
 def _kind(feature: Message) -> str:

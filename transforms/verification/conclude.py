@@ -20,6 +20,7 @@ from transforms.verification.pieces import PieceResult
 from transforms.verification.targets import Target
 
 NOTHING_THERE = "there is nothing to look at"
+_OF_NAMES = {"manifest", "missing", "foreign", "similar_shards", "shard_size"}  # checks that look into no file
 
 
 def conclude(
@@ -38,7 +39,7 @@ def conclude(
     parts = [target.checked for target in targets]
     parts += [Checked(findings=r.findings, looked_at=r.looked_at, skipped=r.skipped) for r in ordered]
     parts += [check_counts(targets, ordered), check_builds(targets), *_across(targets, ordered, options, scratch)]
-    everything = joined(parts)
+    everything = joined([*parts, _nothing_read(targets, parts)])
     findings = sorted(_merged(everything.findings), key=_weight)
     return Verification(
         paths=tuple(dict.fromkeys(target.path for target in targets)),
@@ -47,6 +48,17 @@ def conclude(
         results=tuple(ordered),
         read_bytes=sum(result.size or 0 for result in ordered),
     )
+
+
+def _nothing_read(targets: Sequence[Target], parts: Sequence[Checked]) -> Checked:
+    """An error where no check looked into any file, and none says why: nothing speaks for such a data set."""
+    made = {check for part in parts for check, count in part.looked_at.items() if count}
+    if made - _OF_NAMES or any(found.severity != "note" for part in parts for found in part.findings):
+        return Checked()
+    path = targets[0].directory
+    message = f"{path}: there is no data that could be looked at; name a data set that has some."
+    nothing = Finding(check="missing", file=path, expected="text or examples", found="nothing", message=message)
+    return Checked(findings=(nothing,))
 
 
 def _across(

@@ -152,6 +152,8 @@ CHECKS: Mapping[str, Check] = {
         Check(name="foreign", title="there is no file that belongs to something else", weight=40),
         Check(name="vocabulary", title="the vocabulary is the one of the manifest, each piece once", weight=83),
         Check(name="ids", title="ids are in the vocabulary", weight=82),
+        Check(name="words", title="pieces follow each other as in a text", weight=81),
+        Check(name="row_order", title="rows are written in a random order", weight=66),
         Check(name="padding", title="padding stands only at the end", weight=81),
         Check(name="special_tokens", title="special tokens stand where they belong", weight=80),
         Check(name="segments", title="segment ids follow the separators", weight=79),

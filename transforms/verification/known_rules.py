@@ -1,12 +1,14 @@
 """How rows must look: what the manifest of a data set says, or what a user says of files without one."""
 
 import dataclasses
+import string
 import types
 import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from transforms.errors import UnusableInputError
 from transforms.masking.instances import piece_continuations
@@ -18,6 +20,7 @@ from transforms.records.columns import Column, ColumnRules, columns_of, schema
 from transforms.records.options import Format, FormatOptions
 from transforms.records.plan import ExamplesPlan
 from transforms.tokenization.vocabulary import Vocabulary
+from transforms.verification.kernels.rows import ALONE, CLOSES, CONTINUES
 from transforms.verification.listed_shards import ListedShard
 from transforms.verification.options import VerifyOptions
 from transforms.verification.row_rules import RowRules
@@ -27,6 +30,7 @@ _PAIR = 2
 _MOST_SEGMENTS = 256
 _MOST_WIDTH = 1 << 20  # of rows without a manifest; a first record of more pieces is damaged
 _BERT_SHARES = {"mask_share": 0.8, "random_share": 0.1, "keep_share": 0.1}
+_SENTENCE_ENDS = frozenset(".!?。！？।؟۔።")
 _PIECES = ("input_ids", "input_word_ids")
 
 
@@ -202,7 +206,9 @@ def rules_of_plan(plan: ExamplesPlan, entries: Sequence[Mapping[str, Any]], know
         max_seq_length=masking.max_seq_length,
         max_predictions_per_seq=masking.max_predictions_per_seq,
         dupe_factor=masking.dupe_factor,
-        continues_word=_continuations(known),
+        piece_kinds=_piece_kinds(known),
+        continues_word=known.vocabulary is not None and known.vocabulary.marks_words,
+        drawn_from=None if known.vocabulary is None else known.vocabulary.ids,
         is_exact=unit == "piece" and not objective.dynamic_masking,
         separators=_separators(objective),
         bins=objective.bins,
@@ -256,7 +262,9 @@ def rules_of_records(
         max_seq_length=width,
         max_predictions_per_seq=next((c.width for c in columns if c.feature == "masked_lm_positions"), None),
         dupe_factor=options.dupe_factor,
-        continues_word=_continuations(known),
+        piece_kinds=_piece_kinds(known),
+        continues_word=known.vocabulary is not None and known.vocabulary.marks_words,
+        drawn_from=None if known.vocabulary is None else known.vocabulary.ids,
         is_exact=is_bert,
         never_in_text=_never_in_text(known),
     )
@@ -297,10 +305,18 @@ def _never_in_text(known: KnownPieces) -> tuple[str, ...]:
     return ("cls_id", "sep_id", "mask_id", *(["pad_id"] if brackets else []))
 
 
-def _continuations(known: KnownPieces) -> Any:
-    if known.vocabulary is None or not known.vocabulary.marks_words:
+def _piece_kinds(known: KnownPieces) -> npt.NDArray[np.uint8] | None:
+    """RowRules.piece_kinds. Text is cut at ASCII's punctuation before pieces are looked up in a vocab.txt."""
+    vocabulary = known.vocabulary
+    if vocabulary is None:
         return None
-    return piece_continuations(known.vocabulary).astype(np.bool_)
+    kinds = np.zeros(vocabulary.size, np.uint8)
+    is_cut = vocabulary.marks_words and not known.is_tokenizer
+    alone = {"[UNK]", *string.punctuation} if is_cut else set()
+    kinds[vocabulary.ids] = [
+        ALONE * (piece in alone) + CLOSES * (piece in _SENTENCE_ENDS) for piece in vocabulary.pieces
+    ]
+    return kinds + CONTINUES * piece_continuations(vocabulary)
 
 
 def _data_set(path: str, format: Format, columns: tuple[ReadColumn, ...], width: int, known: KnownPieces) -> DataSet:

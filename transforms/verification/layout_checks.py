@@ -61,10 +61,13 @@ def _written_columns(columns: Sequence[ReadColumn]) -> tuple[Column, ...]:
 
 def _wrong_in_parquet(data_set: DataSet, ranges: ByteRanges) -> str | None:
     from transforms.reading import parquet_pages
+    from transforms.reading.parquet import is_foreign
     from transforms.reading.thrift import read_struct
     from transforms.records import parquet_format as format
 
     path = data_set.files[0].path
+    if is_foreign(path, ranges):
+        return None  # its metadata are another program's matter
     size = ranges.size(path)
     if ranges.read(path, 0, len(format.MAGIC)).tobytes() != format.MAGIC:
         return "it does not start as a Parquet file does"

@@ -69,6 +69,7 @@ class Piece:
       expected: what is known of it beforehand.
       format: of examples.
       rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
+      unusable: why nothing of it can be looked at, as a clause; None: it may be.
       remake: of the kinds "shard" and "picked", what it is made of.
       contamination: files of a test set whose text must not be in the data.
       scratch: a directory that all workers reach, for hashes.
@@ -82,6 +83,7 @@ class Piece:
     expected: ExpectedFile
     format: Format | None = None
     rules: Any = None
+    unusable: str | None = None
     remake: Remake | None = None
     contamination: tuple[str, ...] = ()
     scratch: str | None = None
@@ -104,6 +106,12 @@ class RowStatistics:
         a row), masks undone, ascending and each once: two files share as large a part of these as of their openings.
       sequences: how many; more than rows where these are packed.
       part_pieces: int64[2, 2], of pairs: by label, the pieces of all first and of all second parts.
+      half_masks: int64[2, 2], masks in the first half of their row, and in its second and third quarter; and as many as
+        there are by chance, in 2**-20.
+      continued: int64[2], masked pieces that go on a word, and those of them whose neighbour in front is masked, too.
+      redrawn: int64[16], random pieces at masked places, by their part of the vocabulary.
+      openings: int64[2], texts behind [CLS] and [SEP], and those that start with what ends a sentence.
+      order: int64[3], of every second row and the one in front: how often it is longer, shorter, and as long.
     """
 
     rows: int
@@ -119,6 +127,11 @@ class RowStatistics:
     sketch: npt.NDArray[np.uint64]
     sequences: int = 0
     part_pieces: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2), np.int64))
+    half_masks: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2), np.int64))
+    continued: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
+    redrawn: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(16, np.int64))
+    openings: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
+    order: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(3, np.int64))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from transforms.errors import RunFailedError, UnusableInputError
+from transforms.inputs.formats import no_text_shard
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataFile
 from transforms.reading.record_indexes import first_example
@@ -73,6 +74,7 @@ class _Planner:
     def __init__(self, target: Target, options: VerifyOptions, scratch: str, ranges: ByteRanges) -> None:
         self._target, self._options, self._scratch, self._ranges = target, options, scratch, ranges
         self._chosen = None if options.shards is None else shard_numbers(options.shards)
+        self._unusable: dict[str, str] = {}  # why nothing of a file can be looked at, by its path
 
     def plan(self) -> list[Target]:
         made = self._target.made
@@ -284,7 +286,6 @@ class _Planner:
         """Files by how their rows must look, which their first examples tell; and what is wrong with that."""
         groups: dict[tuple[Any, ...], tuple[RowRules | None, list[str]]] = {}
         unknown: list[str] = []
-        problems: list[str] = []
         with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
             for path, found in zip(paths, threads.map(self._features_of, paths), strict=True):
                 try:
@@ -293,7 +294,7 @@ class _Planner:
                     rules = rules_of_records(found, self._options, known, path)
                 except UnusableInputError as error:
                     unknown.append(path)
-                    problems.append(str(error).rstrip("."))
+                    self._unusable[path] = str(error).removeprefix(f"{path}: ").rstrip(".")
                     continue
                 groups.setdefault((rules.data_set.columns,), (rules, []))[1].append(path)
         listed = list(groups.values())
@@ -302,7 +303,6 @@ class _Planner:
             listed[0][1].extend(unknown)  # the rows that can be read of them are held against these rules
         elif not listed:
             listed = [(None, unknown)]
-            checked = Checked(skipped={"schema": problems[0]}) if problems else Checked()
         return listed, checked
 
     def _features_of(self, path: str) -> Mapping[str, tuple[int, str]] | str:
@@ -311,8 +311,18 @@ class _Planner:
             return f"{path}: only TFRecords can be verified without a manifest."
         try:
             return first_example(path, self._ranges) or f"{path}: there is no example in this file."
-        except (UnusableInputError, RunFailedError) as error:
+        except RunFailedError as error:
             return str(error)
+        except UnusableInputError as error:
+            return self._features_behind_damage(path) or str(error)
+
+    def _features_behind_damage(self, path: str) -> Mapping[str, tuple[int, str]] | None:
+        from transforms.verification.row_reading import first_readable_example
+
+        try:
+            return first_readable_example(path, self._ranges)
+        except (UnusableInputError, RunFailedError):
+            return None
 
     def _loose_piece(self, path: str, place: int, rules: RowRules | None) -> Piece:
         found = _NUMBER.search(files.base_name(path))
@@ -335,6 +345,7 @@ class _Planner:
             expected=ExpectedFile(index=index if has_index else None),
             format=None if is_text else "tfrecord",
             rules=own,
+            unusable=_no_shard(path) if is_text else self._unusable.get(path),
             contamination=self._options.contamination,
             scratch=self._scratch,
         )
@@ -348,6 +359,17 @@ def _examples_manifest(directory: str, ranges: ByteRanges) -> dict[str, Any] | N
     except (UnusableInputError, RunFailedError):
         return None
     return made if made["stage"] == "examples" else None
+
+
+def _no_shard(path: str) -> str | None:
+    """Why a file is no text shard; None where it may be one, or only its own reader can tell."""
+    if path.lower().startswith(("http://", "https://")):
+        return None
+    try:
+        what = no_text_shard(path)
+    except (UnusableInputError, RunFailedError):
+        return None
+    return None if what is None else f"this is {what}, but no text shard; name text shards or examples"
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -28,11 +28,12 @@ _CHECK = "seed"
 
 @dataclasses.dataclass(frozen=True)
 class _Difference:
-    """Where a file differs from the one made again: a record of it, from 1, and what is so there."""
+    """Where a file differs from the one made again: a record of it, from 1, what is so there, and why, as a clause."""
 
     record: int | None
     expected: str
     found: str
+    cause: str = ""
 
 
 def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
@@ -126,12 +127,27 @@ def _difference(made: ExampleFile, path: str, rules: RowRules, ranges: ByteRange
         first = int(other[0])
         is_same_text = expected[first, 0] == found[first, 0]
         kind = "other masks" if is_same_text else "another example"
-        if not is_same_text and np.array_equal(np.sort(expected[:, 1]), np.sort(found[:, 1])):
-            kind = "an example of another place"
-        return _Difference(int(numbers[first]), "the example made again", kind)
+        return _Difference(int(numbers[first]), "the example made again", kind, _cause(expected, found))
     if len(expected) != len(found):
-        return _Difference(count + 1, f"{len(expected):,} records", f"{len(found):,}")
+        more = "the last records are missing" if len(found) < len(expected) else "records were added at its end"
+        return _Difference(count + 1, f"{len(expected):,} records", f"{len(found):,}", more)
     return None
+
+
+def _cause(expected: "np.typing.NDArray[np.uint64]", found: "np.typing.NDArray[np.uint64]") -> str:
+    """What happened to a file, as far as the hashes of its rows tell (`hash_rows`): of the text, and of whole rows."""
+    here, there = np.sort(found[:, 1]), np.sort(expected[:, 1])
+    if np.array_equal(here, there):
+        return "the same records stand in another order"
+    missing = len(there) - int(np.isin(there, here).sum())
+    if np.isin(here, there).all():
+        return f"{missing:,} of {len(there):,} records are missing"
+    share = float(np.isin(found[:, 0], expected[:, 0]).mean()) if len(found) else 0.0
+    if share == 1.0:
+        return "the text is the same, and other places of it are masked"
+    if not share:
+        return "no record has text of this shard: it is of another text or vocabulary, or its ids were changed"
+    return f"{share:.1%} of its records have text of this shard"
 
 
 def _finding(path: str, remake: Remake, difference: _Difference) -> Finding:
@@ -144,5 +160,5 @@ def _finding(path: str, remake: Remake, difference: _Difference) -> Finding:
         found=difference.found,
         message=f"{where}: made again of {remake.inputs[0]}, with the vocabulary, the options and the seed "
         f"({remake.seed}) of the manifest, this shard is another one ({difference.found} instead of "
-        f"{difference.expected}); make the examples again.",
+        f"{difference.expected}){': ' * bool(difference.cause)}{difference.cause}; make the examples again.",
     )

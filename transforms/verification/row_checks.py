@@ -103,7 +103,7 @@ def check_rows(piece: Piece, ranges: ByteRanges) -> RowsResult:
     return RowsResult(
         findings=faults.findings(),
         looked_at=_looked_at(rules, source, statistics),
-        skipped=_skipped(rules, unread),
+        skipped=_skipped(rules, unread, source),
         counts=_counts(rules, source, checker),
         statistics=statistics,
         hashes=_write_hashes(piece, checker.counter.hashes, numbers),
@@ -265,9 +265,9 @@ class _RuleArrays:
         # One piece may have two roles; then it stands in more places than those of one of them.
         alone = {n: n in rules.never_in_text and list(known.values()).count(known[n]) == 1 for n in _SPECIAL_IDS}
         self._to_predict = _to_predict(rules, width)
-        self._continues = _continues(rules, data_set)
+        self._kinds = _kinds(rules, data_set)
         self._log_factorials = np.array([math.lgamma(n + 1) / math.log(2) for n in range(width + 1)])
-        words = rules.mask_unit in _WHOLE_WORDS and not rules.is_dynamic and len(self._continues) > 0
+        words = rules.mask_unit in _WHOLE_WORDS and not rules.is_dynamic and rules.continues_word
         self.table = kernels.RuleTable(
             cls_id=known["cls_id"],
             sep_id=known["sep_id"],
@@ -283,9 +283,9 @@ class _RuleArrays:
             least=_least_pieces(rules, data_set),
             counts=_mask_counts(rules),
             to_predict=exposed_address(self._to_predict),
-            whole_words=int(words),
+            whole_words=int(words and len(self._kinds) > 0),
             vocabulary=data_set.vocabulary_size or 0,
-            continues=exposed_address(self._continues),
+            kinds=exposed_address(self._kinds) if len(self._kinds) else 0,
             log_factorials=exposed_address(self._log_factorials),
         )
 
@@ -320,14 +320,14 @@ def _to_predict(rules: RowRules, width: int) -> npt.NDArray[np.int64]:
     return np.array([min(most, max(1, round(pieces * prob))) for pieces in range(width + 1)], np.int64)
 
 
-def _continues(rules: RowRules, data_set: DataSet) -> npt.NDArray[np.uint8]:
-    """uint8[vocabulary], or empty where it is not known which pieces go on a word."""
-    if rules.continues_word is None or data_set.vocabulary_size is None:
+def _kinds(rules: RowRules, data_set: DataSet) -> npt.NDArray[np.uint8]:
+    """uint8[vocabulary], what each piece is; empty where it is not known."""
+    if rules.piece_kinds is None or data_set.vocabulary_size is None:
         return np.zeros(0, np.uint8)
-    continues = np.zeros(data_set.vocabulary_size, np.uint8)
-    known = rules.continues_word[: len(continues)]
-    continues[: len(known)] = known
-    return continues
+    kinds = np.zeros(data_set.vocabulary_size, np.uint8)
+    known = rules.piece_kinds[: len(kinds)]
+    kinds[: len(known)] = known
+    return kinds
 
 
 # ---- what was looked at
@@ -341,10 +341,11 @@ def _made_checks(rules: RowRules) -> list[str]:
     """The checks that the rows of a data set undergo."""
     features, data_set = _features_of(rules), rules.data_set
     checks = ["framing", "schema", "padding"]
-    if data_set.format != "mds":
-        checks.append("crc")
+    checks.append("crc")
     if data_set.vocabulary_size is not None:
         checks.append("ids")
+        if rules.continues_word:
+            checks.append("words")
     if _frame(rules, data_set) != kernels.UNKNOWN:
         checks.append("special_tokens")
         if "segment_ids" in features:
@@ -362,14 +363,15 @@ def _made_checks(rules: RowRules) -> list[str]:
 
 def _looked_at(rules: RowRules, source: RowSource, statistics: RowStatistics) -> dict[str, int]:
     made = dict.fromkeys(_made_checks(rules), statistics.rows)
-    return made | {check: source.records for check in ("framing", "crc", "schema") if check in made}
+    made |= dict.fromkeys(("framing", "crc", "schema"), source.records)
+    return {check: count for check, count in made.items() if check != "crc" or source.checksums is None}
 
 
-def _skipped(rules: RowRules, unread: str | None) -> dict[str, str]:
+def _skipped(rules: RowRules, unread: str | None, source: RowSource) -> dict[str, str]:
     """Why checks were not made, or not on all rows."""
     data_set, skipped = rules.data_set, dict[str, str]()
-    if data_set.format == "mds":
-        skipped["crc"] = "MDS has no checksums of records"
+    if source.checksums is not None:
+        skipped["crc"] = source.checksums
     if data_set.vocabulary_size is None:
         skipped["ids"] = "the size of the vocabulary is not known; name the vocabulary with --vocab_file"
     if _frame(rules, data_set) == kernels.UNKNOWN:

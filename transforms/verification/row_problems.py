@@ -190,6 +190,14 @@ _PROBLEMS: Mapping[int, _Problem] = {
         found="a part of a word",
         what="only a part of the word with the piece at place {place} is masked, but whole words must be",
     ),
+    kernels.BROKEN_WORD: _Problem(
+        check="words",
+        kind="word",
+        expected="pieces in the order of a text",
+        found="{found} behind {expected}",
+        what="the id {found} at place {place} goes on a word, but {expected} in front of it is a word of its own, so "
+        "these are not the pieces of a text",
+    ),
     kernels.SEQUENCE_ENDS: _Problem(
         check="packing",
         kind="ends",

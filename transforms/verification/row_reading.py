@@ -16,9 +16,10 @@ from transforms.reading.block_reader import Block, DamagedBlockError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.data_set import DataSet, ReadColumn
 from transforms.reading.kernels import targets
+from transforms.reading.record_indexes import features_of_record
 from transforms.reading.rows import Rows
 from transforms.reading.targets import TargetTable
-from transforms.records.kernels.frames import HEAD, TAIL
+from transforms.records.kernels.frames import FRAME, HEAD, TAIL
 from transforms.verification.kernels import records as kernels
 from transforms.verification.row_faults import Fault, Faults
 
@@ -95,12 +96,14 @@ class RowSource(Protocol):
       unread: what of the file could not be looked at, as a clause; None: nothing.
       starts: int64[records + 1], where each record starts in a TFRecord, unpacked, and where the last one ends; None:
         not known, as of other formats, before the end, and of damaged files.
+      checksums: why checksums were not looked at, as a clause; None: they were.
     """
 
     room: int
     records: int
     unread: str | None
     starts: npt.NDArray[np.int64] | None
+    checksums: str | None
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         """Fills rows again and again; yields how many were filled."""
@@ -169,8 +172,39 @@ class _Unpacked:
         return np.frombuffer(bytearray(self._data[:size]), np.uint8)
 
 
+def first_readable_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]] | None:
+    """The features of the first example that can be read, wherever in TFRecords it is; None: there is none.
+
+    Raises:
+      UnusableInputError: the file is missing, or packed and damaged.
+      RunFailedError: the machine cannot read it on.
+    """
+    source = _Unpacked(path, ranges) if _is_packed(path, ranges) else _Plain(path, ranges)
+    start, size = 0, source.part
+    while True:
+        data = source.read(start, size)
+        found, is_last = kernels.find_record(data, 0), len(data) < size
+        if found < 0:
+            if is_last:
+                return None
+            start, size = start + len(data) - HEAD + 1, source.part
+            continue
+        end = found + FRAME + int(data[found : found + 8].view("<u8")[0])
+        if end <= len(data):
+            features = features_of_record(data[found + HEAD : end - TAIL].tobytes())
+            if features:
+                return features
+            start, size = start + end, source.part
+        elif is_last:
+            start += found + 1  # what looked like a record is none
+        else:
+            start, size = start + found, max(source.part, end - found)
+
+
 class _TfRecordRows:
     """Rows of TFRecords. A record that cannot be read is passed over; behind a broken length the next is looked for."""
+
+    checksums: str | None = None
 
     def __init__(self, data_set: DataSet, ranges: ByteRanges, faults: Faults, *, is_listed: bool) -> None:
         file = data_set.files[0]
@@ -346,6 +380,7 @@ class _BlockRows:
         self.records = samples
         self.unread: str | None = None
         self.starts: npt.NDArray[np.int64] | None = None
+        self.checksums = _checksums(data_set, ranges)
 
     def blocks(self, into: ReadRows) -> Iterator[int]:
         for first in range(0, self._samples, self.room):
@@ -389,6 +424,16 @@ class _BlockRows:
         from transforms.reading.parquet_pages import WrongChecksumError
 
         return isinstance(error.__cause__, WrongChecksumError)
+
+
+def _checksums(data_set: DataSet, ranges: ByteRanges) -> str | None:
+    """RowSource.checksums."""
+    if data_set.format == "mds":
+        return "MDS has no checksums of records"
+    from transforms.reading.parquet import is_foreign
+
+    is_checked = not is_foreign(data_set.files[0].path, ranges)
+    return None if is_checked else "another program wrote this Parquet file again; its pages need no checksums"
 
 
 def _reader_of(data_set: DataSet, ranges: ByteRanges) -> "MdsReader | ParquetReader":

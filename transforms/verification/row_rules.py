@@ -19,7 +19,9 @@ class RowRules:
       mask_unit: "piece", "whole_word", "whole_entity" …, as the options name it.
       masked_lm_prob, mask_share, keep_share, random_share, short_seq_prob: as the options have them.
       max_seq_length, max_predictions_per_seq, dupe_factor: as the options have them.
-      continues_word: bool[vocabulary], which pieces go on a word.
+      piece_kinds: uint8[vocabulary], what each piece is: bits of CONTINUES, ALONE and CLOSES of kernels/rows.py.
+      continues_word: whether it says which pieces go on a word.
+      drawn_from: int32[pieces], the ids that random pieces are drawn from.
       is_exact: whether the number of masks of a row follows from its length (BERT's way), or is only bounded by it.
       separators: what stands between documents within a sequence of mlm or blocks: "none", "sep" (a [SEP]) or "recipe"
         (each document has its [CLS] and [SEP], and is cut anywhere).
@@ -43,7 +45,9 @@ class RowRules:
     max_seq_length: int | None = None
     max_predictions_per_seq: int | None = None
     dupe_factor: int | None = None
-    continues_word: npt.NDArray[np.bool_] | None = dataclasses.field(default=None, compare=False)
+    piece_kinds: npt.NDArray[np.uint8] | None = dataclasses.field(default=None, compare=False)
+    continues_word: bool = False
+    drawn_from: npt.NDArray[np.int32] | None = dataclasses.field(default=None, compare=False)
     is_exact: bool = False
     separators: str | None = None
     bins: int | None = None

@@ -86,7 +86,7 @@ class RowCounter:
         """What was counted."""
         self._sketch_gathered()
         rows = int(self._lengths.sum())
-        parts = self._totals[kernels.PARTS : kernels.PARTS + 4].reshape(2, 2).copy()
+        totals = self._totals.copy()
         return RowStatistics(
             rows=rows,
             lengths=self._lengths,
@@ -101,7 +101,12 @@ class RowCounter:
             piece_counts=self._piece_counts,
             sketch=self._sketch,
             sequences=self.sequences,
-            part_pieces=parts,
+            part_pieces=totals[kernels.PARTS : kernels.PARTS + 4].reshape(2, 2),
+            half_masks=totals[kernels.FIRST_HALF : kernels.FIRST_HALF + 4].reshape(2, 2),
+            continued=totals[kernels.CONTINUED : kernels.CONTINUED + 2],
+            redrawn=totals[kernels.REDRAWN :],
+            openings=totals[kernels.OPENINGS : kernels.OPENINGS + 2],
+            order=totals[kernels.ORDER : kernels.ORDER + 3],
         )
 
 

@@ -8,13 +8,19 @@ import numpy as np
 
 from transforms.verification.bounds import is_too_few, is_too_many
 from transforms.verification.findings import Checked, Finding
+from transforms.verification.kernels.rows import CLOSES, CONTINUES, SHARE_BITS
 from transforms.verification.known_rules import parameters_of
 from transforms.verification.pieces import PieceResult, RowStatistics
 from transforms.verification.row_rules import RowRules
 from transforms.verification.row_statistics import add_statistics
 from transforms.verification.targets import Target
 
-_TESTS = 4  # of a file
+_TESTS = 32  # of a file
+_UNEVEN = 0.1  # how much more or less of the masks may be in a half of a row where words are masked
+_OTHER_ROWS = 0.25  # how much the share of a kind of pieces may differ in short rows, of which a larger part is masked
+_MOST_TOGETHER = 2  # times as many neighbours may be masked together as by chance
+_CLOSED = (0.05, 3)  # share of texts that may start with the end of a sentence, and for each such piece of the text
+_SAME_LENGTH = 0.05  # how many more neighbouring rows may have the same length than by chance
 _HALF = 0.5
 _LEAST_PREDICTIONS = 10  # of a row on average; of fewer, words that are too long may leave none
 _LEAST_SHARE = 0.25  # of the predictions asked for, with masks of words
@@ -29,10 +35,15 @@ def check_shares(target: Target, results: Sequence[PieceResult]) -> Checked:
     skipped: dict[str, str] = {}
     options = parameters_of(target.made) if target.made else {}
     tests = _TESTS * (len(counted) + 1)
+    paths = {result.piece.path for result in counted}
     for path, rows, rules, counts in _parts(target, counted, options):
         for check, found in (
             ("mask_share", _masks(path, rows, rules, tests)),
+            ("mask_share", _places(path, rows, rules, tests)),
             ("pair_share", _pairs(path, rows, rules, options, counts, tests)),
+            ("words", _openings(path, rows, rules, tests)),
+            # Shards, and files of bins, have rows of different lengths; each file has an order of its own.
+            ("row_order", _order(path, rows, rules, tests) if path in paths else []),
         ):
             if isinstance(found, str):
                 skipped[check] = found
@@ -91,6 +102,94 @@ def _masks(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[
         if is_too_few(successes, trials, least, tests) or is_too_many(successes, trials, min(1.0, most), tests):
             findings.append(_share(path, "mask_share", f"masked positions with {name}", found, rows.masked, least))
     return findings + _too_few_masks(path, rows, rules)
+
+
+def _places(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[Finding] | str:
+    """Looks where in the rows masks are, in which parts of words, and of which ids random pieces are."""
+    if rules.is_dynamic or not rows.masked or not rows.half_masks[0, 1]:
+        return "where masks belong is not known"
+    together = 1 if rules.mask_unit == "piece" else int(np.flatnonzero(rows.masks).max(initial=1))
+    slack = 0.0 if rules.mask_unit == "piece" else _UNEVEN
+    findings = []
+    for name, (found, scaled) in zip(("first half", "middle half"), rows.half_masks.tolist(), strict=True):
+        expected = scaled / (1 << SHARE_BITS) / rows.masked
+        if _is_unlikely(found // together, rows.masked // together, expected - slack, expected + slack, tests):
+            what = f"masked positions in the {name} of their row"
+            findings.append(_share(path, "mask_share", what, found, rows.masked, expected))
+    return findings + _parts_of_words(path, rows, rules, tests) + _random_pieces(path, rows, rules, tests)
+
+
+def _parts_of_words(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[Finding]:
+    """Where pieces are masked one by one: pieces that go on a word, masked as often as others, alone or not."""
+    if rules.mask_unit != "piece" or not rules.continues_word or rules.piece_kinds is None:
+        return []
+    specials = {rules.data_set.special_ids.get(name) for name in ("cls_id", "sep_id")} - {None}
+    pieces = int(rows.piece_counts.sum() - rows.piece_counts[sorted(specials)].sum())  # type: ignore[type-var]
+    kinds = rules.piece_kinds[: len(rows.piece_counts)]
+    share = int(rows.piece_counts[: len(kinds)][kinds & CONTINUES > 0].sum()) / max(1, pieces)
+    found, together = rows.continued.tolist()
+    findings = []
+    what = "masked pieces that go on a word (##)"
+    if _is_unlikely(found, rows.masked, share * (1 - _OTHER_ROWS), share * (1 + _OTHER_ROWS), tests):
+        findings.append(_share(path, "mask_share", what, found, rows.masked, share))
+    usual = rows.masked / max(1, pieces)
+    if is_too_many(together, found, min(1.0, _MOST_TOGETHER * usual), tests):
+        what = "masked pieces that go on a word (##) and are masked together with the piece in front"
+        findings.append(_share(path, "mask_share", what, together, found, usual))
+    return findings
+
+
+def _random_pieces(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[Finding]:
+    """Random pieces are drawn from all of the vocabulary: each part of it has as many as it has ids."""
+    size, drawn = rules.data_set.vocabulary_size, rules.drawn_from
+    if not size or drawn is None or not len(drawn):
+        return []
+    parts = np.bincount(drawn[drawn < size].astype(np.int64) * len(rows.redrawn) // size, minlength=len(rows.redrawn))
+    trials = int(rows.redrawn.sum())
+    for part, (found, ids) in enumerate(zip(rows.redrawn.tolist(), parts.tolist(), strict=True)):
+        share, slack = ids / len(drawn), 2 / len(drawn)  # what is drawn may be what was there, or [MASK]
+        if _is_unlikely(found, trials, share - slack, share + slack, tests):
+            low, high = (-(-place * size // len(parts)) for place in (part, part + 1))
+            what = f"random pieces at masked positions with ids from {low:,} to {high - 1:,}"
+            return [_share(path, "mask_share", what, found, trials, share)]
+    return []
+
+
+def _is_unlikely(successes: int, trials: int, least: float, most: float, tests: int) -> bool:
+    """Whether so many successes cannot be chance, whichever of these shares is the right one."""
+    return is_too_few(successes, trials, max(0.0, least), tests) or is_too_many(
+        successes, trials, min(1.0, most), tests
+    )
+
+
+def _openings(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[Finding] | str:
+    """Texts that start with what ends a sentence: where words are in the reverse order."""
+    texts, closed = rows.openings.tolist()
+    if rules.piece_kinds is None or not texts:
+        return "the vocabulary is not known"
+    kinds = rules.piece_kinds[: len(rows.piece_counts)]
+    counts = rows.piece_counts[: len(kinds)]
+    share = int(counts[kinds & CLOSES > 0].sum()) / max(1, int(counts.sum()))
+    most, dupes = min(1.0, _CLOSED[0] + _CLOSED[1] * share), rules.dupe_factor or 1
+    if is_too_many(closed // dupes, texts // dupes, most, tests):
+        return [_share(path, "words", "texts that start with the end of a sentence", closed, texts, share)]
+    return []
+
+
+def _order(path: str, rows: RowStatistics, rules: RowRules, tests: int) -> list[Finding] | str:
+    """Rows that stand by their length: they are written in a random order, unless the reader draws masks of a text."""
+    if rules.objective is None or (rules.is_dynamic and rules.objective in ("mlm", "blocks")):
+        return "rows stand in the order of the text"
+    longer, shorter, same = rows.order.tolist()
+    all_rows = max(2, rows.rows)
+    by_chance = float((rows.lengths * (rows.lengths - 1)).sum()) / (all_rows * (all_rows - 1))
+    pairs = longer + shorter + same
+    if is_too_many(same, pairs, min(1.0, by_chance + _SAME_LENGTH), tests):
+        return [_share(path, "row_order", "neighbouring rows of one length", same, pairs, by_chance)]
+    if is_too_many(max(longer, shorter), longer + shorter, _HALF, tests):
+        what = f"neighbouring rows of which the second is {'longer' if longer > shorter else 'shorter'}"
+        return [_share(path, "row_order", what, max(longer, shorter), longer + shorter, _HALF)]
+    return []
 
 
 def _too_few_masks(path: str, rows: RowStatistics, rules: RowRules) -> list[Finding]:

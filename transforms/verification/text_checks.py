@@ -96,10 +96,12 @@ class _Reading:
         self._not_utf8: list[tuple[int, int]] = []  # line and byte of the first, then none
         self._bad_articles = 0
         self._hole = 0  # the line
+        self._is_unended = False  # whether no blank line stands behind the last articles
 
     def add(self, articles: list[bytes]) -> None:
         """Takes articles in."""
         characters = 0
+        self._is_unended = sum(map(len, articles)) == self.size
         for article in articles:
             self._articles += 1
             characters += self._add_article(article)
@@ -167,6 +169,15 @@ class _Reading:
                 found=f"{len(_HOLE)} NUL bytes or more",
                 message=f"{path}, line {self._hole:,}: there are NUL bytes instead of text, as a full disk or a crash "
                 "leaves them; make or fetch the file again.",
+            )
+        if self._articles == 1 and self._is_unended and self._piece.expected.size is None:
+            yield Finding(
+                check="documents",
+                file=path,
+                expected="a blank line behind each document",
+                found="none",
+                message=f"{path}: no blank line ends a document, so this is no text shard (a sentence a line, and a "
+                "blank line behind each document); make shards of it with `maskmill extract`.",
             )
         if self.empty:
             yield Finding(

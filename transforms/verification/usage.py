@@ -22,6 +22,8 @@ _FEW_UNUSED = 0.01  # share of the pieces that are in no pair; there are more wh
 _MANY_PIECES = 20_000  # of a shard's text, before its share means something
 _LONG = 48  # pieces; shorter examples may well be the same by chance
 _MANY = 0.2  # share of the rows
+_LEAST_USED = 0.5  # of the text, in each pass; good data uses 0.8 and more
+_SHORT_LINES = 2  # lines of at most half a row on average
 
 
 @dataclasses.dataclass
@@ -49,7 +51,8 @@ def check_usage(target: Target, results: Sequence[PieceResult]) -> Checked:
     dupes = int(options.get("dupe_factor", 1))
     is_pairs = options.get("objective", "nsp") in ("nsp", "sop")
     shards = _shards(target, results, options)
-    found = _used_pairs(shards, dupes) if is_pairs else _used_exactly(shards, dupes)
+    width = int(options.get("max_seq_length", 0))
+    found = _used_pairs(shards, dupes, width) if is_pairs else _used_exactly(shards, dupes)
     repeated = _repeated_pairs(results, dupes) if is_pairs else _repeated_exactly(results, dupes)
     looked_at = {"text_used": len(shards), "repeated_examples": sum(r.rows.rows for r in results if r.rows is not None)}
     return Checked(findings=(*found, *repeated), looked_at=looked_at)
@@ -87,8 +90,12 @@ def _used_exactly(shards: Sequence[_Shard], dupes: int) -> list[Finding]:
     return findings
 
 
-def _used_pairs(shards: Sequence[_Shard], dupes: int) -> list[Finding]:
-    findings = []
+def _used_pairs(shards: Sequence[_Shard], dupes: int, width: int) -> list[Finding]:
+    findings = [
+        found
+        for split in ("train", "eval")
+        for found in _used_by_halves([shard for shard in shards if shard.first.piece.split == split], dupes, width)
+    ]
     shares = {id(shard): shard.used / max(1, dupes * int(shard.counts["tokens"])) for shard in shards}
     usual = statistics.median(shares.values()) if shares else 0.0
     for shard in shards:
@@ -103,6 +110,34 @@ def _used_pairs(shards: Sequence[_Shard], dupes: int) -> list[Finding]:
         ):
             findings.append(_other_use(shard, shard.used, round(expected * usual), "warning"))
     return findings
+
+
+def _used_by_halves(shards: Sequence[_Shard], dupes: int, width: int) -> list[Finding]:
+    """Pairs that use half of the text or less, in all shards of a split: where lines are short pairs take nearly all.
+
+    Pieces that are in no pair do not count; the manifest says how many these are.
+    """
+    tokens, sentences, unused = (
+        sum(int(shard.counts.get(name, 0)) for shard in shards) for name in ("tokens", "sentences", "unused_tokens")
+    )
+    used, expected = sum(shard.used for shard in shards), dupes * (tokens - unused)
+    if tokens < _MANY_PIECES or tokens * _SHORT_LINES > width * sentences or used >= _LEAST_USED * expected:
+        return []
+    first = shards[0].first.piece
+    message = (
+        f"{first.directory}: the pairs use {used:,} pieces of the text, where nearly {expected:,} are expected (its "
+        "text, dupe_factor times): examples are missing in all shards alike; make the examples again."
+    )
+    return [
+        Finding(
+            check="text_used",
+            severity="warning",
+            file=first.directory,
+            expected=f"nearly {expected:,} pieces of the text",
+            found=f"{used:,}",
+            message=message,
+        )
+    ]
 
 
 def _other_use(shard: _Shard, found: int, expected: int, severity: Any) -> Finding:

@@ -2,13 +2,14 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Sequence
 
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.reading.remote import open_ranges
 from transforms.storage import files
 from transforms.verification import file_checks
 from transforms.verification.copied_file import CopiedFile
-from transforms.verification.findings import Checked, joined
+from transforms.verification.findings import Checked, finding, joined
 from transforms.verification.pieces import Piece, PieceResult
 
 _OF_ROWS = ("framing", "schema", "ids", "masks")
@@ -77,9 +78,32 @@ def _verify_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
         from transforms.verification.contamination import check_piece
 
         parts.append(check_piece(piece, ranges))
+    parts.append(_nothing_read(result, parts))
     everything = joined(parts)
     return dataclasses.replace(
         result, findings=everything.findings, looked_at=everything.looked_at, skipped=everything.skipped
+    )
+
+
+def _nothing_read(result: PieceResult, parts: Sequence[Checked]) -> Checked:
+    """An error where nothing of a file can be looked at; with a manifest its counts tell what belongs there."""
+    piece, is_text = result.piece, result.piece.kind == "text"
+    seen = result.text.lines if result.text is not None else result.rows.rows if result.rows is not None else 0
+    is_said = any(found.severity == "error" for part in parts for found in part.findings)
+    if piece.expected.size is not None or is_said or (seen and piece.unusable is None):
+        return Checked()
+    what = piece.unusable or f"there is no {'line of text' if is_text else 'example'} in this file"
+    advice = "" if "; " in what else "; make or fetch it again"
+    return Checked(
+        findings=(
+            finding(
+                "documents" if is_text else "framing",
+                piece.path,
+                "documents" if is_text else "records that can be read",
+                "none",
+                f"{piece.path}: {what}{advice}.",
+            ),
+        )
     )
 
 

@@ -53,7 +53,8 @@ SEQUENCE_ENDS = 23  # cu_seqlens is not 0, then ascending, then the number of pi
 SEQUENCE_ID = 24  # place, expected, found
 POSITION_ID = 25  # place, expected, found
 LABEL_COUNT = 26  # -, sequences, labels
-CODES = 27
+BROKEN_WORD = 27  # a piece that goes on a word stands behind one that is a word of its own: place, that one, the piece
+CODES = 28
 
 # What a line of the table of problems has.
 COUNT = 0
@@ -85,7 +86,27 @@ SEQUENCES = 4
 SPECIAL = 5  # [CLS] and [SEP]
 SKETCHED = 6  # hashes of openings that were written
 PARTS = 7  # 4 of them: pieces of the first and second part of pairs of label 0, then of label 1
-TOTALS = 11
+FIRST_HALF = 11  # masks in the first half of their row, and how many of 2**SHARE_BITS there are by chance
+FIRST_EXPECTED = 12
+MIDDLE_HALF = 13  # the same of the second and third quarter
+MIDDLE_EXPECTED = 14
+CONTINUED = 15  # masked pieces that go on a word, and those of them whose neighbour in front is masked, too
+CONTINUED_TOGETHER = 16
+OPENINGS = 17  # texts behind [CLS] or [SEP], and those that start with what ends a sentence
+CLOSED_OPENINGS = 18
+ORDER = 19  # of every second row and the one in front: 3 of them, it is longer, shorter, or as long
+SEEN = 22  # rows, and the length of the last one
+LAST_LENGTH = 23
+REDRAWN = 24  # REDRAWN_PARTS of them: random pieces at masked places by their part of the vocabulary
+REDRAWN_PARTS = 16
+TOTALS = REDRAWN + REDRAWN_PARTS
+
+# Bits of what a piece is.
+CONTINUES = 1  # it goes on a word
+ALONE = 2  # it is a word of its own, which no piece goes on
+CLOSES = 4  # it ends a sentence
+
+SHARE_BITS = 20
 
 OPENING = 16  # pieces of text behind [CLS] or [SEP] that are hashed for the sketch
 SPARE = 8  # pieces for which `original` has room behind those of a row
@@ -143,7 +164,7 @@ class RuleTable(NamedTuple):
     piece stands only where the writer of the examples puts it, so never in a text. frame: UNKNOWN to CUT. packed:
     whether rows have several sequences. width: of padded rows; 0: any. least: pieces of a row. counts: ANY, EXACT or
     BOUNDED. to_predict: int64[S + 1], masks of rows of so many pieces. whole_words: whether whole words are masked.
-    vocabulary: ids are below it; 0: not known. continues: uint8[vocabulary], which pieces go on a word.
+    vocabulary: ids are below it; 0: not known. kinds: uint8[vocabulary], what each piece is; 0: not known.
     log_factorials: float64[S + 1], to the base 2.
     """
 
@@ -163,7 +184,7 @@ class RuleTable(NamedTuple):
     to_predict: int
     whole_words: int
     vocabulary: int
-    continues: int
+    kinds: int
     log_factorials: int
 
 
@@ -401,14 +422,41 @@ def _check_words(row, n, m, rules, outcome):
         place = get_i32(row.positions, k)
         if place >= n:
             continue
-        if place > 0 and load_u8(rules.continues, get_i32(outcome.original, place)):
+        if place > 0 and load_u8(rules.kinds, get_i32(outcome.original, place)) & CONTINUES:
             before = get_i32(outcome.original, place - 1)
             is_first = before == rules.cls_id or before == rules.sep_id
             if not is_first and (k == 0 or get_i32(row.positions, k - 1) != place - 1):
                 _note(outcome.problems, HALF_WORD, row.record, place - 1, np.int64(1), np.int64(0))
-        if place + 1 < n and load_u8(rules.continues, get_i32(outcome.original, place + 1)):
+        if place + 1 < n and load_u8(rules.kinds, get_i32(outcome.original, place + 1)) & CONTINUES:
             if k + 1 == m or get_i32(row.positions, k + 1) != place + 1:
                 _note(outcome.problems, HALF_WORD, row.record, place + 1, np.int64(1), np.int64(0))
+
+
+@lean_kernel
+def _count_places(row, n, m, special, rules, outcome):
+    """Counts where masks are: in which part of the row, and of words; and of which ids random pieces are."""
+    half, quarter = n >> 1, n >> 2
+    first, middle = np.int64(0), np.int64(0)
+    for k in range(m):
+        place = get_i32(row.positions, k)
+        if place >= n:
+            continue
+        first += place < half
+        middle += place >= quarter and place < quarter + half
+        piece, found = get_i32(outcome.original, place), get_i32(row.input_ids, place)
+        if rules.kinds and load_u8(rules.kinds, piece) & CONTINUES:
+            _add(outcome.totals, CONTINUED, 1)
+            if k > 0 and get_i32(row.positions, k - 1) == place - 1:
+                _add(outcome.totals, CONTINUED_TOGETHER, 1)
+        if rules.vocabulary and found != piece and found != rules.mask_id:
+            _add(outcome.totals, REDRAWN + found * REDRAWN_PARTS // rules.vocabulary, 1)
+    _add(outcome.totals, FIRST_HALF, first)
+    _add(outcome.totals, MIDDLE_HALF, middle)
+    free = max(n - special, np.int64(1))
+    for start, total in ((np.int64(0), FIRST_EXPECTED), (quarter, MIDDLE_EXPECTED)):
+        specials = _count(outcome.original, start, start + half, rules.cls_id)
+        specials += _count(outcome.original, start, start + half, rules.sep_id)
+        _add(outcome.totals, total, (m * max(half - specials, np.int64(0)) << SHARE_BITS) // free)
 
 
 @lean_kernel
@@ -440,6 +488,14 @@ def _check_segments(row, a, b, rules, outcome):
             _note(outcome.problems, SEGMENT, row.record, k, np.int64(k > s), load_u8(row.segment_ids, k))
             break
     return s
+
+
+@lean_kernel
+def _count_opening(place, rules, outcome):
+    """Counts a text that starts at a place."""
+    _add(outcome.totals, OPENINGS, 1)
+    if rules.kinds and load_u8(rules.kinds, get_i32(outcome.original, place)) & CLOSES:
+        _add(outcome.totals, CLOSED_OPENINGS, 1)
 
 
 @lean_kernel
@@ -522,6 +578,8 @@ def _check_sequence(row, a, b, label, rules, outcome, limit):
             _add(outcome.totals, PARTS + 2 * label + 1, b - s - 2)
             _hash_opening(a + 1, s, outcome, limit)
             _hash_opening(s + 1, b - 1, outcome, limit)
+            _count_opening(a + 1, rules, outcome)
+            _count_opening(s + 1, rules, outcome)
         return special
     special = np.int64(0)
     if rules.frame == SINGLE or rules.frame == JOINED:
@@ -530,6 +588,7 @@ def _check_sequence(row, a, b, label, rules, outcome, limit):
         special = _check_cut(row, a, b, rules, outcome)
     if rules.cls_id >= 0:
         _hash_openings(a, b, rules, outcome, limit)
+        _count_opening(min(a + 1, b - 1), rules, outcome)
     return special
 
 
@@ -625,12 +684,45 @@ def _check_marks(row, n, rules, outcome):
 
 
 @lean_kernel
-def _count_pieces(n, rules, outcome):
-    """Counts the pieces of a row with its masks undone."""
+def _count_pieces(row, n, rules, outcome):
+    """Counts the pieces of a row with its masks undone, and looks for words that cannot be."""
+    broken, before = np.int64(0), np.int64(0)
     for k in range(n):
         piece = get_i32(outcome.original, k)
         if piece < rules.vocabulary:
             _add(outcome.piece_counts, piece, 1)
+            if rules.kinds:
+                kind = load_u8(rules.kinds, piece)
+                broken += kind & CONTINUES and before & ALONE
+                before = kind
+    if broken:
+        k = np.int64(1)
+        while not (_kind(rules, outcome, k) & CONTINUES and _kind(rules, outcome, k - 1) & ALONE):
+            k += 1
+        _note(
+            outcome.problems,
+            BROKEN_WORD,
+            row.record,
+            k,
+            get_i32(outcome.original, k - 1),
+            get_i32(outcome.original, k),
+        )
+
+
+@lean_kernel
+def _kind(rules, outcome, k):
+    piece = get_i32(outcome.original, k)
+    return load_u8(rules.kinds, piece) if piece < rules.vocabulary else np.int64(0)
+
+
+@lean_kernel
+def _count_order(n, outcome):
+    """Counts whether every second row is longer than the one in front, or shorter, or as long."""
+    seen, last = get_i64(outcome.totals, SEEN), get_i64(outcome.totals, LAST_LENGTH)
+    if seen & 1:
+        _add(outcome.totals, ORDER + (0 if n > last else 1 if n < last else 2), 1)
+    put_i64(outcome.totals, SEEN, seen + 1)
+    put_i64(outcome.totals, LAST_LENGTH, n)
 
 
 @lean_kernel
@@ -734,8 +826,11 @@ def _check_row(row, rules, outcome, hashes, limit):
         special = _check_sequences(row, n, rules, outcome, limit)
     if row.positions and rules.counts != ANY:
         _check_mask_count(row, n, m, special, rules, outcome.problems)
+    if row.positions and rules.frame != UNKNOWN:
+        _count_places(row, n, m, special, rules, outcome)
     _check_marks(row, n, rules, outcome)
-    _count_pieces(n, rules, outcome)
+    _count_pieces(row, n, rules, outcome)
+    _count_order(n, outcome)
     hashed = _hash_original(row, n, outcome)
     put_u64(hashes, 0, hashed)
     low = np.uint64(min(n - special, np.int64(_MOST_LENGTH))) << _WAYS_BITS
