@@ -84,7 +84,8 @@ def _check(tables: Sequence[PieceResult], what: str, dupes: int) -> Checked:
         name = "training" if "train" not in splits else "eval"
         return Checked(skipped={"eval_leak": f"no {name} data is among what is verified"})
     found = _find(tables, what, _MIN_WORDS if what == "documents" else _MIN_PIECES, dupes)
-    return Checked(findings=tuple(_describe(found, tables, what)), looked_at={"eval_leak": found.held_out})
+    passages = dupes if what == "rows" else None
+    return Checked(findings=tuple(_describe(found, tables, what, passages)), looked_at={"eval_leak": found.held_out})
 
 
 def _find(tables: Sequence[PieceResult], what: str, least: int, dupes: int) -> _Found:
@@ -116,23 +117,30 @@ def _leak(merged: Merged, is_eval: npt.NDArray[np.bool_], start: int, count: int
     )
 
 
-def _severity(found: _Found, least: int) -> Severity:
+def _severity(found: _Found, least: int, dupes: int | None) -> Severity:
     """How bad leaks of texts of the least size are.
 
     Texts that are in the training data twice tell how likely it is that an eval article has a twin there by nature: the
-    eval set is drawn from the same articles.
+    eval set is drawn from the same articles. Rows do not leak one by one: a passage that two articles share is cut anew
+    for each of the dupes, so it may be in as many rows, and one passage may always be shared; dupes: None of articles.
     """
     long = sum(leak.size >= least for leak in found.leaks)
-    if is_too_many(long, found.held_out, found.twins / max(1, found.trained)):
+    rate = found.twins / max(1, found.trained)
+    if dupes is None:
+        is_certain = is_too_many(long, found.held_out, rate)
+    else:
+        passages, held_out = -(-long // dupes), max(1, found.held_out // dupes)
+        is_certain = is_too_many(passages, held_out, max(rate, dupes / max(dupes, found.trained)))
+    if is_certain:
         return "error"
     return "warning" if long > _MOST_SHARE * found.held_out else "note"
 
 
-def _describe(found: _Found, tables: Sequence[PieceResult], what: str) -> list[Finding]:
+def _describe(found: _Found, tables: Sequence[PieceResult], what: str, dupes: int | None) -> list[Finding]:
     """A finding for each training file that has eval articles, and one for those that are short in all files."""
     noun, least = ("article", _MIN_WORDS) if what == "documents" else ("example", _MIN_PIECES)
     unit = "words" if what == "documents" else "pieces"
-    severity = _severity(found, least)
+    severity = _severity(found, least, dupes)
     by_file: dict[tuple[int, bool], list[_Leak]] = {}
     for leak in sorted(found.leaks, key=lambda leak: (leak.owner, leak.number)):
         is_long = leak.size >= least
