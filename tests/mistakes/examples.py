@@ -128,6 +128,11 @@ TOKENIZERS = [
     tokenizer("missing", None, "t.json.* does not exist"),
     tokenizer("that-is-a-vocabulary", SPECIAL, "t.json: this is not JSON.*--vocab_file"),
     tokenizer("that-is-no-tokenizer", b'{"[MASK]": 0}', "t.json: .*cannot read this as a tokenizer.json"),
+    tokenizer(
+        "that-draws-pieces",
+        b'{"model": {"type": "BPE", "dropout": 0.1, "vocab": {}, "merges": []}}',
+        r't.json: the model has dropout 0.1, .* write "dropout": null',
+    ),
     tokenizer("without-mask", tokenizer_json("[PAD] [UNK] [CLS] [SEP]"), r"no mask_token \(\[MASK\] or <mask>\)"),
     tokenizer("without-padding", tokenizer_json("<s> </s> <mask>"), r"no pad_token \(\[PAD\] or <pad>\).*name a token"),
     tokenizer("lower-cased", tokenizer_json(NAMES), "--do_lower_case belongs to --vocab_file", "--do_lower_case=False"),

@@ -127,6 +127,17 @@ def test_what_is_no_tokenizer_is_refused(content: bytes, message: str) -> None:
         load_tokenizer("t.json", content)
 
 
+@pytest.mark.parametrize(("name", "value"), [("dropout", 0.1), ("dropout", 1.0), ("dropout", 1e-9), ("alpha", 0.2)])
+def test_a_tokenizer_that_draws_pieces_is_refused(name: str, value: float) -> None:
+    message = rf"^t\.json: the model has {name} {value}, so it draws .*; write \"{name}\": null into the file\.$"
+    with pytest.raises(UnusableInputError, match=message):
+        load_tokenizer("t.json", saved(lambda content: content["model"].update({name: value})))
+
+
+def test_a_dropout_of_nothing_is_none() -> None:
+    assert_equal_to_the_library(saved(lambda content: content["model"].update(dropout=0.0)), is_compiled=True)
+
+
 def test_a_tokenizer_without_a_mask_is_refused() -> None:
     tokenizer = Tokenizer(models.BPE(vocab={"a": 0}, merges=[]))
     with pytest.raises(UnusableInputError, match=r"^t\.json: .*mask"):

@@ -115,7 +115,7 @@ def test_a_tokenizer_file_gets_what_transformers_wants_beside_it(tmp_path):
     assert set(made) == {"tokenizer.json", "merges.txt", "tokenizer_config.json", "special_tokens_map.json"}
     assert made["tokenizer.json"] == content
     config = json.loads(made["tokenizer_config.json"])
-    assert (config["tokenizer_class"], config["model_max_length"]) == ("RobertaTokenizer", 64)
+    assert (config["tokenizer_class"], config["model_max_length"]) == ("PreTrainedTokenizerFast", 64)
     assert (config["mask_token"], config["bos_token"], config["eos_token"]) == ("<mask>", "<s>", "</s>")
     assert config["additional_special_tokens"] == ["<doc>"]
     # So does the tokenizer beside the input; and what is there already is kept.

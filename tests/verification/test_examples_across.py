@@ -129,6 +129,13 @@ def test_test_sets_are_found_in_examples(build: Made, tmp_path: Path) -> None:
     assert "contamination" in {finding.check for finding in found}
 
 
+def test_the_own_eval_text_as_a_test_set_is_not_found_in_the_eval_data(build: Made) -> None:
+    options = VerifyOptions(contamination=(str(build.root / "text" / "eval.txt"),), vocab_file=str(VOCAB))
+    found = verify([str(build.root)], options)
+    assert [finding.file for finding in found.findings if "eval" in Path(finding.file).name] == []
+    assert found.outcomes["contamination"].looked_at
+
+
 def test_a_test_set_without_thirteen_words_is_refused(tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text("Too short.\n")
     with pytest.raises(UnusableInputError, match="13 words"):

@@ -1,6 +1,8 @@
 """Checks of text shards: what is counted, what is wrong with their characters, and what two of them share."""
 
 import hashlib
+import random
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import hypothesis
@@ -117,3 +119,76 @@ def test_a_list_of_other_eval_articles_is_found(tmp_path: Path, edit: object, re
     (tmp_path / "eval.md5").write_text("\n".join(md5s) + "\n")
     findings = found(tmp_path, part_00000_of_00001=documents("Dol"), eval_txt=documents("Koper", "Ptuj"))
     assert [(finding.check, finding.record) for finding in findings] == [("eval_list", record)]
+
+
+# ---- eval articles that are in the training text in part, or changed
+
+VARIANTS: Mapping[str, Callable[[str], str]] = {
+    "less_a_line": lambda article: "\n".join(article.splitlines()[1:]),
+    "in_lower_case": str.lower,
+    "in_upper_case_without_commas": lambda article: article.upper().replace(",", ""),
+    "one_word_changed": lambda article: article.replace(" river", " stream", 1),
+    "the_first_half": lambda article: "\n".join(article.splitlines()[: article.count("\n") // 2 + 1]),
+    "the_last_third": lambda article: "\n".join(article.splitlines()[article.count("\n") * 2 // 3 :]),
+    "on_one_line": lambda article: article.replace("\n", " "),
+    "between_others": lambda article: f"{_article(901)}\n{article}\n{_article(902)}",
+    "lines_in_another_order": lambda article: "\n".join(reversed(article.splitlines())),
+}
+
+
+def _article(seed: int, lines: int = 12) -> str:
+    """Lines of words drawn at random, as no other article has them."""
+    chosen = random.Random(seed)
+    return "\n".join(
+        " ".join("".join(chosen.choices("abcdefgh", k=5)) for _ in range(24)).capitalize() + ", by the river ."
+        for _ in range(lines)
+    )
+
+
+def _split(*articles: str) -> str:
+    return "".join(f"{article}\n\n" for article in articles)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_eval_article_that_was_changed_is_found_in_the_training_text(variant: str, tmp_path: Path) -> None:
+    article = _article(100)
+    (finding,) = found(
+        tmp_path,
+        part_00000_of_00002=_split(*map(_article, range(20))),
+        part_00001_of_00002=_split(_article(30), VARIANTS[variant](article), *map(_article, range(31, 50))),
+        eval_txt=_split(*map(_article, range(98, 103))),
+    )
+    assert (finding.check, finding.severity, finding.record) == ("eval_leak", "warning", 2)
+    assert finding.file.endswith("part-00001-of-00002")
+    assert finding.found.endswith("% of document 3 of eval.txt")
+
+
+def test_a_whole_eval_set_in_lower_case_is_an_error(tmp_path: Path) -> None:
+    held_out = _split(*map(_article, range(100, 110)))
+    (finding,) = found(
+        tmp_path, part_00000_of_00001=_split(*map(_article, range(40))) + held_out.lower(), eval_txt=held_out
+    )
+    assert (finding.check, finding.severity, finding.record, finding.count) == ("eval_leak", "error", 41, 10)
+
+
+def test_a_whole_eval_set_in_every_shard_is_found(tmp_path: Path) -> None:
+    held_out = _split(*map(_article, range(1000, 1010)))
+    shards = {
+        f"part_0000{place}_of_00004": _split(*map(_article, range(40 * place, 40 * place + 40))) + held_out.lower()
+        for place in (0, 1, 3, 2)
+    }
+    findings = [one for one in found(tmp_path, **shards, eval_txt=held_out) if one.check == "eval_leak"]
+    assert {finding.severity for finding in findings} <= {"error", "warning"}
+    assert sum(finding.count for finding in findings) == 10
+
+
+@pytest.mark.parametrize("lines", [2, 6, 11])
+def test_passages_that_the_corpus_repeats_are_no_leak(lines: int, tmp_path: Path) -> None:
+    passage = _article(900, lines)
+    articles = [_split(f"{_article(n, 12 - lines)}\n{passage}") for n in range(45)]
+    assert found(tmp_path, part_00000_of_00001="".join(articles[:40]), eval_txt="".join(articles[40:])) == []
+
+
+def test_a_sentence_that_two_articles_share_is_no_leak(tmp_path: Path) -> None:
+    text = _split(*map(_article, range(40)))
+    assert found(tmp_path, part_00000_of_00001=text, eval_txt=_split(f"{_article(50)}\n{_article(7, 2)}")) == []

@@ -123,8 +123,8 @@ def alphabet_of(words: Mapping[str, int], **options: int) -> list[str]:
     return list(learned.pieces[learned.special :][: learned.alphabet])
 
 
-def test_wordpiece_begins_with_characters_where_they_stand_in_words() -> None:
-    assert alphabet_of({"ba": 2, "cab": 3, "日": 2}) == ["b", "c", "日", "##a", "##b"]
+def test_wordpiece_begins_with_all_characters_then_with_those_that_go_on_words() -> None:
+    assert alphabet_of({"ba": 2, "cab": 3, "日": 2}) == ["a", "b", "c", "日", "##a", "##b"]
 
 
 def test_a_limited_alphabet_has_the_most_frequent_characters_and_of_those_the_first() -> None:
@@ -171,12 +171,12 @@ def test_words_without_frequent_pairs_leave_the_alphabet() -> None:
 
 def test_an_alphabet_that_is_larger_than_the_vocabulary_is_refused() -> None:
     words = {"abc": 2, "d": 2}
-    assert len(learn_vocabulary(table(words), VocabularyOptions(size=SPECIAL + 4)).pieces) == SPECIAL + 4
+    assert len(learn_vocabulary(table(words), VocabularyOptions(size=SPECIAL + 6)).pieces) == SPECIAL + 6
     with pytest.raises(UnusableInputError) as error:
-        learn_vocabulary(table(words), VocabularyOptions(size=SPECIAL + 3))
+        learn_vocabulary(table(words), VocabularyOptions(size=SPECIAL + 5))
     assert str(error.value) == (
-        "--size 8 is less than the 5 special and reserved tokens and the 4 characters of this text; give 9 or more, or "
-        "a smaller --limit_alphabet."
+        "--size 10 is less than the 5 special and reserved tokens and the 6 characters of this text; give 11 or more, "
+        "or a smaller --limit_alphabet."
     )
 
 

@@ -88,7 +88,7 @@ def test_the_files_for_a_model_say_how_it_reads_its_vocabulary():
     config, tokenizer = json.loads(files["config.json"]), json.loads(files["tokenizer_config.json"])
     assert config["vocab_size"] == 350
     assert [config[f"{name}_token_id"] for name in ("bos", "pad", "eos")] == [0, 1, 2]
-    assert tokenizer["tokenizer_class"] == "RobertaTokenizer"
+    assert tokenizer["tokenizer_class"] == "PreTrainedTokenizerFast"
     assert [tokenizer[f"{name}_token"] for name in ("bos", "mask", "sep")] == ["<s>", "<mask>", "</s>"]
     learned, _ = learn(CASED)
     files = model_files(vocabulary_files(learned, CASED), CASED)

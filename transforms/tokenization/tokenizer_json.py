@@ -111,28 +111,18 @@ def directory_files(tokenizer: Mapping[str, Any], roles: Mapping[str, str], *, p
       positions: how many tokens the model takes.
     """
     tokens: dict[str, Any] = dict(roles)
-    config: dict[str, Any] = {"model_max_length": positions}
-    model, normalizer, pre_tokenizer, post_processor = (
-        tokenizer.get(part) or {"type": None} for part in ("model", "normalizer", "pre_tokenizer", "post_processor")
+    # The classes of BERT and RoBERTa make a tokenizer of their own of the vocabulary, in which words of more than 100
+    # characters are unknown, and which has no other normaliser. This class takes tokenizer.json as it is.
+    config: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": positions}
+    model, normalizer, post_processor = (
+        tokenizer.get(part) or {"type": None} for part in ("model", "normalizer", "post_processor")
     )
-    kinds = (model["type"], pre_tokenizer["type"])
-    if kinds == ("WordPiece", "BertPreTokenizer") and normalizer["type"] == "BertNormalizer":
-        config |= {
-            "tokenizer_class": "BertTokenizer",
-            "do_lower_case": normalizer["lowercase"],
-            "strip_accents": normalizer["strip_accents"],
-            "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
-        }
-    elif kinds == ("BPE", "ByteLevel") and post_processor["type"] == "RobertaProcessing":
+    if model["type"] == "WordPiece" and normalizer["type"] == "BertNormalizer":
+        config["do_lower_case"] = normalizer["lowercase"]
+        config["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
+    elif post_processor["type"] == "RobertaProcessing":
         tokens |= {"bos_token": roles["cls_token"], "eos_token": roles["sep_token"]}
-        config |= {
-            "tokenizer_class": "RobertaTokenizer",
-            "add_prefix_space": pre_tokenizer["add_prefix_space"],
-            "trim_offsets": post_processor["trim_offsets"],
-            "errors": "replace",
-        }
-    else:
-        config |= {"tokenizer_class": "PreTrainedTokenizerFast"}
+        config["model_input_names"] = ["input_ids", "attention_mask"]  # its models have one segment
     special = [token["content"] for token in tokenizer.get("added_tokens") or [] if token["special"]]
     if others := [token for token in special if token not in roles.values()]:
         tokens["additional_special_tokens"] = others

@@ -1,6 +1,8 @@
 """Tokenizers of Hugging Face: what a tokenizer.json says, and the fastest thing that does just that."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import tokenizers
 
@@ -11,6 +13,7 @@ from transforms.tokenization.tokenized_text import LoadedTokenizer
 from transforms.tokenization.tokenizer_vocabulary import tokenizer_vocabulary
 
 _COMPILED = ("tokenization.kernels.byte_level",)
+_SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with any of them the model draws the pieces of a word
 
 
 def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
@@ -25,9 +28,11 @@ def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
       content: of the file.
 
     Raises:
-      UnusableInputError: it is not JSON or no tokenizer, or has no token for a mask and the like.
+      UnusableInputError: it is not JSON or no tokenizer, draws pieces at random, or has no token for a mask and the
+        like.
     """
     tokenizer = parse_tokenizer(path, content)
+    _check_fixed(path, json.loads(content)["model"])
     tokenizer.no_truncation()
     tokenizer.no_padding()
     vocabulary = tokenizer_vocabulary(path, content, tokenizer.get_vocab(with_added_tokens=True))
@@ -38,6 +43,16 @@ def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
     return LoadedTokenizer(
         vocabulary=vocabulary, tokenizer=lambda: ByteLevelTokenizer(pairs, library), kernels=_COMPILED
     )
+
+
+def _check_fixed(path: str, model: Mapping[str, Any]) -> None:
+    """Raises UnusableInputError if a model gives other pieces of the same word each time."""
+    for name in _SAMPLING:
+        if model.get(name):
+            raise UnusableInputError(
+                f"{path}: the model has {name} {model[name]!r}, so it draws the pieces of a word at random and no data "
+                f'set could be made twice; write "{name}": null into the file.'
+            )
 
 
 def parse_tokenizer(path: str, content: bytes) -> tokenizers.Tokenizer:

@@ -15,23 +15,17 @@ from transforms.inspection.words import Words
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.storage import files
 from transforms.tokenization.byte_level import byte_characters
-from transforms.tokenization.kernels.wordpiece import SCRATCH
-from transforms.tokenization.text_blocks import BLOCK_BYTES, PaddedText
-from transforms.tokenization.unicode_tables import VERSIONS, load
+from transforms.tokenization.text_blocks import BLOCK_BYTES
 from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
 from transforms.verification.findings import Checked, Finding
+from transforms.verification.grams import GramHasher, GramIndex
 from transforms.verification.kernels import word_grams as kernels
 from transforms.verification.pieces import Piece
 from transforms.verification.row_blocks import original_pieces, piece_blocks
-from transforms.vocabularies.kernels.word_counts import CodePointArrays
 
 _CHECK = "contamination"
-_BLOOM_BITS = 24
-_BLOOM_SHIFT = np.uint64(64 - _BLOOM_BITS)
 _SHOWN = 100  # characters of the text that is shown
 _ROOM = 1 << 20  # bytes of text of rows at a time
-
-Hashes = npt.NDArray[np.uint64]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,58 +33,15 @@ class TestGrams:
     """The grams of test sets: each 13 words in a row.
 
     Attributes:
-      hashes: uint64[grams], ascending, each once.
+      index: of the grams.
       files: int64[grams], which file each is in, the first that has it. lines: int64[grams], where, from 1.
       paths: of the files.
-      bloom: bool[2**24], whether any gram has these highest bits.
     """
 
-    hashes: Hashes
+    index: GramIndex
     files: npt.NDArray[np.int64]
     lines: npt.NDArray[np.int64]
     paths: tuple[str, ...]
-    bloom: npt.NDArray[np.bool_]
-
-    def find(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Which of some hashes are of grams, ascending, and of which."""
-        candidates = np.flatnonzero(self.bloom[hashes >> _BLOOM_SHIFT])
-        places = np.minimum(np.searchsorted(self.hashes, hashes[candidates]), len(self.hashes) - 1)
-        is_found = self.hashes[places] == hashes[candidates]
-        return candidates[is_found], places[is_found]
-
-
-class GramHasher:
-    """Hashes the grams of text, block by block. Memory: some 20 bytes for each byte of the largest block."""
-
-    def __init__(self) -> None:
-        points = load(VERSIONS[-1], True)
-        self._arrays = CodePointArrays(
-            pages=points.pages,
-            blocks=points.blocks,
-            pool=points.pool,
-            scratch=np.empty(SCRATCH, np.uint8),
-            do_lower_case=True,
-        )
-        self._padded = PaddedText()
-        self._hashes = np.zeros(0, np.uint64)
-        self._places = np.zeros(0, np.int64)
-
-    def hash_text(self, text: bytes) -> tuple[Hashes, npt.NDArray[np.int64]]:
-        """The hashes of the grams of a text, in order, and where each starts; valid until the next call."""
-        if not text:
-            return self._hashes[:0], self._places[:0]
-        return self.hash_padded(self._padded_text(text), len(text))
-
-    def hash_padded(self, text: npt.NDArray[np.uint8], size: int) -> tuple[Hashes, npt.NDArray[np.int64]]:
-        """The same of text[:size], whole lines with PADDING newlines behind them."""
-        if size > len(self._hashes):
-            self._hashes, self._places = np.empty(size, np.uint64), np.empty(size, np.int64)
-        count = kernels.hash_grams(text, size, self._arrays, self._hashes, self._places)
-        return self._hashes[:count], self._places[:count]
-
-    def _padded_text(self, text: bytes) -> npt.NDArray[np.uint8]:
-        self._padded.load(text)
-        return self._padded.text
 
 
 @functools.lru_cache(maxsize=1)
@@ -113,9 +64,7 @@ def load_grams(paths: tuple[str, ...]) -> TestGrams:
             "compared with them; name text files with --contamination."
         )
     hashes, first = np.unique(joined[0], return_index=True)
-    bloom = np.zeros(1 << _BLOOM_BITS, np.bool_)
-    bloom[hashes >> _BLOOM_SHIFT] = True
-    return TestGrams(hashes, joined[1][first], joined[2][first], paths, bloom)
+    return TestGrams(GramIndex(hashes), joined[1][first], joined[2][first], paths)
 
 
 def _text_blocks(path: str) -> Iterator[tuple[bytes, int]]:
@@ -153,11 +102,13 @@ class _Hits:
 
 
 def check_piece(piece: Piece, ranges: ByteRanges) -> Checked:
-    """Looks for the test sets of a piece in its text, or in the text of its rows.
+    """Looks for the test sets of a piece in its text, or in the text of its rows, where these are of the training data.
 
     Raises:
       UnusableInputError: a test set cannot be used.
     """
+    if piece.split == "eval":
+        return Checked()  # nobody trains on it, and it may be the test set itself
     grams = load_grams(piece.contamination)
     hits = _Hits()
     try:
@@ -176,7 +127,7 @@ def _look_at_text(path: str, grams: TestGrams, hits: _Hits) -> None:
     hasher = GramHasher()
     for text, lines_before in _text_blocks(path):
         hashes, places = hasher.hash_text(text)
-        found, of_test = grams.find(hashes)
+        found, of_test = grams.index.find(hashes)
         hits.looked_at += text.count(b"\n")
         if len(found):
             start = int(places[found[0]])
@@ -189,7 +140,7 @@ def _look_at_rows(piece: Piece, ranges: ByteRanges, grams: TestGrams, hits: _Hit
         hits.looked_at += block.count
         for first, text, ends in writer.texts(original_pieces(block.rows, block.count), block.lengths):
             hashes, places = hasher.hash_padded(text, int(ends[-1]))
-            found, of_test = grams.find(hashes)
+            found, of_test = grams.index.find(hashes)
             if len(found):
                 start = int(places[found[0]])
                 row = first + int(np.searchsorted(ends, start, side="right"))

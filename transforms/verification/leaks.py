@@ -1,18 +1,20 @@
 """Articles of the eval set that are in the training data, and whether eval.md5 lists the eval set."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import MissingFileError
+from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
 from transforms.reading.byte_ranges import ByteRanges
 from transforms.shards.text_shards import EVAL_MD5
 from transforms.storage import files
-from transforms.verification.bounds import is_too_many
-from transforms.verification.findings import Checked, Finding, Severity
-from transforms.verification.pieces import PieceResult
+from transforms.verification.bounds import is_too_many, upper_tail
+from transforms.verification.findings import SEVERITIES, Checked, Finding, Severity, joined
+from transforms.verification.kernels.word_grams import WORDS
+from transforms.verification.near_copies import LEAST_SHARE, TABLE, NearCopies, find_near_copies, write_near_copies
+from transforms.verification.pieces import Piece, PieceResult
 from transforms.verification.scratch import Merged, merge_tables, runs_of, unpack_row
 from transforms.verification.targets import Target
 
@@ -20,6 +22,10 @@ from transforms.verification.targets import Target
 _MIN_WORDS = 32
 _MIN_PIECES = 48
 _MOST_SHARE = 0.01  # of the eval articles; where more are in the training text, the eval set is of little use
+_SHARES = (LEAST_SHARE, 0.5, 0.75, 0.95)  # of an article that is there in part
+_UNLIKELY = 0.01
+_LEAST_TRAINED = 10  # training articles; fewer do not tell how many have near copies
+_ADVICE = "take it out of the training text and make the examples again, or do not evaluate on it"
 _EMPTY_MD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
 
@@ -54,7 +60,17 @@ class _Found:
 
 def check_documents(results: Sequence[PieceResult]) -> Checked:
     """Looks for the articles of the eval set among the training articles of text shards."""
-    return _check([result for result in results if "documents" in result.hashes], "documents", 1)
+    exact = _check([result for result in results if "documents" in result.hashes], "documents", 1)
+    return joined([exact, Checked(findings=tuple(_describe_near(find_near_copies(results), results)))])
+
+
+def look_for_articles(piece: Piece, ranges: ByteRanges) -> tuple[Checked, Mapping[str, str]]:
+    """Looks for the eval articles that a training file has in part, or changed; gives the file of what was found."""
+    try:
+        path = write_near_copies(piece, ranges)
+    except (UnusableInputError, RunFailedError) as error:
+        return Checked(skipped={"eval_leak": str(error).rstrip(".")}), {}
+    return Checked(), {} if path is None else {TABLE: path}
 
 
 def check_rows(results: Sequence[PieceResult], dupes: int) -> Checked:
@@ -68,7 +84,8 @@ def _check(tables: Sequence[PieceResult], what: str, dupes: int) -> Checked:
         name = "training" if "train" not in splits else "eval"
         return Checked(skipped={"eval_leak": f"no {name} data is among what is verified"})
     found = _find(tables, what, _MIN_WORDS if what == "documents" else _MIN_PIECES, dupes)
-    return Checked(findings=tuple(_describe(found, tables, what)), looked_at={"eval_leak": found.held_out})
+    passages = dupes if what == "rows" else None
+    return Checked(findings=tuple(_describe(found, tables, what, passages)), looked_at={"eval_leak": found.held_out})
 
 
 def _find(tables: Sequence[PieceResult], what: str, least: int, dupes: int) -> _Found:
@@ -100,23 +117,30 @@ def _leak(merged: Merged, is_eval: npt.NDArray[np.bool_], start: int, count: int
     )
 
 
-def _severity(found: _Found, least: int) -> Severity:
+def _severity(found: _Found, least: int, dupes: int | None) -> Severity:
     """How bad leaks of texts of the least size are.
 
     Texts that are in the training data twice tell how likely it is that an eval article has a twin there by nature: the
-    eval set is drawn from the same articles.
+    eval set is drawn from the same articles. Rows do not leak one by one: a passage that two articles share is cut anew
+    for each of the dupes, so it may be in as many rows, and one passage may always be shared; dupes: None of articles.
     """
     long = sum(leak.size >= least for leak in found.leaks)
-    if is_too_many(long, found.held_out, found.twins / max(1, found.trained)):
+    rate = found.twins / max(1, found.trained)
+    if dupes is None:
+        is_certain = is_too_many(long, found.held_out, rate)
+    else:
+        passages, held_out = -(-long // dupes), max(1, found.held_out // dupes)
+        is_certain = is_too_many(passages, held_out, max(rate, dupes / max(dupes, found.trained)))
+    if is_certain:
         return "error"
     return "warning" if long > _MOST_SHARE * found.held_out else "note"
 
 
-def _describe(found: _Found, tables: Sequence[PieceResult], what: str) -> list[Finding]:
+def _describe(found: _Found, tables: Sequence[PieceResult], what: str, dupes: int | None) -> list[Finding]:
     """A finding for each training file that has eval articles, and one for those that are short in all files."""
     noun, least = ("article", _MIN_WORDS) if what == "documents" else ("example", _MIN_PIECES)
     unit = "words" if what == "documents" else "pieces"
-    severity = _severity(found, least)
+    severity = _severity(found, least, dupes)
     by_file: dict[tuple[int, bool], list[_Leak]] = {}
     for leak in sorted(found.leaks, key=lambda leak: (leak.owner, leak.number)):
         is_long = leak.size >= least
@@ -127,7 +151,7 @@ def _describe(found: _Found, tables: Sequence[PieceResult], what: str) -> list[F
         path, eval_path = tables[first.owner].piece.path, tables[first.eval_owner].piece.path
         place = "document" if what == "documents" else "record"
         more = f" and {len(leaks) - 1:,} more are, too" if len(leaks) > 1 else ""
-        advice = "leave it out, or hold out other articles" if is_long else "it is so short that this may be chance"
+        advice = _ADVICE if is_long else "it is so short that this may be chance"
         findings.append(
             Finding(
                 check="eval_leak",
@@ -142,6 +166,55 @@ def _describe(found: _Found, tables: Sequence[PieceResult], what: str) -> list[F
             )
         )
     return findings
+
+
+def _describe_near(found: NearCopies | None, results: Sequence[PieceResult]) -> list[Finding]:
+    """A finding for each training file that has eval articles in part, or changed, and more of them than by nature."""
+    if found is None:
+        return []
+    articles = found.articles
+    held_out, shares = slice(articles.held_out), np.where(articles.are_long, found.shares, 0)
+    natural, trained = shares[articles.held_out :], articles.are_long[articles.held_out :].sum()
+    judged = []
+    for share in _SHARES:
+        count, twins = int((shares[held_out] >= share).sum()), int((natural >= share).sum())
+        severity = _near_severity(count, int(articles.are_long[held_out].sum()), twins, int(trained))
+        if severity is not None:
+            judged.append((severity, share))
+    if not judged:
+        return []
+    severity, least = min(judged, key=lambda one: SEVERITIES.index(one[0]))
+    by_file: dict[int, list[int]] = {}
+    for article in np.flatnonzero(shares[held_out] >= least).tolist():
+        by_file.setdefault(int(found.owners[article]), []).append(article)
+    return [_near_finding(found, severity, results[owner].piece.path, of_file) for owner, of_file in by_file.items()]
+
+
+def _near_severity(count: int, held_out: int, twins: int, trained: int) -> Severity | None:
+    """How bad it is that so many eval articles have near copies, where so many training ones have; None: not at all."""
+    if not count or trained < _LEAST_TRAINED or upper_tail(count, held_out, twins / trained) > _UNLIKELY:
+        return None
+    if is_too_many(count, held_out, max(1, twins) / trained):
+        return "error"
+    return "warning" if count > _MOST_SHARE * held_out else "note"
+
+
+def _near_finding(found: NearCopies, severity: Severity, path: str, of_file: Sequence[int]) -> Finding:
+    articles, first = found.articles, min(of_file, key=lambda article: found.numbers[article])
+    number, eval_number = int(found.numbers[first]), int(articles.numbers[first])
+    eval_path, share = articles.paths[articles.files[first]], f"{found.shares[first]:.0%}"
+    more = f", and {len(of_file) - 1:,} more are here in part" if len(of_file) > 1 else ""
+    return Finding(
+        check="eval_leak",
+        severity=severity,
+        file=path,
+        record=number,
+        expected="no article of the eval set",
+        found=f"{share} of document {eval_number:,} of {files.base_name(eval_path)}",
+        message=f"{path}, document {number:,}: {share} of eval article {eval_number:,} of {eval_path} is here, "
+        f"counted by passages of {WORDS} words without case and punctuation{more}; {_ADVICE}.",
+        count=len(of_file),
+    )
 
 
 def check_eval_list(target: Target, results: Sequence[PieceResult], ranges: ByteRanges) -> Checked:

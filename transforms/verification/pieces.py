@@ -72,6 +72,7 @@ class Piece:
       unusable: why nothing of it can be looked at, as a clause; None: it may be.
       remake: of the kinds "shard" and "picked", what it is made of.
       contamination: files of a test set whose text must not be in the data.
+      eval_texts, train_texts: of training text, all files of text of either split that are verified with it.
       scratch: a directory that all workers reach, for hashes.
     """
 
@@ -86,6 +87,8 @@ class Piece:
     unusable: str | None = None
     remake: Remake | None = None
     contamination: tuple[str, ...] = ()
+    eval_texts: tuple[str, ...] = ()
+    train_texts: tuple[str, ...] = ()
     scratch: str | None = None
 
 
@@ -169,7 +172,7 @@ class PieceResult:
       size, sha256: of the file as it is; None where it cannot be read.
       rows: of examples. text: of text.
       hashes: files in the scratch directory, by what they hold: "records" (uint64, sorted: whole rows), "examples"
-        (uint64, sorted: rows with masks undone), "documents" (uint64: articles).
+        (uint64, sorted: rows with masks undone), "documents" (uint64: articles), "near_copies" (near_copies.py).
     """
 
     piece: Piece

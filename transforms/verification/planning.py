@@ -65,7 +65,27 @@ def plan(targets: Sequence[Target], options: VerifyOptions, scratch: str) -> tup
         raise UnusableInputError(
             f"--shards {options.shards}: there are no such shards; see the numbers in their names."
         )
-    return plan_remakes(planned, options, scratch)
+    return plan_remakes(_with_other_texts(planned), options, scratch)
+
+
+def _with_other_texts(targets: Sequence[Target]) -> list[Target]:
+    """Tells the files of training text which eval text must not be in them."""
+    text = [piece for target in targets for piece in target.pieces if piece.kind == "text"]
+    evals, trained = (tuple(p.path for p in text if p.split == split) for split in ("eval", "train"))
+    if not evals:
+        return list(targets)
+    return [
+        dataclasses.replace(
+            target,
+            pieces=tuple(
+                dataclasses.replace(piece, eval_texts=evals, train_texts=trained)
+                if (piece.kind, piece.split) == ("text", "train")
+                else piece
+                for piece in target.pieces
+            ),
+        )
+        for target in targets
+    ]
 
 
 class _Planner:

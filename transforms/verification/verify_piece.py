@@ -62,6 +62,12 @@ def _verify_file(piece: Piece, ranges: ByteRanges) -> PieceResult:
         text = check_text(piece, ranges)
         parts.append(Checked(findings=text.findings, looked_at=text.looked_at, skipped=text.skipped))
         result = dataclasses.replace(result, counts=text.counts, text=text.statistics, hashes=text.hashes)
+        if piece.eval_texts:
+            from transforms.verification.leaks import look_for_articles
+
+            found, near_copies = look_for_articles(piece, ranges)
+            parts.append(found)
+            result = dataclasses.replace(result, hashes={**result.hashes, **near_copies})
     elif piece.rules is None:
         parts.append(Checked(skipped=dict.fromkeys(_OF_ROWS, "it is not known what the rows look like")))
     else:

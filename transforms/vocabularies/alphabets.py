@@ -42,14 +42,18 @@ def bytes_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
 
 
 def characters_alphabet(words: WordCounts, options: VocabularyOptions) -> Alphabet:
-    """The characters of the words: those that begin words, then those that go on words, each by code point.
+    """The characters of the words as beginnings of words, then those that go on words, each by code point.
+
+    What only goes on words here may begin one in other text. So it is a beginning, too, as `tokenizers` has it.
 
     Raises:
       UnusableInputError: the vocabulary has no room for them.
     """
     counts = kernels.count_characters(words.text, words.ends, words.counts)
     kept = _most_frequent(counts.sum(axis=0), options.limit_alphabet, options.min_frequency)
-    characters = [(row, character) for row in range(2) for character in kept if counts[row, character]]
+    characters = [
+        (row, character) for row in range(2) for character in kept if row == kernels.BEGINNING or counts[row, character]
+    ]
     if not characters:
         raise UnusableInputError(
             f"no character of the input occurs {options.min_frequency} times; name more text with --input, or give a "
