@@ -72,3 +72,44 @@ def test_a_misread_call_is_reported() -> None:
 
 def test_parser_functions_take_anything() -> None:
     assert text_of("en", "{{formatnum:none}}") == ("none", 0)
+
+
+@pytest.mark.parametrize(
+    ("language", "page", "text"),
+    [
+        # Marks of passages hold the passage.
+        ("ja", "これは{{要出典|範囲=重要な文|date=2010年}}である。", "これは重要な文である。"),
+        ("ja", "これは{{要検証|範囲=重要な文}}である。", "これは重要な文である。"),
+        ("pt", "Isto {{Carece de fontes|texto importante|data=2010}} existe.", "Isto texto importante existe."),
+        ("pt", "Isto existe.{{Carece de fontes|sociedade|data=2010}} Bem.", "Isto existe. Bem."),
+        ("fi", "Tämä {{Lähde|teksti}} on.", "Tämä teksti on."),
+        ("ko", "이것은 {{출처|날짜=2010|중요한 문장}} 이다.", "이것은 중요한 문장 이다."),
+        ("cs", "Toto {{Fakt?|je text}} zde.", "Toto je text zde."),
+        ("ru", "Это{{нет АИ|1|2|2010}} слово.", "Это слово."),
+        ("it", "Il paese è a 300 {{m s.l.m.}} La città è grande.", "Il paese è a 300 m s.l.m. La città è grande."),
+        ("it", "Il numero {{CAS|50-00-0}} di {{TeX}} è dato.", "Il numero 50-00-0 di TeX è dato."),
+        # A label goes with its value.
+        ("it", "Il nome (IPA: {{IPA|/ˈaːxən/}}) è dato.", "Il nome è dato."),
+        ("it", "Il nome (in tedesco Aachen, IPA: {{IPA|/x/}}) è dato.", "Il nome (in tedesco Aachen) è dato."),
+        ("it", "Il nome (IPA: {{IPA|/x/}}; in tedesco Aachen) è dato.", "Il nome (in tedesco Aachen) è dato."),
+        ("en", "The name (his son: {{sfn|x}}) is.", "The name is."),
+        ("en", "The name (as of 1990, two: {{sfn|x}}) is.", "The name (as of 1990) is."),
+        # A title that may be one of prose.
+        (
+            "it",
+            "== Approfondimenti ==\nQuesto è un testo lungo che parla di molte cose. Il paese è grande e bello da vedere.",
+            None,
+        ),
+        ("it", "== Approfondimenti ==\n* Rossi, ''Libro'', Roma, 1990", ""),
+        # Lists.
+        ("it", "* Il re muore nel 1990 e la regina prende il potere nel regno di Napoli\n* Mario Rossi", None),
+        (
+            "en",
+            "The results:\n:493.\n:Peach\n:Tiger, tiger, burning bright",
+            "The results:\nTiger, tiger, burning bright",
+        ),
+    ],
+)
+def test_text_that_was_dropped_or_left_over(language: str, page: str, text: str | None) -> None:
+    expected = page.split("\n")[-1 if "==" in page else 0].removeprefix("* ") if text is None else text
+    assert extractor_of(language).extract(b"Title", page.encode()).decode() == expected

@@ -24,6 +24,7 @@ from transforms.extraction.kernels.lines import (
     LINE_INDENTED,
     LINE_LIST,
     LINE_PROSE,
+    LINE_QUOTED,
     classify_line,
     is_list_mark,
     stray_bold,
@@ -31,9 +32,11 @@ from transforms.extraction.kernels.lines import (
 from transforms.extraction.kernels.links import external_shows, link_shows, names_category, namespace_of, variant_shows
 from transforms.extraction.kernels.prose import (
     ends_as_sentence,
+    has_small_words,
     holds_sentences,
     is_paragraph,
     is_row_of_names,
+    is_unstopped_sentence,
     reads_as_prose,
 )
 from transforms.extraction.kernels.rules import (
@@ -321,7 +324,14 @@ def line_is_kept(page, o, tables):  # type: ignore[no-untyped-def]
         lists = tables.settings[SETTING_LISTS]
         if lists != LISTS_SENTENCES:
             return lists == LISTS_KEEP
-        return ends_as_sentence(page.out, start, o) or holds_sentences(page.out, start, o, tables)
+        return (
+            ends_as_sentence(page.out, start, o)
+            or holds_sentences(page.out, start, o, tables)
+            or is_unstopped_sentence(page.out, start, o, tables)
+        )
+    if kind == LINE_QUOTED and tables.settings[SETTING_LISTS] != LISTS_KEEP:
+        if not (ends_as_sentence(page.out, start, o) or has_small_words(page.out, start, o, tables)):
+            return False
     if page.state[STATE_CATEGORIES] > 0 and lists_categories(page, start, o):
         return False
     if is_row_of_names(page.out, start, o):
@@ -619,7 +629,7 @@ def note_quotation(page, p):  # type: ignore[no-untyped-def]
         return
     state[STATE_QUOTATION] = not closing
     kind = state[STATE_LINE_KIND]
-    if not closing and state[STATE_DEPTH] == 0 and (kind == LINE_LIST or kind == LINE_INDENTED):
+    if not closing and state[STATE_DEPTH] == 0 and (kind == LINE_LIST or kind == LINE_INDENTED or kind == LINE_QUOTED):
         state[STATE_LINE_KIND] = LINE_ALONE
 
 
