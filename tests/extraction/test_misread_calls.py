@@ -97,7 +97,7 @@ def test_parser_functions_take_anything() -> None:
         # A title that may be one of prose.
         (
             "it",
-            "== Approfondimenti ==\nQuesto è un testo lungo che parla di molte cose. Il paese è grande e bello da vedere.",
+            "== Approfondimenti ==\nQuesto è un testo lungo che parla di cose. Il paese è grande e bello da vedere.",
             None,
         ),
         ("it", "== Approfondimenti ==\n* Rossi, ''Libro'', Roma, 1990", ""),
