@@ -11,6 +11,7 @@ from transforms.extraction.kernels.lines import (
     LINE_INDENTED,
     LINE_LIST,
     LINE_PROSE,
+    LINE_QUOTED,
     classify_line,
     stray_bold,
 )
@@ -26,7 +27,7 @@ from transforms.extraction.kernels.tables import PADDING
         (" a", LINE_INDENTED, 1),
         ("*# a", LINE_LIST, 3),
         (";a", LINE_LIST, 1),
-        (":a", LINE_ALONE, 1),
+        (":a", LINE_QUOTED, 1),
         (":*a", LINE_LIST, 2),
         ("|a", LINE_DROPPED, 0),
         ("!a!!b", LINE_DROPPED, 0),

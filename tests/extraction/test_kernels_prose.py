@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from extractors import tables_of
 
-from transforms.extraction.kernels.prose import ends_as_sentence, holds_sentences, is_row_of_names, reads_as_prose
+from transforms.extraction.kernels.prose import (
+    ends_as_sentence,
+    has_small_words,
+    holds_sentences,
+    is_row_of_names,
+    is_unstopped_sentence,
+    reads_as_prose,
+)
 
 
 @pytest.mark.parametrize(
@@ -103,3 +110,33 @@ def test_indented_lines_that_are_prose(line: str, expected: bool) -> None:
 def test_rows_of_names_are_no_sentences(line: str, expected: bool) -> None:
     text = np.frombuffer(line.encode(), np.uint8).copy()
     assert is_row_of_names(text, 0, len(text)) is expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Il re muore nel 1990 e la regina prende il potere nel regno di Napoli", True),
+        ("The legacy of communist rule makes the reform of the economy very hard to do", True),
+        ("the legacy of communist rule makes the reform of the economy very hard to do;", False),
+        ("Mario Rossi, politico italiano", False),
+        ("Alice in Wonderland, by Lewis Carroll, with pictures by John Tenniel, London, 1865", False),
+    ],
+)
+def test_items_without_a_stop(line: str, *, expected: bool) -> None:
+    text = np.frombuffer(line.encode() + bytes(8), np.uint8).copy()
+    assert is_unstopped_sentence(text, 0, len(line.encode()), tables_of()) is expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("493.", False),
+        ("Peach", False),
+        ("Tiger, tiger, burning bright", True),
+        ("いろはにほへと", True),
+        ("E = mc²", False),
+    ],
+)
+def test_lines_with_more_than_names(line: str, *, expected: bool) -> None:
+    text = np.frombuffer(line.encode() + bytes(8), np.uint8).copy()
+    assert has_small_words(text, 0, len(line.encode()), tables_of()) is expected

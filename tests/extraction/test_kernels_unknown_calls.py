@@ -10,6 +10,7 @@ from transforms.extraction.kernels.unknown_calls import (
     PLACE_BEHIND_STOP,
     PLACE_ELSEWHERE,
     PLACE_SENTENCE,
+    may_name_template,
     may_name_text,
     names_code,
     place_of,
@@ -87,12 +88,17 @@ def test_where_a_call_stands(page: str, place: int) -> None:
         ("subst:x", False, False),
         ("Data/France", False, True),
         ("Population GER-BE", False, True),
+        ("UN_Population", False, True),
+        ("Население", False, False),
         ("IPA-en", True, True),
     ],
 )
 def test_names(name: str, *, may: bool, code: bool) -> None:
     text = np.frombuffer(name.encode() + bytes(PADDING), np.uint8).copy()
-    assert may_name_text(text, 0, len(name.encode())) == may
+    named = may_name_template(text, 0, len(name.encode())) and may_name_text(
+        text, 0, len(name.encode()), tables_of("xx")
+    )
+    assert named == may
     assert names_code(text, 0, len(name.encode()), tables_of("xx")) == code
 
 

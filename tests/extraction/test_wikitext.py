@@ -232,8 +232,8 @@ def test_extract(english: WikitextExtractor, wikitext: str, text: str) -> None:
 
 def test_options_keep_headings_and_drop_lists() -> None:
     extractor = extractor_of(headings="keep", lists="drop")
-    page = "== ''A'' [[b]] ==\n* c\n: d\n# e\n=== References ===\nf\n== References ==\n* g\nh"
-    assert text_of(extractor, page) == "A b\nd\nReferences\nf"
+    page = "== ''A'' [[b]] ==\n* c\n: d of a\n: D\n# e\n=== References ===\nf\n== References ==\n* g\nh"
+    assert text_of(extractor, page) == "A b\nd of a\nReferences\nf"
 
 
 @pytest.mark.parametrize(
@@ -255,8 +255,8 @@ def test_options_keep_headings_and_drop_lists() -> None:
 def test_sentences_of_lists_stay(item: str) -> None:
     extractor = extractor_of()
     kept = extractor_of(lists="keep")
-    page = f"a\n* {item}\n# Brent Berlin, an anthropologist\nb\n* A.\n: Brent Berlin"
-    assert text_of(extractor, page) == f"a\n{text_of(kept, item)}\nb\nBrent Berlin"
+    page = f"a\n* {item}\n# Brent Berlin, an anthropologist\nb\n* A.\n: Brent Berlin\n: by the sea"
+    assert text_of(extractor, page) == f"a\n{text_of(kept, item)}\nb\nby the sea"
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_the_name_of_punkt_parameters_is_punkt_alone(language: str) -> None:
 def test_english_is_what_it_always_was(language: str) -> None:
     assert named_choice(language).splitter().split_lines(ENGLISH) == SentenceSplitter().split_lines(ENGLISH)
     if language != "english":
-        assert choice_of_dump(language).rules.is_plain_punkt
+        assert choice_of_dump(language).rules.words == ("en",)
 
 
 def test_parameters_among_nltks_data_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ def test_a_text_is_split_by_its_script(sample: str, script: str, trains: bool) -
     found = choice_of_text(sample)
     assert (found.why, found.script, found.needs_training) == ("script", script, trains)
     assert script in found.expected_scripts
-    assert found.rules.is_plain_punkt == (script == "LATIN")
+    assert (found.rules.words == ("en",)) == (script == "LATIN")
 
 
 def test_what_a_choice_is_called() -> None:

@@ -221,21 +221,41 @@ def test_like_languages_share_their_words() -> None:
     assert rules_for("be-x-old").words == rules_for("be").words
     assert rules_for("sh").words == rules_for("hr").words
     assert "de" in rules_for("als").words
-    assert rules_for("simple") == SentenceRules(language="simple", punkt="english")
+    assert rules_for("simple") == SentenceRules(language="simple", punkt="english", words=("en",))
 
 
 @pytest.mark.parametrize(
     "rules", [rules_for("en"), rules_for("simple"), rules_for_script(ENGLISH), rules_for_script("")]
 )
-def test_english_and_latin_letters_mean_punkt_alone(rules: SentenceRules) -> None:
-    assert rules.is_plain_punkt
-    assert SentenceSplitter(rules).split(ENGLISH.encode()) == SentenceSplitter("english").split(ENGLISH.encode())
+def test_english_and_latin_letters_mean_punkt_and_abbreviations(rules: SentenceRules) -> None:
+    assert rules.words == ("en",)
+    by_punkt = SentenceSplitter("english").split(ENGLISH.encode())
+    assert SentenceSplitter(rules).split(ENGLISH.encode()) == [*by_punkt[:2], b" ".join(by_punkt[2:4]), *by_punkt[4:]]
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "It was No. 5 in the list. |No. |That is wrong.",
+        "Many things, e.g. Apples, were sold. |The rule, i.e. Newton's law, holds.",
+        "Smith et al. Found it. |Smith et al. (1990) found it.",
+        "See Fig. 5, vol. 3, pp. 5–9 and Op. 27 No. 2. |It is good.",
+        # What Punkt's parameters know stays as it is.
+        "In the U.S. Army he served. |He left the U.S. |He died.",
+        "Dr. J. R. Smith met Gen. Lee at St. Paul's. |They spoke. |World War I. |The end.",
+        'He said "Go. |Now." |Then (so it is. |Or not) he left.',
+    ],
+)
+def test_english_sentences(marked: str) -> None:
+    check("en", marked)
+    by_lines = SentenceSplitter(rules_for("en")).split_lines(marked.replace("|", "").encode()).decode()
+    assert by_lines.splitlines() == [part.strip() for part in marked.split("|")]
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Das ist Größe und мир.", ()),
+        ("Das ist Größe und мир.", ("en",)),
         ("Он пришёл сюда. Wiki.", ("ru", "uk", "be", "bg", "sr")),
         ("这是中文。", ("zh",)),
         ("これは日本語の文章です。漢字交じり。", ("ja",)),
@@ -246,7 +266,7 @@ def test_english_and_latin_letters_mean_punkt_alone(rules: SentenceRules) -> Non
         ("هذا بيت.", ("ar", "fa", "ur")),
         ("Սա հայերեն է։", ("hy", "common")),
         ("นี่คือภาษาไทย", ("th",)),
-        ("123 !?", ()),
+        ("123 !?", ("en",)),
     ],
 )
 def test_a_script_tells_rules(text: str, words: tuple[str, ...]) -> None:

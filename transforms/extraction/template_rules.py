@@ -21,7 +21,7 @@ A pattern is literal text with
     {1} {name}         the argument, trimmed; {a|b|"c"}: the first that is not empty, or the literal c
     {2@month}          the argument looked up in a table, or the argument itself if the table has no such key
     {1:number}         the argument formatted: number, integer, lower, upper, first_upper, first_lower, superscript,
-                       chemistry (what {{chem2}} takes)
+                       numeral (as it is, but a number), chemistry (what {{chem2}} takes)
     [A||B]             the first alternative whose direct arguments are all given; nothing if there is none
     {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
     {?^digit}          only if a digit stands before the call
@@ -33,6 +33,11 @@ A pattern is literal text with
     {!bracket}         nothing, and the bracket around the call goes with all that it holds
     {!title}           the page's title; {!year} {!month} {!day} {!hour}: the dump's date, two digits each but the year
     \\n \\s \\[ ...       a line break, a space, the character itself
+
+A pattern with a number, a numeral or a superscript shows a value, and a wrong value is worse than none. Such a call
+gives nothing, and counts as one without a rule, where it has numbered arguments beyond those that the pattern names
+(`[{?3}]` names one that does not show), where a number has no digit or a unit starts like one, and where a value is
+missing that does not stand in brackets. Parser functions take anything.
 """
 
 import datetime
@@ -57,6 +62,7 @@ _FORMATS = {
     "upper": kernels.FORMAT_UPPER,
     "integer": kernels.FORMAT_INTEGER,
     "superscript": kernels.FORMAT_SUPERSCRIPT,
+    "numeral": kernels.FORMAT_NUMERAL,
     "chemistry": kernels.FORMAT_CHEMISTRY,
     "first_upper": kernels.FORMAT_FIRST_UPPER,
     "first_lower": kernels.FORMAT_FIRST_LOWER,
@@ -80,7 +86,11 @@ _FORM_DEPTH = 4  # forms within forms
 _ROW_KEY = re.compile(r"\{@([\w-]+)\}")  # in a rule's name: it stands for each key of a table
 _EXACT_NAME = re.compile("[A-Z]{2,3}")  # {{PER}} is Peru, and {{per}} is not
 
-_UNREAD = "unread"  # the table whose keys are names of arguments that no text depends on
+# Tables whose keys the kernels know by these domains.
+_KNOWN_TABLES = {"unread": kernels.DOMAIN_UNREAD, "looked_up": kernels.DOMAIN_LOOKED_UP}
+
+_VALUE_FORMATS = frozenset((kernels.FORMAT_NUMBER, kernels.FORMAT_NUMERAL, kernels.FORMAT_SUPERSCRIPT))
+_UNIT_TABLES = frozenset(("unit", "unit_adjective", "unit_one", "symbol"))  # their rules take many more arguments
 
 _AGE_ARGUMENTS = (3, 6)  # of {!age:…}: a date, or two
 
@@ -124,7 +134,7 @@ class WordTable:
             forms |= {name[0].upper() + name[1:], name[0].lower() + name[1:]}
         for form in forms:
             key = form.encode()
-            if domain not in (kernels.DOMAIN_ENTITY, kernels.DOMAIN_TEX) and domain < kernels.DOMAIN_EXACT_TABLES:
+            if not kernels.is_exact(domain):
                 key = _fold(key)
             self.entries[domain, key] = (value, second)
 
@@ -269,13 +279,15 @@ def add_rules(words: WordTable, files: Sequence[RuleFile], date: datetime.date) 
     domains = {name: kernels.DOMAIN_TABLES + i for i, name in enumerate(tables)}
     for name, rows in tables.items():
         _add_rows(words, domains[name], rows)
-    for name in tables.get(_UNREAD, ()):
-        words.add(kernels.DOMAIN_UNREAD, name, 1)
+    for table, domain in _KNOWN_TABLES.items():
+        for name in tables.get(table, ()):
+            words.add(domain, name, 1)
     compiler = _Compiler(words, domains, _constants(tables, date))
     for file in files:
         for rule in file.rules:
             for name, pattern in _spread(_with_forms(rule, forms), tables):
-                _add_name(words, name, compiler.compile(pattern, rule.where))
+                is_function = name.endswith(":") and len(name) > 1
+                _add_name(words, name, compiler.compile(pattern, rule.where, is_function=is_function), is_function)
 
 
 def _add_rows(words: WordTable, domain: int, rows: Mapping[str, str]) -> None:
@@ -295,11 +307,8 @@ def names_with_rules(words: WordTable) -> Callable[[str], bool]:
 
     def has_rule(name: str) -> bool:
         encoded = name.strip().encode()
-        entry = words.entries.get((kernels.DOMAIN_TEMPLATE, _fold(encoded)))
-        if entry is None:
-            return False
-        _, exact = entry
-        return not exact or words.pool[exact - 1 : exact - 1 + len(encoded)] == encoded
+        keys = ((kernels.DOMAIN_EXACT_TEMPLATE, encoded), (kernels.DOMAIN_TEMPLATE, _fold(encoded)))
+        return any(key in words.entries for key in keys)
 
     return has_rule
 
@@ -354,13 +363,12 @@ def _constants(tables: Mapping[str, Mapping[str, str]], date: datetime.date) -> 
     }
 
 
-def _add_name(words: WordTable, name: str, program: int) -> None:
-    if name.endswith(":") and len(name) > 1:
+def _add_name(words: WordTable, name: str, program: int, is_function: bool) -> None:
+    if is_function:
         words.add(kernels.DOMAIN_FUNCTION, name[:-1], program)
     else:
-        # 1 + where the name stands in the pool if its case matters; 0 if not.
-        exact = 1 + words.intern(name.encode()) if _EXACT_NAME.fullmatch(name) else 0
-        words.add(kernels.DOMAIN_TEMPLATE, name, program, exact)
+        is_exact = _EXACT_NAME.fullmatch(name)
+        words.add(kernels.DOMAIN_EXACT_TEMPLATE if is_exact else kernels.DOMAIN_TEMPLATE, name, program)
         words.template_names.append(name)
 
 
@@ -466,11 +474,12 @@ class _PatternParser:
 
 
 class _Value(NamedTuple):
-    """A value expression: argument names joined by `|`, a literal to fall back to, a format."""
+    """A value expression: argument names joined by `|`, a literal to fall back to, a format, whether it is a unit."""
 
     names: str
     fallback: str | None
     form: int
+    is_unit: bool = False
 
 
 class _Compiler:
@@ -480,31 +489,63 @@ class _Compiler:
         self._words = words
         self._domains = domains
         self._constants = constants
-        self._compiled: dict[str, int] = {}
-        # Of the pattern that is being compiled: its program, and the places in it that hold jump targets.
+        self._compiled: dict[tuple[str, bool], int] = {}
+        # Of the pattern that is being compiled: its program, the places in it that hold jump targets, of these the
+        # targets for calls that the pattern does not describe, and whether it shows a value.
         self._program: list[int] = []
         self._jumps: list[int] = []
+        self._unknown: list[int] = []
+        self._is_value = False
 
-    def compile(self, pattern: str, where: str) -> int:
+    def compile(self, pattern: str, where: str, *, is_function: bool) -> int:
         """The place in words.code where the pattern's program starts."""
-        if pattern not in self._compiled:
+        if (pattern, is_function) not in self._compiled:
             self._program = []
             self._jumps = []
+            self._unknown = []
             try:
                 nodes = _PatternParser(pattern).parse()
-                shown = self._emit_shown(nodes)
+                self._is_value = not is_function and self._shows_value(nodes)
+                shown = [] if self._is_value else self._emit_shown(nodes)
+                if self._is_value:
+                    self._emit_known(nodes)
                 self._emit(nodes)
                 self._land(*shown)
             except _PatternError as error:
                 raise UnusableInputError(f"{where}: {error} in the pattern {pattern!r}.") from None
             self._program.append(kernels.OP_END)
+            self._land(*self._unknown)
+            self._program.append(kernels.OP_UNKNOWN)
             base = len(self._words.code)
             # Targets were relative to the program's start.
             for place in self._jumps:
                 self._program[place] += base
             self._words.code += self._program
-            self._compiled[pattern] = base
-        return self._compiled[pattern]
+            self._compiled[pattern, is_function] = base
+        return self._compiled[pattern, is_function]
+
+    def _shows_value(self, nodes: list[_Node]) -> bool:
+        """Whether a number is in what the pattern shows."""
+        return any(
+            self._value(source).form in _VALUE_FORMATS for source in _expressions(nodes) if source[0] not in "?!"
+        )
+
+    def _emit_known(self, nodes: list[_Node]) -> None:
+        """Emits the tests that a call is one that the pattern of a value describes; see the module's docstring."""
+        everywhere = list(_expressions(nodes))
+        for node in nodes:
+            if isinstance(node, _Expression) and node.source[0] not in "?!*":
+                value = self._value(node.source)
+                if value.form in _VALUE_FORMATS and value.fallback is None:
+                    # Without arguments a number may be missing, as in {{km}}, and an exponent may not.
+                    test = kernels.OP_TEST if value.form == kernels.FORMAT_SUPERSCRIPT else kernels.OP_SHOWN
+                    self._unknown.append(self._emit_given(value.names, test))
+        lookups = {name for source in everywhere for name in re.findall(r"@([\w-]+)", source)}
+        if not any("*" in source for source in everywhere) and lookups.isdisjoint(_UNIT_TABLES):
+            # The arguments of {!age:…} stand behind the colon.
+            named = "|".join(source if source[0] == "!" else re.split('[=:@"]', source)[0] for source in everywhere)
+            numbers = [int(number) for number in re.findall(r"\b\d+\b", named)]
+            self._unknown.append(self._emit_jump(kernels.OP_KNOWN, max(numbers, default=0)))
 
     def _emit(self, nodes: list[_Node]) -> None:
         for node in nodes:
@@ -563,10 +604,10 @@ class _Compiler:
             return None
         return self._emit_given(value.names)
 
-    def _emit_given(self, names: str) -> int:
+    def _emit_given(self, names: str, test: int = kernels.OP_TEST) -> int:
         """Emits the test that one of the arguments is given."""
         selectors = self._selectors(names)
-        return self._emit_jump(kernels.OP_TEST, len(selectors), *selectors)
+        return self._emit_jump(test, len(selectors), *selectors)
 
     def _emit_condition(self, expression: str) -> int:
         """Emits the test of an expression that starts with a question mark."""
@@ -622,7 +663,12 @@ class _Compiler:
 
     def _emit_value(self, value: _Value) -> None:
         selectors = self._selectors(value.names)
-        operation = [kernels.OP_VALUE, value.form, len(selectors), *selectors]
+        form = value.form
+        if self._is_value and form == kernels.FORMAT_NUMBER:
+            form = kernels.FORMAT_SURE_NUMBER
+        if self._is_value and value.is_unit:
+            self._unknown += [self._emit_jump(kernels.OP_WORD, selector) for selector in selectors]
+        operation = [kernels.OP_VALUE, form, len(selectors), *selectors]
         if value.fallback is None:
             self._program += operation
             return
@@ -642,7 +688,7 @@ class _Compiler:
         lookup = re.fullmatch(r"(.+)@([\w-]+)", expression)
         if lookup:
             form = kernels.FORMAT_TABLES + self._domain(lookup[2]) - kernels.DOMAIN_TABLES
-            return _Value(lookup[1], fallback, form)
+            return _Value(lookup[1], fallback, form, lookup[2] in _UNIT_TABLES)
         formatted = re.fullmatch(r"(.+):(\w+)", expression)
         if formatted:
             if formatted[2] not in _FORMATS:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from transforms.characters.classes import CharacterRules, character_tables
 from transforms.characters.kernels.characters import first_invalid
 from transforms.errors import UnusableInputError
-from transforms.sentences.kernels import boundaries, punkt
+from transforms.sentences.kernels import boundaries, confirmed, punkt
 from transforms.sentences.kernels import words as words_kernels
 from transforms.sentences.marks import character_classes
 from transforms.sentences.rules import TRAINED, SentenceRules
@@ -238,7 +238,7 @@ class SentenceSplitter:
         self._model = (
             _model(language, rules) if parameters is None else _build_model(parameters, words_of(language), rules)
         )
-        self._classes = None if language.is_plain_punkt else character_classes(language)
+        self._classes = character_classes(language) if language.stops else None
 
     def __reduce__(self) -> "tuple[functools.partial[SentenceSplitter], tuple[()]]":
         language = (
@@ -258,8 +258,10 @@ class SentenceSplitter:
         if b"\n" in line[:-1]:
             raise ValueError("split() takes one line; split_lines() takes several")
         data = _as_array(line, "a line")
-        if self._classes is None:
+        if self.language.is_plain_punkt:
             spans = punkt.spans_of_line(self._model, data)
+        elif self._classes is None:
+            spans = confirmed.spans_of_line(self._model, data)
         else:
             spans = boundaries.spans_of_line(self._model, self._classes, data)
         return [line[start:end] for start, end in spans.tolist()]
@@ -270,10 +272,12 @@ class SentenceSplitter:
         Sentences are stripped as `str.strip` does, and empty ones dropped. Lines end with `\\n` alone.
         Raises UnusableInputError for text that is not UTF-8.
         """
-        if self._classes is None:
+        if self.language.is_plain_punkt:
             return self._split_lines(text, keep_blank=False)
         data = _as_array(text, "the text")
         out = np.empty(2 * data.size + 2, np.uint8)
+        if self._classes is None:
+            return out[: confirmed.split_lines(self._model, data, out)].tobytes()
         return out[: boundaries.split_lines(self._model, self._classes, data, out)].tobytes()
 
     def split_lines_keeping_blank(self, text: bytes) -> bytes:
@@ -283,7 +287,7 @@ class SentenceSplitter:
         and a last line that is one character without a newline gives a blank line and its sentence. Punkt alone
         decides: raises ValueError where a language's rules are laid over it.
         """
-        if self._classes is not None:
+        if not self.language.is_plain_punkt:
             raise ValueError("blank lines are kept with Punkt alone, not with a language's rules")
         return self._split_lines(text, keep_blank=True)
 

@@ -3,6 +3,7 @@
 They stand in data/languages.toml, which says what each of its keys means.
 """
 
+import dataclasses
 import functools
 import tomllib
 import unicodedata
@@ -41,7 +42,10 @@ class SentenceRules:
 
     @property
     def is_plain_punkt(self) -> bool:
-        """Whether Punkt alone decides, as NLTK's `sent_tokenize` does."""
+        """Whether Punkt alone decides, as NLTK's `sent_tokenize` does.
+
+        With words and no stops, as in English, Punkt finds the ends, and abbreviations take some of them back.
+        """
         return not self.words and not self.stops
 
 
@@ -87,21 +91,21 @@ def rules_for(language_code: str) -> SentenceRules:
     code = _code(language_code)
     punkt = data()["language"][code].get("punkt")
     if code == _ENGLISH:
-        return SentenceRules(language=language_code, punkt=punkt)
+        return SentenceRules(language=language_code, punkt=punkt, words=(_ENGLISH,))
     return _rules(language_code, (code,), punkt)
 
 
 def rules_for_script(sample: str) -> SentenceRules:
     """The rules for a text of an unknown language, by the script that most of its letters have.
 
-    Latin letters, and none, give Punkt's English parameters alone: what `SentenceSplitter("english")` does.
+    Latin letters, and none, give the rules of English.
     """
     letters = [character for character in sample[:_SAMPLE] if character.isalpha()]
     counts = Counter(_LATIN if letter.isascii() else unicodedata.name(letter, "").split(" ")[0] for letter in letters)
     entries: Mapping[str, Sequence[str]] = data()["script"]
     script = max(entries, key=lambda name: counts[name])
     if counts[_LATIN] >= counts[script]:
-        return SentenceRules(language="", punkt=data()["language"][_ENGLISH]["punkt"])
+        return dataclasses.replace(rules_for(_ENGLISH), language="")
     if script == _IDEOGRAPHS and counts[_KANA] * _LEAST_KANA > counts[script]:
         script = _KANA
     return _rules("", entries[script], None)

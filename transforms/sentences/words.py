@@ -35,6 +35,7 @@ _FLAGS = {
     "nouns": kernels.NOUNS,
     "no_full_stops": kernels.NO_FULL_STOPS,
     "clauses": kernels.CLAUSES,
+    "punkt_letters": kernels.PUNKT_LETTERS,
 }
 _OTHER_SPACE = "\u00a0"
 _LANGUAGES = "language"  # the table of rules files that holds the words before a foreign name: "lat.", "engl."

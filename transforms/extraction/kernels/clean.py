@@ -7,7 +7,15 @@ place: what is read at i has not been written to, as the output's end `w` is nev
 import numpy as np
 
 from transforms.extraction.kernels.tables import COUNT_BRACKETS
-from transforms.extraction.kernels.text import BRACKET_MARK, MARK, is_alphanumeric, is_blank, three_bytes, utf8
+from transforms.extraction.kernels.text import (
+    BRACKET_MARK,
+    MARK,
+    is_alphanumeric,
+    is_blank,
+    is_letter,
+    three_bytes,
+    utf8,
+)
 from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     CLOSE_BRACKET,
@@ -51,6 +59,7 @@ CURRENCIES_OF_TWO = (utf8("£"), utf8("¥"))
 FIRST_OF_TWO = CURRENCIES_OF_TWO[0] >> 8
 FIRST_CURRENCY = utf8("\u20a0")
 LAST_CURRENCY = utf8("\u20bf")
+LONGEST_LABEL = 30  # bytes of `IPA:` and the like
 LONGEST_BRACKET = 300  # bytes on either side of a BRACKET_MARK
 
 NO_BREAK_SPACE = utf8("\u00a0")
@@ -230,11 +239,55 @@ def before_separators(out, w, line):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
+def bracket_start(out, w, line):  # type: ignore[no-untyped-def]
+    """Where the bracket that is open at w starts in what is written; -1 if none is."""
+    closed = 0
+    i = w - 1
+    while i >= line and w - i <= LONGEST_BRACKET:
+        if out[i] == CLOSE_PAREN:
+            closed += 1
+        elif out[i] == OPEN_PAREN:
+            if closed == 0:
+                return i
+            closed -= 1
+        i -= 1
+    return -1
+
+
+@lean_kernel
+def before_label(out, w, line):  # type: ignore[no-untyped-def]
+    """The end of what is written without the label that it ends with: `IPA:` behind an opening bracket or a separator.
+
+    Its value was dropped. Outside brackets a label is not told from the start of a sentence.
+    """
+    end = w
+    while end > line and out[end - 1] == SPACE:
+        end -= 1
+    if end == line or out[end - 1] != COLON:
+        return w
+    i = end - 1
+    while (
+        i > line
+        and end - i <= LONGEST_LABEL
+        and (is_letter(out[i - 1]) or out[i - 1] == SPACE or out[i - 1] >= NOT_ASCII)
+    ):
+        if opens(out, i, line) or separator_before(out, i, line) > 0:
+            break
+        i -= 1
+    if i < end - 1 and (
+        opens(out, i, line) or (separator_before(out, i, line) > 0 and bracket_start(out, i, line) >= 0)
+    ):
+        return i
+    return w
+
+
+@lean_kernel
 def before_bracket(out, w, line):  # type: ignore[no-untyped-def]
     """(end of what is written, whether the bracket is kept) where a closing bracket follows what was dropped.
 
     What stands before it may be punctuation that led to what was dropped; brackets with nothing left in them go too.
     """
+    w = before_label(out, w, line)
     nothing = before_separators(out, w, line)
     if opens(out, nothing, line):
         return nothing - (3 if out[nothing - 1] >= NOT_ASCII else 1), False
@@ -264,6 +317,10 @@ def before_punctuation(out, w, line, c):  # type: ignore[no-untyped-def]
     k = w
     while k > line and out[k - 1] == SPACE:
         k -= 1
+    if c == COMMA or c == SEMICOLON:
+        label = before_label(out, k, line)
+        if label < k:
+            return label, not opens(out, label, line) and separator_before(out, label, line) == 0
     if opens(out, k, line):
         return (w, True) if c == PERIOD else (k, False)
     if k == line:
@@ -359,22 +416,6 @@ def behind_mark(out, w, line, i, n, counts):  # type: ignore[no-untyped-def]
         return w, 0
     counts[COUNT_BRACKETS] += 1
     return w, size
-
-
-@lean_kernel
-def bracket_start(out, w, line):  # type: ignore[no-untyped-def]
-    """Where the bracket that is open at w starts in what is written; -1 if none is."""
-    closed = 0
-    i = w - 1
-    while i >= line and w - i <= LONGEST_BRACKET:
-        if out[i] == CLOSE_PAREN:
-            closed += 1
-        elif out[i] == OPEN_PAREN:
-            if closed == 0:
-                return i
-            closed -= 1
-        i -= 1
-    return -1
 
 
 @lean_kernel

@@ -26,6 +26,7 @@ LINE_ALONE = 2  # a line that is never joined with its neighbours
 LINE_LIST = 3
 LINE_HEADING = 4
 LINE_DROPPED = 5
+LINE_QUOTED = 7  # starts with a colon: a quotation, a poem, a formula, or a list of results
 LINE_INDENTED = 6  # starts with a space: preformatted, so mostly code and tables drawn with characters
 
 DEEPEST_HEADING = 6
@@ -98,8 +99,7 @@ def classify_item(text, q, n):  # type: ignore[no-untyped-def]
     j = q
     while is_list_mark(text[j]):
         j += 1
-    # Indentation alone marks a quotation or a formula, which is prose.
-    kind = LINE_ALONE if text[q] == COLON and text[j - 1] == COLON else LINE_LIST
+    kind = LINE_QUOTED if text[q] == COLON and text[j - 1] == COLON else LINE_LIST
     return kind, skip(text, j, n, SPACE)
 
 

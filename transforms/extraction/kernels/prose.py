@@ -40,6 +40,7 @@ SIGN_POINTS = 3
 SENTENCE_POINTS = 28
 SHORTEST_LAST_WORD = 3  # letters and digits before a full stop; shorter ones may be abbreviations
 LONGEST_SIGNATURE = 120  # bytes behind a quotation that name its author
+SMALL_WORDS = 4  # in a row, and as many again: sentences have them, and titles and rows of names do not
 UNSTOPPED_LETTERS = 60  # of Thai or Lao, whose sentences end with nothing, that make a sentence
 UNSTOPPED_PERCENT = 75  # of a line's characters that must be such letters then
 
@@ -358,6 +359,54 @@ def holds_sentences(out, start, end, tables):  # type: ignore[no-untyped-def]
         return False
     signed = end - piece <= LONGEST_SIGNATURE and starts_signature(out, piece, end, tables)
     return prose or signed or (sentences > 1 and sentence_bytes * 2 >= end - start)
+
+
+@lean_kernel
+def is_unstopped_sentence(out, start, end, tables):  # type: ignore[no-untyped-def]
+    """True if an item of a list reads as a sentence that lacks its stop: a capital, and long runs of small words."""
+    start, end = trim(out, start, end)
+    if end - start < SHORTEST_PARAGRAPH or not (is_letter(out[end - 1]) or out[end - 1] >= NOT_ASCII):
+        return False
+    if letter_kind(code_at(out, start)[0], tables) != CAPITAL:
+        return False
+    words = run = flowing = word = 0  # flowing: small words behind SMALL_WORDS others in a row
+    i = start
+    while i < end:
+        code, size = code_at(out, i)
+        i += size
+        kind = letter_kind(code, tables)
+        if kind != OTHER:
+            if word == 0:
+                words += 1
+                run = run + 1 if kind == SMALL else 0
+                flowing += run > SMALL_WORDS
+            word += 1
+        else:
+            word = 0
+            if not (is_gap(code) or is_digit(code) or code == APOSTROPHE or code == HYPHEN):
+                run = 0
+    return flowing >= SMALL_WORDS and flowing * 2 >= words
+
+
+@lean_kernel
+def has_small_words(out, start, end, tables):  # type: ignore[no-untyped-def]
+    """True if a line has two small words, or a word of a script without capitals: it is no bare name or number."""
+    start, end = trim(out, start, end)
+    small = 0
+    word = 0
+    i = start
+    while i < end:
+        code, size = code_at(out, i)
+        i += size
+        kind = letter_kind(code, tables)
+        if kind == UNCASED or kind == SIGN:
+            return True
+        if kind == OTHER:
+            word = 0
+            continue
+        small += word == 0 and kind == SMALL
+        word += 1
+    return small > 1
 
 
 @lean_kernel

@@ -24,6 +24,7 @@ from transforms.extraction.kernels.lines import (
     LINE_INDENTED,
     LINE_LIST,
     LINE_PROSE,
+    LINE_QUOTED,
     classify_line,
     is_list_mark,
     stray_bold,
@@ -31,9 +32,11 @@ from transforms.extraction.kernels.lines import (
 from transforms.extraction.kernels.links import external_shows, link_shows, names_category, namespace_of, variant_shows
 from transforms.extraction.kernels.prose import (
     ends_as_sentence,
+    has_small_words,
     holds_sentences,
     is_paragraph,
     is_row_of_names,
+    is_unstopped_sentence,
     reads_as_prose,
 )
 from transforms.extraction.kernels.rules import (
@@ -96,6 +99,7 @@ from transforms.extraction.kernels.unknown_calls import (
     ends_line,
     is_glued,
     is_on_one_line,
+    may_name_template,
     may_name_text,
     names_code,
     only_argument,
@@ -320,7 +324,14 @@ def line_is_kept(page, o, tables):  # type: ignore[no-untyped-def]
         lists = tables.settings[SETTING_LISTS]
         if lists != LISTS_SENTENCES:
             return lists == LISTS_KEEP
-        return ends_as_sentence(page.out, start, o) or holds_sentences(page.out, start, o, tables)
+        return (
+            ends_as_sentence(page.out, start, o)
+            or holds_sentences(page.out, start, o, tables)
+            or is_unstopped_sentence(page.out, start, o, tables)
+        )
+    if kind == LINE_QUOTED and tables.settings[SETTING_LISTS] != LISTS_KEEP:
+        if not (ends_as_sentence(page.out, start, o) or has_small_words(page.out, start, o, tables)):
+            return False
     if page.state[STATE_CATEGORIES] > 0 and lists_categories(page, start, o):
         return False
     if is_row_of_names(page.out, start, o):
@@ -367,6 +378,20 @@ def finish_line(page, p, o, tables):  # type: ignore[no-untyped-def]
     return p, o
 
 
+@inlined_kernel
+def count_call(page, start, end):  # type: ignore[no-untyped-def]
+    """Counts the call text[start:end] of a template without a rule; its row in `calls`, -1 if there is no room."""
+    page.state[STATE_LINE_UNKNOWN] += 1
+    row = page.counts[COUNT_LOGGED]
+    if row >= len(page.calls):
+        return -1
+    page.calls[row].start = start
+    page.calls[row].end = end
+    page.calls[row].kept = 0
+    page.counts[COUNT_LOGGED] = row + 1
+    return row
+
+
 @lean_kernel
 def put_argument(page, call, frame, o):  # type: ignore[no-untyped-def]
     """Writes at o the argument of the unknown call whose frame was left, if it reads as text; the output's end."""
@@ -377,6 +402,14 @@ def put_argument(page, call, frame, o):  # type: ignore[no-untyped-def]
     if frame.call >= 0:
         page.calls[frame.call].kept = 1
     return copy(call.out, start, end, call.out, o)
+
+
+@lean_kernel
+def count_misread(page, frame):  # type: ignore[no-untyped-def]
+    """Counts the call whose frame was left, which its rule does not describe, as one without a rule."""
+    kind = page.state[STATE_LINE_KIND]
+    if kind != LINE_HEADING and kind != LINE_DROPPED and page.state[STATE_SKIP_LEVEL] == 0:
+        count_call(page, frame.start, frame.resume)
 
 
 @lean_kernel
@@ -409,6 +442,8 @@ def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
             flags |= FLAG_DIGIT
         call = Call(tables, page.arguments, first, last, out, room, title, flags, page.counts)
         end = evaluate(call, frame.program, o)
+        if end < 0:
+            count_misread(page, frame)
         o = copy(out, o, end, out, start) if end > o else put_mark(out, start)
     state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
     state[STATE_ARGUMENTS] = first
@@ -594,7 +629,7 @@ def note_quotation(page, p):  # type: ignore[no-untyped-def]
         return
     state[STATE_QUOTATION] = not closing
     kind = state[STATE_LINE_KIND]
-    if not closing and state[STATE_DEPTH] == 0 and (kind == LINE_LIST or kind == LINE_INDENTED):
+    if not closing and state[STATE_DEPTH] == 0 and (kind == LINE_LIST or kind == LINE_INDENTED or kind == LINE_QUOTED):
         state[STATE_LINE_KIND] = LINE_ALONE
 
 
@@ -612,20 +647,6 @@ def put_unpaired(page, p, o, e, tables):  # type: ignore[no-untyped-def]
     return p + 1, put_byte(page.out, o, c)
 
 
-@inlined_kernel
-def count_call(page, start, end):  # type: ignore[no-untyped-def]
-    """Counts the call text[start:end] of a template without a rule; its row in `calls`, -1 if there is no room."""
-    page.state[STATE_LINE_UNKNOWN] += 1
-    row = page.counts[COUNT_LOGGED]
-    if row >= len(page.calls):
-        return -1
-    page.calls[row].start = start
-    page.calls[row].end = end
-    page.calls[row].kept = 0
-    page.counts[COUNT_LOGGED] = row + 1
-    return row
-
-
 @lean_kernel
 def enter_unknown(page, o, e, p, name, name_end, tables):  # type: ignore[no-untyped-def]
     """(PROGRAM_*, row in `calls`) of the call that event e is, of a template without a rule.
@@ -638,9 +659,11 @@ def enter_unknown(page, o, e, p, name, name_end, tables):  # type: ignore[no-unt
     if kind == LINE_HEADING or kind == LINE_DROPPED or state[STATE_SKIP_LEVEL] > 0:
         return PROGRAM_NONE, -1
     blank = line_is_blank(page, o)
-    if (blank and ends_line(text, end, page.n)) or not may_name_text(text, name, name_end):
+    if (blank and ends_line(text, end, page.n)) or not may_name_template(text, name, name_end):
         return PROGRAM_NONE, -1
     call = count_call(page, start, end)
+    if not may_name_text(text, name, name_end, tables):
+        return PROGRAM_NONE, call
     if blank or kind == LINE_INDENTED or text[p] != PIPE or not is_on_one_line(text, start, end):
         return PROGRAM_NONE, call
     place = place_of(text, start, end, page.n)

@@ -3,8 +3,8 @@
 The arguments of a call are already rendered, one behind another in the output, and the program writes behind them;
 `render` then moves what it wrote to where the call starts.
 
-A function that writes takes the output's end `o` and returns the new one, or -1 if there is no room up to `room`: then
-the call gives nothing.
+A function that writes takes the output's end `o` and returns the new one, or -1 if there is no room up to `room`, or if
+the rule does not say what such a call shows: then the call gives nothing, and counts as one without a rule.
 """
 
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from transforms.extraction.kernels.chemistry import put_chemistry
 from transforms.extraction.kernels.tables import (
     CASED,
     COUNT_DATED,
+    DOMAIN_EXACT_TEMPLATE,
     DOMAIN_FUNCTION,
     DOMAIN_NAMESPACE,
     DOMAIN_TABLES,
@@ -28,7 +29,9 @@ from transforms.extraction.kernels.tables import (
     FORMAT_INTEGER,
     FORMAT_LOWER,
     FORMAT_NUMBER,
+    FORMAT_NUMERAL,
     FORMAT_SUPERSCRIPT,
+    FORMAT_SURE_NUMBER,
     FORMAT_TABLES,
     FORMAT_UPPER,
     MAX_TARGET,
@@ -42,11 +45,14 @@ from transforms.extraction.kernels.tables import (
     OP_IN_TABLE,
     OP_JOIN,
     OP_JUMP,
+    OP_KNOWN,
     OP_LITERAL,
     OP_SHOWN,
     OP_TEST,
     OP_TITLE,
+    OP_UNKNOWN,
     OP_VALUE,
+    OP_WORD,
     SETTING_DAY,
     SETTING_DECIMAL_LENGTH,
     SETTING_DECIMAL_OFFSET,
@@ -80,19 +86,24 @@ from transforms.kernels.ascii import (
     COLON,
     LESS_THAN,
     NEWLINE,
+    NINE,
     NOT_ASCII,
     OPEN_BRACE,
     OPEN_BRACKET,
     OPEN_PAREN,
     PERIOD,
     PIPE,
+    PLUS,
     SPACE,
     TAB,
     UNDERSCORE,
+    UPPER_A,
+    UPPER_Z,
     ZERO,
 )
 
 MAX_ARGUMENTS = 4096  # of all calls that are open at once
+EXACT_LENGTHS = (2, 3)  # of names whose case matters
 MAX_COLONS = 4  # prefixes tried in a template's name
 LONGEST_AGE = 12  # bytes of output that an age may take
 GROUP = 3  # digits between two thousands separators
@@ -237,9 +248,20 @@ def put_exponent(out, o, room, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
+def has_digit(out, start, end):  # type: ignore[no-untyped-def]
+    """True if there is a digit in out[start:end], or a character beyond ASCII: other scripts have their own digits."""
+    for i in range(start, end):
+        if is_digit(out[i]) or out[i] >= NOT_ASCII:
+            return True
+    return False
+
+
+@lean_kernel
 def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
-    """Writes out[start:end] under one of the formats FORMAT_*; -1 without room."""
-    if form == FORMAT_NUMBER:
+    """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if it is none of the format."""
+    if (form == FORMAT_SURE_NUMBER or form == FORMAT_NUMERAL) and not has_digit(out, start, end):
+        return -1
+    if form == FORMAT_NUMBER or form == FORMAT_SURE_NUMBER:
         return put_number(tables, out, o, room, start, end)
     if FORMAT_LOWER <= form <= FORMAT_FIRST_LOWER:
         return put_cased(tables, form, out, o, room, start, end)
@@ -395,6 +417,11 @@ def after_test(call, op, pc):  # type: ignore[no-untyped-def]
     elif op == OP_SHOWN:
         holds = call.last == call.first or is_given(call, pc)
         size = 3 + np.int64(code[pc + 2])
+    elif op == OP_KNOWN:
+        holds = last_number(call) <= code[pc + 2]
+    elif op == OP_WORD:
+        start, end = find_argument(call, code[pc + 2])
+        holds = end <= start or not PLUS <= call.out[start] <= NINE
     elif op != OP_JUMP:
         return -1
     return pc + size if holds else np.int64(code[pc + 1])
@@ -409,6 +436,8 @@ def evaluate(call, program, o):  # type: ignore[no-untyped-def]
         op = code[pc]
         if op == OP_END:
             return o
+        if op == OP_UNKNOWN:
+            return -1
         if op == OP_LITERAL:
             o = put_literal(call, np.int64(code[pc + 1]), np.int64(code[pc + 2]), o)
             pc += 3
@@ -480,15 +509,13 @@ def where_called(out, line_start, start, blank):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_exact_name(tables, row, text, start, length):  # type: ignore[no-untyped-def]
-    """True unless the template of this row of `words` has a name whose case matters, and another one stands here."""
-    exact = tables.words[row].second
-    if exact == 0:
-        return True
-    for k in range(length):
-        if tables.pool[exact - 1 + k] != text[start + k]:
-            return False
-    return True
+def find_name(tables, text, start, end):  # type: ignore[no-untyped-def]
+    """The row of `words` of the template with the name text[start:end]; -1 if there is none."""
+    if end - start in EXACT_LENGTHS and UPPER_A <= text[end - 1] <= UPPER_Z:
+        row = find(tables, np.int64(DOMAIN_EXACT_TEMPLATE), text, start, end)
+        if row >= 0:
+            return row
+    return find(tables, np.int64(DOMAIN_TEMPLATE), text, start, end)
 
 
 @lean_kernel
@@ -528,7 +555,7 @@ def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
         name_end -= 1
     while start < name_end and is_blank(text[start]):
         start += 1
-    row = find(tables, np.int64(DOMAIN_TEMPLATE), text, start, name_end)
-    if row < 0 or not is_exact_name(tables, row, text, start, name_end - start):
+    row = find_name(tables, text, start, name_end)
+    if row < 0:
         return -1, j, start, name_end
     return np.int64(words[row].value), j, start, name_end

@@ -35,7 +35,7 @@ WORD = np.dtype(
 
 # The values of each domain's words: (value, second); `second` is 0 where only one is named.
 DOMAIN_TAG = 1  # TAG_*, the number of the tag
-DOMAIN_TEMPLATE = 2  # where its program starts in Tables.code, 0 or one more than where its exact name is in the pool
+DOMAIN_TEMPLATE = 2  # where its program starts in Tables.code
 DOMAIN_FUNCTION = 3  # where its program starts
 DOMAIN_NAMESPACE = 4  # NAMESPACE_*
 DOMAIN_ENTITY = 5  # a text; keys are case-sensitive
@@ -45,6 +45,8 @@ DOMAIN_DISAMBIGUATION = 8  # templates and switches of pages that list meanings
 DOMAIN_TEX = 9  # a text, or (0, TEX_*); keys are case-sensitive
 DOMAIN_HIDDEN = 10  # classes of elements that are no prose
 DOMAIN_UNREAD = 11  # names of arguments that no text depends on
+DOMAIN_EXACT_TEMPLATE = 12  # as DOMAIN_TEMPLATE, of names of two or three capitals; keys are case-sensitive
+DOMAIN_LOOKED_UP = 13  # words in names of templates that show what a database holds under their argument
 DOMAIN_TABLES = 16  # a text; table i of the rules is domain DOMAIN_TABLES + i
 DOMAIN_EXACT_TABLES = 1 << 16  # + i: keys of table i that differ from another one in their case alone; case-sensitive
 
@@ -116,6 +118,9 @@ OP_AGE = 9  # selectors of year, month, day, and of the end's year, month, day (
 OP_TITLE = 10
 OP_DATED = 13  # what follows is made of the dump's date
 OP_SHOWN = 12  # jump, count, selectors...: jumps if the call has arguments and all of these are empty
+OP_KNOWN = 14  # jump, number: goes on if no argument with a higher number is given
+OP_WORD = 15  # jump, selector: goes on unless the argument starts like a number
+OP_UNKNOWN = 16  # ends: the rule does not say what such a call shows
 OP_FLAG = 11  # jump, bits, wanted: goes on if one of the bits of FLAG_* is set (1) or none is (0)
 
 FLAG_START = 1  # nothing stands before the template on its line
@@ -132,6 +137,8 @@ FORMAT_FIRST_LOWER = 5
 FORMAT_SUPERSCRIPT = 6
 FORMAT_INTEGER = 7  # without leading zeros
 FORMAT_CHEMISTRY = 8  # a formula as {{chem2}} takes it
+FORMAT_SURE_NUMBER = 9  # FORMAT_NUMBER, if there is a digit
+FORMAT_NUMERAL = 10  # as it is, if there is a digit
 FORMAT_TABLES = 16  # + i: through table i, the value itself where the table has no such key
 
 CASED = 0x600  # code points from here on have no case that rules change: Latin, Greek, Cyrillic and Armenian are below
@@ -158,7 +165,12 @@ class Tables(NamedTuple):
 @lean_kernel
 def is_exact(domain):  # type: ignore[no-untyped-def]
     """True if the names of a domain are case-sensitive."""
-    return domain == DOMAIN_ENTITY or domain == DOMAIN_TEX or domain >= DOMAIN_EXACT_TABLES
+    return (
+        domain == DOMAIN_ENTITY
+        or domain == DOMAIN_TEX
+        or domain == DOMAIN_EXACT_TEMPLATE
+        or domain >= DOMAIN_EXACT_TABLES
+    )
 
 
 @kernel

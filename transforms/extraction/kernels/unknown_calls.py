@@ -9,6 +9,7 @@ where all of this holds:
   space, an opening bracket or quote or a dash, or goes on in the middle of a word. In scripts that set no spaces, text
   has letters on both sides.
 - It has one argument without a name, and others only under names that no text depends on (DOMAIN_UNREAD).
+- The template's name is not that of a database, whose argument is a key (`UN_Population`, `Data/France`).
 - That argument reads as text: it is no sentence of its own, no file, address, code or small number.
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 from transforms.extraction.kernels.lines import is_list_mark
 from transforms.extraction.kernels.prose import ends_as_sentence
 from transforms.extraction.kernels.rules import FIRST_NOT_CASED, FIRST_OF_TWO
-from transforms.extraction.kernels.tables import DOMAIN_UNREAD, find
+from transforms.extraction.kernels.tables import DOMAIN_LOOKED_UP, DOMAIN_UNREAD, find
 from transforms.extraction.kernels.text import is_alphanumeric, is_blank, is_digit, is_letter, skip, trim, utf8
 from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
@@ -280,22 +281,34 @@ def is_on_one_line(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def may_name_text(text, start, end):  # type: ignore[no-untyped-def]
-    """True if text[start:end] can be the name of a template that shows text.
-
-    Parser functions, other namespaces, and what wikis keep their data in cannot: subpages, and names that end in codes
-    (`Population GER-BE`).
-    """
-    word = 0
+def may_name_template(text, start, end):  # type: ignore[no-untyped-def]
+    """True if text[start:end] can be a template's name; that of a parser function or another namespace cannot."""
     for i in range(start, end):
         c = text[i]
-        if c == COLON or c == HASH or c == SLASH or c == NEWLINE:
-            return False
-        if c == SPACE or c == UNDERSCORE:
-            word = i
-        elif word > 0 and i > start and UPPER_A <= c <= UPPER_Z and UPPER_A <= text[i - 1] <= UPPER_Z:
+        if c == COLON or c == HASH or c == NEWLINE:
             return False
     return end > start
+
+
+@lean_kernel
+def may_name_text(text, start, end, tables):  # type: ignore[no-untyped-def]
+    """True if text[start:end] can be the name of a template that shows its argument.
+
+    What wikis keep their data in cannot: subpages, names that end in codes (`Population GER-BE`), and names with a word
+    for what a database holds (`UN_Population`).
+    """
+    word = start
+    for i in range(start, end + 1):
+        c = text[i] if i < end else np.uint8(SPACE)
+        if c == SLASH:
+            return False
+        if c == SPACE or c == UNDERSCORE:
+            if find(tables, np.int64(DOMAIN_LOOKED_UP), text, word, i) >= 0:
+                return False
+            word = i + 1
+        elif word > start and i > start and UPPER_A <= c <= UPPER_Z and UPPER_A <= text[i - 1] <= UPPER_Z:
+            return False
+    return True
 
 
 @lean_kernel

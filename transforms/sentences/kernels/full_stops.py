@@ -31,6 +31,7 @@ from transforms.sentences.kernels.words import (
     NOUNS,
     ORDINALS,
     ORDINARY,
+    PUNKT_LETTERS,
     RARELY_ENDS,
     ROMAN,
     YEARS,
@@ -366,7 +367,7 @@ def _word_ends(model, data, word, following, is_break, scratch):  # type: ignore
         return is_break or following.properties & UPPER != 0
     if _is_syllable(data, word.part, word.stop):
         return False
-    if is_letter:
+    if is_letter and not model[FLAGS] & PUNKT_LETTERS:
         return _letter_ends(model, data, word, following, is_break, scratch)
     if is_roman(data, word.start, word.stop):
         return _roman_number_ends(model, following, is_break)

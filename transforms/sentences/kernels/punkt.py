@@ -90,7 +90,7 @@ _CAPITAL_SIGMA, _FINAL_SIGMA, _SMALL_SIGMA, _DOTTED_I, _DOT_ABOVE = 0x3A3, 0x3C2
 _CAPITAL_SIGMA_BYTES = 2
 _FIRST_LEAD = 0xC0  # the least first byte of a UTF-8 character of several bytes
 
-_FEWEST_MARKS = 256  # of a line that the buffers start with
+FEWEST_MARKS = 256  # of a line that the buffers start with
 
 _LINE_MARKS = np.zeros(256, np.uint8)
 _LINE_MARKS[[_FULL_STOP, _QUESTION, _EXCLAMATION, _NEWLINE]] = 1
@@ -687,6 +687,31 @@ def _is_one_character(data, begin, end):  # type: ignore[no-untyped-def]
     return end - begin == code_at(data, begin)[1]
 
 
+class Room(NamedTuple):
+    """Room for the work on a line; it grows with the lines."""
+
+    marks: np.ndarray
+    spans: np.ndarray
+    scratch: np.ndarray
+
+
+@kernel
+def room_for(model, size):  # type: ignore[no-untyped-def]
+    """Room for a line of so many marks."""
+    return Room(np.empty(size, np.int64), np.empty((size + 1, 2), np.int64), _scratch(model))
+
+
+@kernel
+def split_line(model, data, begin, room):  # type: ignore[no-untyped-def]
+    """Splits the line at byte `begin`: (its end, its sentences, the room, which has their spans)."""
+    end, num_marks = find_marks(data, begin, room.marks)
+    while num_marks > room.marks.size:
+        room = room_for(model, 4 * room.marks.size)
+        end, num_marks = find_marks(data, begin, room.marks)
+    count = line_sentences(model, data, begin, end, room.marks[:num_marks], room.spans, room.scratch)
+    return end, count, room
+
+
 @kernel
 def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
     """Writes the sentences of each line of `data` to `out`, one a line, stripped; the bytes written.
@@ -694,22 +719,15 @@ def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
     With `keep_blank`, lines of one character give a blank line, and sentences that strip to nothing stay, as
     do_sentence_segmentation.py has it. `out` needs `2 * data.size + 2` bytes at most.
     """
-    marks = np.empty(_FEWEST_MARKS, np.int64)
-    spans = np.empty((marks.size + 1, 2), np.int64)
-    scratch = _scratch(model)
+    room = room_for(model, FEWEST_MARKS)
     written = 0
     begin = 0
     while begin < data.size:
-        end, num_marks = find_marks(data, begin, marks)
-        while num_marks > marks.size:
-            marks = np.empty(4 * marks.size, np.int64)
-            spans = np.empty((marks.size + 1, 2), np.int64)
-            end, num_marks = find_marks(data, begin, marks)
+        end, count, room = split_line(model, data, begin, room)
         if keep_blank and _is_one_character(data, begin, end):
             out[written] = _NEWLINE
             written += 1
-        count = line_sentences(model, data, begin, end, marks[:num_marks], spans, scratch)
-        written = write_sentences(model, data, spans[:count], keep_blank, out, written)
+        written = write_sentences(model, data, room.spans[:count], keep_blank, out, written)
         begin = end + 1
     return written
 

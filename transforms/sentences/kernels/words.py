@@ -26,6 +26,7 @@ NO_FULL_STOPS = 16  # full stops end no sentence, as in Armenian, where they are
 YEARS = 32  # a year has a full stop as other ordinals have one
 ROMAN = 64  # a Roman number with a full stop is an ordinal
 CLAUSES = 128  # a space ends a sentence only between clauses, which hold verbs
+PUNKT_LETTERS = 256  # Punkt tells initials, units of one letter and acronyms
 
 # More bits of a word.
 NEVER = 1 << 10  # an abbreviation that something follows, always

@@ -1,0 +1,115 @@
+"""Calls that a template's rule does not describe: they give nothing, and are counted, rather than a wrong value."""
+
+import pytest
+from extractors import extractor_of
+
+from transforms.extraction.options import WikitextOptions
+from transforms.extraction.wikitext import WikitextExtractor
+from transforms.inputs.site import Site
+
+SURE = [
+    ("en", "{{Solar luminosity|96}}", "96 L☉"),
+    ("en", "{{solar mass|2.5}}", "2.5 M☉"),
+    ("en", "{{solar radius}}", "R☉"),
+    ("en", "{{earth mass|7}}", "7 M🜨"),
+    ("en", "{{BCE|322}}", "322 BCE"),
+    ("en", "{{radic|A|3}}", "³√A"),
+    ("en", "{{radic|2}}", "√2"),
+    ("en", "{{val|5|e=19|u=kg}}", "5 × 10¹⁹ kg"),
+    ("en", "{{val|e=19|u=kg}}", "10¹⁹ kg"),
+    ("en", "{{val|1.23|0.04|0.05}}", "1.23 +0.04 −0.05"),
+    ("en", "{{convert|5|yd|2|ft}}", "5 yards 2 feet"),
+    ("en", "{{convert|5|km|mi|0}}", "5 kilometres"),
+    ("it", "{{Exp|1,9|19}}", "1,9 × 10¹⁹"),
+    ("it", "4{{exp|19}}", "4× 10¹⁹"),
+    # Names of two or three capitals are countries, whatever the same letters mean in small ones.
+    ("it", "{{ESP}}", "Spagna"),
+    ("es", "{{ESP}}", "España"),
+    ("fr", "{{BRA}}", "Brésil"),
+    ("en", "{{bra|x}}", "⟨x|"),
+]
+MISREAD = [
+    ("en", "{{BCE|link|322}}"),
+    ("en", "{{BCE|link}}"),
+    ("en", "{{Pop density|4262635|634658.27|km2}}"),
+    ("en", "{{convert|4262635|634658.27|km2}}"),
+    ("en", "{{convert|5|,|6|,|7|km}}"),
+    ("en", "{{solar mass|link}}"),
+    ("en", "{{nts|link|5}}"),
+    ("en", "{{US$|5|1990}}"),
+    ("en", "{{e}}"),
+    ("en", "{{UN_Population|Andorra}}"),
+    ("de", "{{Einwohnerzahl|Andorra}}"),
+    ("ru", "{{Население|Андорра}}"),
+    ("fr", "{{nombre|5|à|7|km}}"),
+    ("ja", "{{自治体人口/東京都|新宿区}}"),
+]
+
+
+def text_of(language: str, call: str) -> tuple[str, int]:
+    """What a call in a sentence gives, and how many calls were counted as without a rule."""
+    extractor = extractor_of(language)
+    before = extractor.template_counts()
+    text = extractor.extract(b"Title", f"Xxxx yyyy {call} zzzz.".encode()).decode()
+    return text.removeprefix("Xxxx yyyy").removesuffix("zzzz.").strip(), extractor.template_counts()[0] - before[0]
+
+
+@pytest.mark.parametrize(("language", "call", "text"), SURE)
+def test_values(language: str, call: str, text: str) -> None:
+    assert text_of(language, call) == (text, 0)
+
+
+@pytest.mark.parametrize(("language", "call"), MISREAD)
+def test_a_call_that_its_rule_does_not_describe_gives_nothing(language: str, call: str) -> None:
+    assert text_of(language, call) == ("", 1)
+
+
+def test_a_misread_call_is_reported() -> None:
+    extractor = WikitextExtractor(Site(language="en"), WikitextOptions(date="2026-01-01", report_templates=True))
+    assert extractor.extract(b"Title", b"It has {{BCE|link|322}} of it.") == b"It has of it."
+    assert [unknown.name for unknown in extractor.take_unknown_templates()] == ["BCE"]
+
+
+def test_parser_functions_take_anything() -> None:
+    assert text_of("en", "{{formatnum:none}}") == ("none", 0)
+
+
+@pytest.mark.parametrize(
+    ("language", "page", "text"),
+    [
+        # Marks of passages hold the passage.
+        ("ja", "これは{{要出典|範囲=重要な文|date=2010年}}である。", "これは重要な文である。"),
+        ("ja", "これは{{要検証|範囲=重要な文}}である。", "これは重要な文である。"),
+        ("pt", "Isto {{Carece de fontes|texto importante|data=2010}} existe.", "Isto texto importante existe."),
+        ("pt", "Isto existe.{{Carece de fontes|sociedade|data=2010}} Bem.", "Isto existe. Bem."),
+        ("fi", "Tämä {{Lähde|teksti}} on.", "Tämä teksti on."),
+        ("ko", "이것은 {{출처|날짜=2010|중요한 문장}} 이다.", "이것은 중요한 문장 이다."),
+        ("cs", "Toto {{Fakt?|je text}} zde.", "Toto je text zde."),
+        ("ru", "Это{{нет АИ|1|2|2010}} слово.", "Это слово."),
+        ("it", "Il paese è a 300 {{m s.l.m.}} La città è grande.", "Il paese è a 300 m s.l.m. La città è grande."),
+        ("it", "Il numero {{CAS|50-00-0}} di {{TeX}} è dato.", "Il numero 50-00-0 di TeX è dato."),
+        # A label goes with its value.
+        ("it", "Il nome (IPA: {{IPA|/ˈaːxən/}}) è dato.", "Il nome è dato."),
+        ("it", "Il nome (in tedesco Aachen, IPA: {{IPA|/x/}}) è dato.", "Il nome (in tedesco Aachen) è dato."),
+        ("it", "Il nome (IPA: {{IPA|/x/}}; in tedesco Aachen) è dato.", "Il nome (in tedesco Aachen) è dato."),
+        ("en", "The name (his son: {{sfn|x}}) is.", "The name is."),
+        ("en", "The name (as of 1990, two: {{sfn|x}}) is.", "The name (as of 1990) is."),
+        # A title that may be one of prose.
+        (
+            "it",
+            "== Approfondimenti ==\nQuesto è un testo lungo che parla di cose. Il paese è grande e bello da vedere.",
+            None,
+        ),
+        ("it", "== Approfondimenti ==\n* Rossi, ''Libro'', Roma, 1990", ""),
+        # Lists.
+        ("it", "* Il re muore nel 1990 e la regina prende il potere nel regno di Napoli\n* Mario Rossi", None),
+        (
+            "en",
+            "The results:\n:493.\n:Peach\n:Tiger, tiger, burning bright",
+            "The results:\nTiger, tiger, burning bright",
+        ),
+    ],
+)
+def test_text_that_was_dropped_or_left_over(language: str, page: str, text: str | None) -> None:
+    expected = page.split("\n")[-1 if "==" in page else 0].removeprefix("* ") if text is None else text
+    assert extractor_of(language).extract(b"Title", page.encode()).decode() == expected

@@ -1,0 +1,61 @@
+"""Punkt's sentences, but for those that it ends at abbreviations: for a language whose Punkt parameters are good.
+
+No end is added, and brackets and quotation marks mean nothing; transforms/sentences/kernels/boundaries.py is for other
+languages.
+"""
+
+import numpy as np
+
+from transforms.characters.kernels.characters import ASCII
+from transforms.kernels import kernel, lean_kernel
+from transforms.sentences.kernels import punkt
+from transforms.sentences.kernels.full_stops import full_stop_ends
+
+_FULL_STOP = ord(".")
+
+
+@lean_kernel
+def _confirm(model, data, end, spans, scratch):  # type: ignore[no-untyped-def]
+    """Joins the spans [n, 2] of a line's sentences where no sentence ends; how many are left."""
+    count = 0
+    for number in range(spans.shape[0]):
+        start = spans[number, 0]
+        if count > 0:
+            sentence, stop = spans[count - 1, 0], spans[count - 1, 1] - 1
+            if data[stop] == _FULL_STOP and not full_stop_ends(model, data, sentence, stop, start, end, True, scratch):
+                spans[count - 1, 1] = spans[number, 1]
+                continue
+        spans[count, 0] = start
+        spans[count, 1] = spans[number, 1]
+        count += 1
+    return count
+
+
+@kernel
+def spans_of_line(model, data):  # type: ignore[no-untyped-def]
+    """As punkt.spans_of_line."""
+    spans = punkt.spans_of_line(model, data)
+    return spans[: _confirm(model, data, data.size, spans, punkt.room_for(model, 1).scratch)]
+
+
+@kernel
+def split_lines(model, data, out):  # type: ignore[no-untyped-def]
+    """As punkt.split_lines, without blank lines."""
+    room = punkt.room_for(model, punkt.FEWEST_MARKS)
+    written = 0
+    begin = 0
+    while begin < data.size:
+        end, count, room = punkt.split_line(model, data, begin, room)
+        count = _confirm(model, data, end, room.spans[:count], room.scratch)
+        written = punkt.write_sentences(model, data, room.spans[:count], False, out, written)
+        begin = end + 1
+    return written
+
+
+def warm_up() -> None:
+    """Compiles what this module's callers use."""
+    # Texts come out of bytes objects, so that they are read-only.
+    text = np.frombuffer(b"One. Two.", np.uint8)
+    model = np.zeros(ASCII + 256, np.int32)
+    spans_of_line(model, text)
+    split_lines(model, text, np.empty(20, np.uint8))
