@@ -73,8 +73,11 @@ $(TRAINING)/ready: requirements-training.lock setup.py
 	$(TRAINING)/bin/$(PIP_INSTALL) --no-deps --editable .
 	touch $@
 
+TRAINS := training and not torch
+TRAINED := tests/training tests/vocabularies tests/loading
+
 test-training: $(TRAINING)/ready ## the tests of what needs TensorFlow, JAX, Keras or grain
-	$(TRAINING)/bin/python -m pytest -q -m "training and not torch" tests/training tests/vocabularies tests/loading
+	$(TRAINING)/bin/python -m pytest -q -m "$(TRAINS) and not exhaustive" $(TRAINED)
 
 # PyTorch has one too: with the CUDA libraries that its wheel brings it is 5 GB.
 TORCH := .venv-torch
@@ -104,8 +107,10 @@ test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, 
 test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and none in good data sets
 	$(PYTEST) -m "defects and not exhaustive" tests/verification tests/kernels
 
-test-exhaustive: $(VENV)/dev ## the cases that the other targets leave out: every damage in every build, every format (20 minutes)
+test-exhaustive: $(VENV)/dev $(TRAINING)/ready ## the cases that the other targets leave out: every damage in every build (30 minutes)
 	$(PYTEST) -m "exhaustive and not training and not flink"
+	$(BIN)/python -m pytest -q -m "flink and exhaustive"
+	$(TRAINING)/bin/python -m pytest -q -m "$(TRAINS) and exhaustive" $(TRAINED)
 
 test-kernels-in-python: $(VENV)/dev ## small cases of every step without the compiler, beside the compiled kernels
 	$(PYTEST) -m in_python tests/kernels
@@ -140,7 +145,7 @@ test-slow: $(VENV)/dev ## what takes minutes: the package as Dataflow's workers 
 	$(BIN)/python -m pytest -q -m slow
 
 test-flink: $(VENV)/dev ## the whole build on a real Flink (needs Java 11 or 17, and Maven)
-	$(BIN)/python -m pytest -q -m flink
+	$(BIN)/python -m pytest -q -m "flink and not exhaustive"
 
 lint: $(VENV)/dev ## ruff, mypy, the order of imports, and the linters of what deploy/ holds
 	$(BIN)/ruff check .

@@ -116,6 +116,7 @@ def test_embedded(download: flink.Download, expected: dict[str, str], tmp_path: 
     assert build(tmp_path, *flags, f"--flink_job_server_jar={download.job_server}") == expected
 
 
+@pytest.mark.exhaustive_but("2")
 @pytest.mark.parametrize("parallelism", [1, 2, 4])
 def test_cluster(cluster: flink.Cluster, expected: dict[str, str], parallelism: int, tmp_path: Path) -> None:
     assert build(tmp_path, *cluster.flags(), f"--parallelism={parallelism}") == expected

@@ -62,6 +62,7 @@ def test_an_image_installs_jax_as_it_is_locked(name: str) -> None:
 @pytest.mark.builds
 @pytest.mark.long
 @pytest.mark.parametrize("name", DOCKERFILES)
+@pytest.mark.exhaustive_but("Dockerfile.gpu")
 def test_what_an_image_copies_installs_and_starts(name: str, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

@@ -1,7 +1,9 @@
 """A command runs only kernels that it compiles before it starts: nobody waits twice, and no worker compiles."""
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -163,3 +165,17 @@ def test_builds_and_what_looks_at_them(data: Path, tmp_path: Path) -> None:
     run(data, "inspect", tmp_path / "build", f"--html={tmp_path}/report.html")
     run(data, "inspect", tmp_path / "build", f"--diff={tmp_path}/build")
     run(data, "build", tmp_path / "build.yaml", "--release", f"--output={tmp_path}/releases", *IN_MEMORY)
+
+
+def test_watch(data: Path, tmp_path: Path) -> None:
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    dump = shutil.copy(DUMP, mirror / "enwiki-20260301-pages-articles.xml.bz2")
+    (mirror / "SHA256SUMS").write_text(f"{hashlib.sha256(dump.read_bytes()).hexdigest()}  {dump.name}\n")
+    (tmp_path / "watch.yaml").write_text(
+        f"output: {tmp_path}/watched\n"
+        f"watch:\n  source: {mirror}\n  wiki: enwiki\n"
+        "extract:\n  num_eval_articles: 7\n"
+        f"examples:\n  vocab_file: {VOCAB}\n  max_seq_length: 64\n  max_predictions_per_seq: 10\n  dupe_factor: 1\n"
+    )
+    run(data, "watch", tmp_path / "watch.yaml", *IN_MEMORY)

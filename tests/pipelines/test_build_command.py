@@ -238,6 +238,7 @@ def limit_file_size() -> None:
 
 @pytest.mark.builds
 @pytest.mark.parametrize("workers", [IN_MEMORY, TWO_PROCESSES])
+@pytest.mark.exhaustive_but("workers1")
 def test_a_full_disk_fails_with_one_sentence(workers: tuple[str, ...], tmp_path: Path) -> None:
     output = tmp_path / "out"
     done = subprocess.run(

@@ -215,6 +215,7 @@ ACCEPTED = [("enwik8", 0.02, 0.05), ("ltgwiki", 0.1, 0.03)]
 @pytest.mark.shared
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "share", "tolerance"), ACCEPTED, ids=[name for name, *_ in ACCEPTED])
+@pytest.mark.exhaustive_but("ltgwiki")
 def test_a_dump_is_estimated_from_little_of_it(
     name: str, share: float, tolerance: float, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -79,7 +79,9 @@ def run_elsewhere(step: Callable[[int], int], flags: tuple[str, ...]) -> tuple[s
         (refuse, "UnusableInputError", "dump.xml: number 7 is unusable; give another."),
         (fail, "RunFailedError", "shard 7: the disk is full; make room."),
     ],
+    ids=["refuse", "fail"],
 )
+@pytest.mark.exhaustive_but("refuse-in memory", "fail-two processes")
 def test_the_sentence_of_a_step_is_not_changed(
     step: Callable[[int], int], kind: str, sentence: str, flags: tuple[str, ...]
 ) -> None:
@@ -88,6 +90,7 @@ def test_the_sentence_of_a_step_is_not_changed(
 
 @pytest.mark.builds
 @pytest.mark.parametrize("flags", [IN_MEMORY, TWO_PROCESSES], ids=["in memory", "two processes"])
+@pytest.mark.exhaustive_but("two processes")
 def test_any_other_error_is_a_sentence_that_names_the_file_of_the_whole_story(flags: tuple[str, ...]) -> None:
     kind, text = run_elsewhere(stumble, flags)
     assert kind == "RunFailedError"

@@ -11,7 +11,10 @@ from benchmarks.learning import baselines, write_frequent_pieces
 from training import command
 from training.options import TrainOptions
 
-pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="minutes; the gold traces show that both learn alike")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(BACKEND == "tensorflow", reason="minutes; the gold traces show that both learn alike"),
+]
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 PIECES = 2000

@@ -11,18 +11,20 @@ from training_helpers import BACKEND
 HERE = Path(__file__).parent
 # This test runs alone: TensorFlow's collectives on CPUs fail when a process makes a second strategy.
 ALONE = "test_clipping_before_the_average_is_each_devices_own"
-RUNS = [
-    ["test_training_gold.py"],
-    ["test_training_steps.py", f"--deselect=tests/training/test_training_steps.py::{ALONE}"],
-    [f"test_training_steps.py::{ALONE}"],
-    ["test_training_loop.py::test_killed_and_told_to_end_the_run_goes_on_bit_equal"],
-    ["test_training_loop.py::test_two_hosts_are_one"],
-]
+RUNS = {
+    "gold": ["test_training_gold.py"],
+    "steps": ["test_training_steps.py", f"--deselect=tests/training/test_training_steps.py::{ALONE}"],
+    "clipping": [f"test_training_steps.py::{ALONE}"],
+    "killed": ["test_training_loop.py::test_killed_and_told_to_end_the_run_goes_on_bit_equal"],
+    "two-hosts": ["test_training_loop.py::test_two_hosts_are_one"],
+}
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="this is the run on TensorFlow")
-@pytest.mark.parametrize(("tests", "options"), [(r[0], r[1:]) for r in RUNS])
-def test_on_tensorflow(tests, options):
+@pytest.mark.exhaustive_but("gold", "killed")
+@pytest.mark.parametrize("run", RUNS)
+def test_on_tensorflow(run):
+    tests, *options = RUNS[run]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / tests), *options],
         cwd=HERE.parents[1],
