@@ -125,7 +125,7 @@ test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chro
 	$(PYTEST) -m browser tests/reporting
 
 test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, killed and begun again
-	$(PYTEST) -m "releases and not kills"
+	$(PYTEST) -m "releases and not kills and not exhaustive"
 
 test-kills: $(VENV)/dev ## kill -9 at 20 moments of a watch, on a disk and on the storage emulator (10 minutes)
 	$(PYTEST) -m kills tests/releases

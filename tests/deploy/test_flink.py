@@ -107,6 +107,7 @@ def examples(texts: Path, output: Path) -> tuple[str, ...]:
     return ("examples", f"--input={texts}", f"--output={output}", f"--vocab_file={commands.VOCAB}", *SLOW)
 
 
+@pytest.mark.exhaustive
 def test_two_local_processes(expected: dict[str, str], tmp_path: Path) -> None:
     assert build(tmp_path, *commands.TWO_PROCESSES) == expected
 

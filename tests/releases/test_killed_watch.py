@@ -309,6 +309,7 @@ def test_a_watch_that_is_killed_while_bytes_come_goes_on_behind_them(scene: Scen
     assert parts == ([f"{int(len(second_dump()) * share)}-"] if share else [""])
 
 
+@pytest.mark.exhaustive_but("bucket")
 def test_two_watches_at_once(scene: Scene) -> None:
     scene.reset()
     with polling(scene.root.path) as polled:
@@ -322,6 +323,7 @@ def test_two_watches_at_once(scene: Scene) -> None:
     check_nothing_is_left(scene, "two at once")
 
 
+@pytest.mark.exhaustive_but("disk")
 def test_of_two_watches_at_once_the_second_says_so(scene: Scene) -> None:
     scene.reset()
     processes = [scene.start() for _ in range(2)]
@@ -332,6 +334,7 @@ def test_of_two_watches_at_once_the_second_says_so(scene: Scene) -> None:
     scene.check(scene.second, "two at once")
 
 
+@pytest.mark.exhaustive_but("disk")
 def test_two_builds_of_one_release_at_once(scene: Scene) -> None:
     scene.reset()
     code, output, errors = scene.watch("--download_only")

@@ -271,6 +271,7 @@ def reads_whole(root: str, name: ReleaseName) -> bool:
 
 @pytest.mark.releases
 @pytest.mark.parametrize("reader_first", [True, False])
+@pytest.mark.exhaustive_but("cloud-False", "disk-True")
 def test_reader_and_remover_at_any_moment(root: str, reader_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before each operation of the one, the other comes: a reader that gets a lease reads a whole release."""
     monkeypatch.setattr(leases, "_PATIENCE", 0.0)

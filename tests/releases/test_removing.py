@@ -125,6 +125,7 @@ def test_at_least_one_stays(root: str) -> None:
 
 
 @pytest.mark.releases
+@pytest.mark.exhaustive_but("disk")
 def test_a_removal_that_was_killed_at_any_moment_is_finished(root: str) -> None:
     operation, killed, begun = 0, True, 0
     while killed:

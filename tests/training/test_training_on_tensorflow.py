@@ -21,7 +21,7 @@ RUNS = {
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="this is the run on TensorFlow")
-@pytest.mark.exhaustive_but("gold", "killed")
+@pytest.mark.exhaustive_but("gold")
 @pytest.mark.parametrize("run", RUNS)
 def test_on_tensorflow(run):
     tests, *options = RUNS[run]
