@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import importlib.util
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines import data_warnings, startup
@@ -210,11 +210,29 @@ def _check_inputs(options: ExtractOptions) -> _Inputs:
     _check_templates(options, [file.path for file in inputs], has_others=any(u.format != "mediawiki" for u in units))
     if found.skipped:
         data_warnings.warn("extract", [found.skipped_text])
+    data_warnings.warn("extract", _other_projects(dict.fromkeys(u.path for u in units if u.format == "mediawiki")))
     return _Inputs(
         files=inputs,
         from_doc_files=from_doc_files,
         reads_pages=any(unit.format == "mediawiki" for unit in units),
     )
+
+
+def _other_projects(dumps: Iterable[str]) -> list[str]:
+    """A warning for each project among dumps that is no Wikipedia."""
+    from transforms.inputs.mediawiki import read_header
+    from transforms.inputs.site import other_project
+
+    first_of: dict[str, str] = {}
+    for path in dumps:
+        if project := other_project(read_header(path)):
+            first_of.setdefault(project, path)
+    return [
+        f"{path} is a dump of {project}, and maskmill's rules are those of Wikipedia: lists, other namespaces and "
+        "templates that hold this project's text give nothing, or rubbish; read a part of the text (--max_documents "
+        "100) before you train on it."
+        for project, path in first_of.items()
+    ]
 
 
 def _check_templates(options: ExtractOptions, inputs: Sequence[str], *, has_others: bool) -> None:

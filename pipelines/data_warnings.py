@@ -19,6 +19,10 @@ _FEW_PREDICTIONS = 0.9
 # Pieces a word, as tokenizers split text into words: 1.1 to 3 in languages with spaces, and many where a line without
 # spaces, or any line, is one word to the tokenizer.
 _LONG_WORDS = 5
+# Of the calls of templates in the text 3 % have no rule in ltgwiki, 8 % in enwik8, and 98 % in ltgwiki under an English
+# header.
+_MANY_UNKNOWN_CALLS = 0.5
+_FEWEST_UNKNOWN_CALLS = 200
 # Of an uncased vocabulary no piece has a capital letter, of a cased one for English a third.
 _MANY_CAPITALS = 0.05
 
@@ -60,7 +64,7 @@ def warnings_of_vocabulary(vocabulary: "Vocabulary", *, do_lower_case: bool) -> 
 def warnings_of(manifest: Mapping[str, Any]) -> list[str]:
     """What the manifest of a stage says that its user should be warned of, a sentence each."""
     if manifest["stage"] == "extract":
-        return [*_doubtful_sentences(manifest), *_without_eval_set(manifest)]
+        return [*_doubtful_text(manifest), *_doubtful_sentences(manifest), *_without_eval_set(manifest)]
     if manifest["stage"] == "examples":
         parameters = manifest["parameters"]
         return [
@@ -166,6 +170,36 @@ def _others(texts: Mapping[str, object]) -> str:
     if len(texts) < 2:
         return ""
     return f" (likewise {len(texts) - 1:,} other shard{'s' if len(texts) > 2 else ''})"
+
+
+def _doubtful_text(manifest: Mapping[str, Any]) -> list[str]:
+    """What was lost of dumps of other projects; or dumps whose templates make one doubt their header's language."""
+    decided, counts = manifest["decided"], manifest["counts"]
+    total = counts.get("extract", {}) | counts.get("templates", {})
+    if projects := decided.get("other_projects"):
+        pages, without = total["read"], total.get("empty", 0)
+        known, unknown = total.get("known_calls", 0), total.get("unknown_calls", 0)
+        return [
+            f"of {', '.join(projects)}, {without:,} of {pages:,} pages gave no text, and of the {known + unknown:,} "
+            f"calls of templates in the text {unknown:,} had no rule; maskmill's rules are those of Wikipedia."
+        ]
+    if decided.get("languages_without_rules"):
+        return []
+    of_sources = {name: source["extract"] for name, source in decided.get("sources", {}).items()} or {"": total}
+    languages = {entry.get("source", ""): entry["name"] for entry in decided.get("sentences", ())}
+    return [
+        f"{percent(_calls_unknown(counts))} of the calls of templates in the text{' of ' + name if name else ''} have "
+        f"no rule for {languages.get(name, 'its language')}; look at the text: if it is in another language, the "
+        "header of the dump (xml:lang, <base>) names the wrong one; if not, --report_templates lists what has no rule."
+        for name, counts in of_sources.items()
+        if counts.get("unknown_calls", 0) >= _FEWEST_UNKNOWN_CALLS and _calls_unknown(counts) > _MANY_UNKNOWN_CALLS
+    ]
+
+
+def _calls_unknown(counts: Mapping[str, int]) -> float:
+    """The share of the calls of templates in a text that no rule describes, 0 to 1."""
+    unknown = counts.get("unknown_calls", 0)
+    return unknown / max(1, unknown + counts.get("known_calls", 0))
 
 
 def _doubtful_sentences(manifest: Mapping[str, Any]) -> list[str]:

@@ -205,7 +205,7 @@ def _sentences_described(entry: Mapping[str, Any], parameters: Mapping[str, Any]
     elif entry["punkt"] is not None:
         phrases.append(f"Punkt's {entry['punkt'].capitalize()} parameters")
     if folder is None and entry["words"]:
-        phrases.append("known marks and abbreviations")
+        phrases.append("known marks and abbreviations" if entry["stops"] else "known abbreviations")
     if folder is None and entry["text_bytes"] is not None:
         phrases.append(f"too little text to train Punkt ({entry['text_bytes']:,} bytes)")
     lines = entry.get("lines")

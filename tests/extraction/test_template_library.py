@@ -40,7 +40,7 @@ PAGES = [
 ]
 
 
-COUNTS = {"definitions": 5, "partly_expanded_pages": 1, "unknown_calls": 3, "kept_arguments": 1}
+COUNTS = {"definitions": 5, "partly_expanded_pages": 1, "unknown_calls": 3, "kept_arguments": 1, "known_calls": 1}
 
 
 def extract(folder: Path, output: Path, *flags: str) -> int:
@@ -79,13 +79,14 @@ def test_pages_are_expanded(folder: Path, tmp_path: Path, capsys: pytest.Capture
     assert counts(output)["templates"] == COUNTS
     read = counts(output)["extract"]
     assert read.pop("read") == sum(read.values()) == len(PAGES)
-    assert "templates 5 definitions, 1 kept arguments, 1 partly expanded pages" in capsys.readouterr().out
+    assert "templates 5 definitions, 1 kept arguments, 1 known calls" in capsys.readouterr().out
 
 
 def test_without_it_nothing_is_collected(folder: Path, tmp_path: Path) -> None:
     assert extract(folder, tmp_path / "text") == 0
     assert (tmp_path / "text" / "part-00000-of-00001").read_text().startswith("Town 1 has and.")
-    assert counts(tmp_path / "text")["templates"] == {"definitions": 7, "unknown_calls": 62, "kept_arguments": 1}
+    templates = {"definitions": 7, "unknown_calls": 62, "kept_arguments": 1, "known_calls": 1}
+    assert counts(tmp_path / "text")["templates"] == templates
     assert not (tmp_path / "text" / ".maskmill" / "templates").exists()
 
 

@@ -88,7 +88,7 @@ def test_the_report(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "      3 Xtwo (0 kept their argument)" in printed
     assert text(output).startswith("He calls it a word or there.")
     counts = json.loads((output / "manifest.json").read_text())["counts"]["templates"]
-    assert counts == {"definitions": 1, "unknown_calls": 5, "kept_arguments": 2}
+    assert counts == {"definitions": 1, "unknown_calls": 5, "kept_arguments": 2, "known_calls": 1}
 
 
 @pytest.mark.builds

@@ -3,7 +3,7 @@
 import pytest
 from dump_files import header
 
-from transforms.inputs.site import CANONICAL_NAMESPACES, Site
+from transforms.inputs.site import CANONICAL_NAMESPACES, Site, other_project
 
 
 def siteinfo(*, language: str | None = None, base: str = "", rest: str = "") -> bytes:
@@ -72,3 +72,33 @@ def test_the_case_of_titles(case: str, expected: str) -> None:
 def test_a_name_is_unescaped_and_bad_bytes_do_no_harm() -> None:
     raw = siteinfo(language="fr", rest="<sitename>A &amp; B</sitename>") + b"\xff"
     assert (Site.parse(raw).name, Site.parse(raw).language) == ("A & B", "fr")
+
+
+@pytest.mark.parametrize(
+    ("base", "rest", "expected"),
+    [
+        ("https://it.wiktionary.org/wiki/X", "<sitename>Wikizionario</sitename>", "Wikizionario (it.wiktionary.org)"),
+        ("https://commons.wikimedia.org/wiki/X", "<dbname>commonswiki</dbname>", "commonswiki (commons.wikimedia.org)"),
+        (
+            "https://wiki.example.org/X",
+            "<sitename>R &amp; D</sitename><dbname>wikidb</dbname>",
+            "R & D (wiki.example.org)",
+        ),
+        ("", "<sitename>Wikisource</sitename><dbname>enwikisource</dbname>", "Wikisource"),
+        ("", "<dbname>specieswiki</dbname>", "specieswiki"),
+        ("https://example.org/X", "", "example.org"),
+        ("https://ru.wikipedia.org/wiki/X", "<sitename>Википедия</sitename><dbname>ruwiki</dbname>", ""),
+        ("https://simple.wikipedia.org/wiki/X", "", ""),
+        # Copies of a Wikipedia on another host.
+        ("http://localhost/wiki/X", "<sitename>Википедия</sitename><dbname>ruwiki</dbname>", ""),
+        ("http://localhost/wiki/X", "<sitename>Wikipedia</sitename>", ""),
+        ("", "<dbname>zh_yuewiki</dbname>", ""),
+        ("", "", ""),
+    ],
+)
+def test_projects_that_are_no_wikipedia(base: str, rest: str, expected: str) -> None:
+    assert other_project(siteinfo(base=base, rest=rest)) == expected
+
+
+def test_no_header_is_of_no_other_project() -> None:
+    assert other_project(b"") == ""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from commands import DUMP, IN_MEMORY, VOCAB
+from dump_files import dump, page
 from gold_examples import unpacked
 
 from pipelines import cli, data_warnings, summary
@@ -251,3 +252,42 @@ def test_a_summary_names_all_counts_in_80_columns(capsys: pytest.CaptureFixture[
     assert max(map(len, printed.splitlines())) <= 80
     assert printed.count("100,000,000,000 ") == 9
     assert "\n           100,000,000,000 " in printed
+
+
+NO_EVAL = ("--num_eval_articles=0",)
+FRENCH = (
+    "Le {{date-|5|mai|1801|en France}}, {{nobr romains|Louis|XIV}} écrit au {{s|XIX|e}}. "
+    "Il a {{nombre|300|soldats}} et {{unité|12|lieues}} de {{terme défini|remparts}} devant {{page h'|lui}}, dit-il. "
+)
+
+
+@pytest.mark.parametrize(("pages", "warned"), [(50, True), (10, False)])
+def test_a_language_whose_templates_are_unknown_is_doubted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pages: int, warned: bool
+) -> None:
+    text = write(tmp_path / "dump.xml", dump([page(i, f"P {i}", FRENCH) for i in range(1, pages + 1)]).decode())
+    source = text.read_text().replace("test.wikipedia", "en.wikipedia")
+    _, warnings = run(capsys, "extract", f"--input={write(text, source)}", f"--output={tmp_path}/o", *NO_EVAL)
+    assert len(warnings) == warned
+    if warned:
+        assert "of the calls of templates in the text have no rule for English; look at the text" in warnings[0]
+
+
+def test_the_rules_language_is_not_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = write(tmp_path / "dump.xml", dump([page(i, f"P {i}", FRENCH) for i in range(1, 51)]).decode())
+    source = text.read_text().replace("test.wikipedia", "fr.wikipedia")
+    assert run(capsys, "extract", f"--input={write(text, source)}", f"--output={tmp_path}/o", *NO_EVAL)[1] == []
+
+
+def test_a_dump_of_another_project_is_named_at_once_and_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [
+        page(1, "Word", "The {{gloss2|x}} thing is of a kind.\n"),
+        page(2, "Page", '<pages index="A.djvu" from=1 to=9 />'),
+    ]
+    source = dump(pages).decode().replace("test.wikipedia", "en.wiktionary").replace("Testwiki", "Wiktionary")
+    text = write(tmp_path / "dump.xml", source)
+    _, (first, last) = run(capsys, "extract", f"--input={text}", f"--output={tmp_path}/o", *NO_EVAL)
+    assert f"{text} is a dump of Wiktionary (en.wiktionary.org), and maskmill's rules are those of Wikipedia" in first
+    assert "of Wiktionary (en.wiktionary.org), 1 of 2 pages gave no text, and of the 1 calls of templates" in last

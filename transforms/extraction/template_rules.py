@@ -34,7 +34,8 @@ A pattern is literal text with
     {!title}           the page's title; {!year} {!month} {!day} {!hour}: the dump's date, two digits each but the year
     \\n \\s \\[ ...       a line break, a space, the character itself
 
-A pattern with a number, a numeral or a superscript shows a value, and a wrong value is worse than none. Such a call
+A pattern with a number, a numeral or a superscript shows a value, and so may one of a word or a sign alone (`km² = km²`
+is called as `5 {{km²}}` on one wiki, and as `{{km²|5}}` on another); a wrong value is worse than none. Such a call
 gives nothing, and counts as one without a rule, where it has numbered arguments beyond those that the pattern names
 (`[{?3}]` names one that does not show), where a number has no digit or a unit starts like one, and where a value is
 missing that does not stand in brackets. Parser functions take anything.
@@ -43,6 +44,7 @@ missing that does not stand in brackets. Parser functions take anything.
 import datetime
 import itertools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -525,7 +527,10 @@ class _Compiler:
         return self._compiled[pattern, is_function]
 
     def _shows_value(self, nodes: list[_Node]) -> bool:
-        """Whether a number is in what the pattern shows."""
+        """Whether a number is in what the pattern shows, or may stand before it: a unit or a word, and no more."""
+        texts = [node.text for node in nodes if isinstance(node, _Text)]
+        if len(texts) == len(nodes):
+            return any(c.isalnum() or unicodedata.category(c)[0] == "S" for c in "".join(texts))
         return any(
             self._value(source).form in _VALUE_FORMATS for source in _expressions(nodes) if source[0] not in "?!"
         )

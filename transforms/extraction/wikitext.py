@@ -41,7 +41,7 @@ _TAGS = {
     kernels.TAG_HIDDEN: (
         "references gallery timeline pre source syntaxhighlight score hiero imagemap graph chem ce mapframe maplink "
         "inputbox templatedata categorytree dynamicpagelist includeonly indicator templatestyles charinsert rss "
-        "script style phonos ref-list translate-hidden section-hidden"
+        "script style phonos ref-list translate-hidden section-hidden pages pagelist pagequality"
     ),
     kernels.TAG_LITERAL: "nowiki",
     kernels.TAG_REFERENCE: "ref",
@@ -75,6 +75,7 @@ _COUNTS = {
     "unknown_calls": kernels.COUNT_UNKNOWN,
     "kept_arguments": kernels.COUNT_KEPT,
     "dropped_brackets": kernels.COUNT_BRACKETS,
+    "known_calls": kernels.COUNT_KNOWN,
 }
 
 _LISTS = {"sentences": kernels.LISTS_SENTENCES, "keep": kernels.LISTS_KEEP, "drop": kernels.LISTS_DROP}
@@ -350,6 +351,7 @@ class WikitextExtractor:
 
         unknown_calls: calls of templates without a rule, within lines of text. kept_arguments: of these, those that
         gave their argument. dropped_brackets: pairs of brackets and quotation marks that went with all they held.
+        known_calls: calls of templates that a rule describes, within lines of text.
         """
         counts = {name: int(self._counts[row]) for name, row in _COUNTS.items() if self._counts[row]}
         self._counts[:] = 0

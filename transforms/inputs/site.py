@@ -1,4 +1,4 @@
-"""What a dump's header says about its wiki: language, name, namespaces."""
+"""What a dump's header says about its wiki: language, name, namespaces, and whether it is a Wikipedia."""
 
 import html
 import re
@@ -28,6 +28,12 @@ CANONICAL_NAMESPACES = {
 }
 # First labels of hosts whose wikis are in English.
 _ENGLISH_HOST_LABELS = ("en", "www", "simple", "species", "commons", "meta")
+# What hosts and databases of Wikimedia's other projects are called.
+_OTHER_PROJECT = re.compile(
+    r"wiktionary|wikisource|wikivoyage|wikibooks|wikinews|wikiquote|wikiversity|wikidata|wikifunctions|wikimedia"
+    r"|mediawiki|(commons|incubator|meta|species)wiki"
+)
+_WIKIPEDIA_DATABASE = re.compile(r"[a-z_]+wiki")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,22 @@ class Site:
             namespaces=_namespaces(text),
             case="case-sensitive" if case and case[1] == "case-sensitive" else "first-letter",
         )
+
+
+def other_project(header: bytes) -> str:
+    """The project that a dump's header names, with its host; empty for a Wikipedia, and where the header names none."""
+    text = header.decode("utf-8", "replace")
+    host, database, name = (
+        match[1].strip() if (match := re.search(pattern, text)) else ""
+        for pattern in (r"<base>\s*https?://([^/<]+)", r"<dbname>([^<]*)<", r"<sitename>([^<]*)<")
+    )
+    if "wikipedia" in host or not host + database + name:
+        return ""
+    is_other = _OTHER_PROJECT.search(f"{host} {database}") is not None
+    if not is_other and ("wikipedia" in name.lower() or _WIKIPEDIA_DATABASE.fullmatch(database)):
+        return ""
+    name = html.unescape(name) or database or host
+    return f"{name} ({host})" if host not in ("", name) else name
 
 
 def _language(header: str) -> str:

@@ -195,6 +195,7 @@ def _build_model(parameters: PunktParameters, words: Words, rules: CharacterRule
     head[punkt.NUMBER_WORD] = numbers[_NUMBER]
     head[punkt.LONGEST_WORD] = max(lengths)
     head[punkt.ASCII_WORDS] = _ASCII_WORDS[rules]
+    head[words_kernels.LONGEST_ABBREVIATION] = words.longest_abbreviation
     head[words_kernels.FLAGS] = words.flags | (words_kernels.CONTEXTS if parameters.contexts else 0)
     return np.concatenate(model)
 

@@ -47,6 +47,12 @@ class Words(NamedTuple):
     bits: Mapping[str, int]
     flags: int
 
+    @property
+    def longest_abbreviation(self) -> int:
+        """The bytes of the longest abbreviation, or word that looks like one, in either case."""
+        told = [word for word, bits in self.bits.items() if bits & (kernels.ABBREVIATES | kernels.ORDINARY)]
+        return max((len(form.encode()) for word in told for form in (word, word.upper())), default=0)
+
 
 def _bracket_words(code: str) -> Iterator[str]:
     """The abbreviations that templates write before foreign names: of "дав.-гр." both parts."""

@@ -7,7 +7,7 @@ from typing import Any
 from transforms.extraction import template_library, unknown_templates
 from transforms.extraction.template_rules import has_rules
 from transforms.inputs.mediawiki import read_header
-from transforms.inputs.site import Site
+from transforms.inputs.site import Site, other_project
 from transforms.inputs.units import InputFile
 from transforms.shards import duplicates, mixing, mlperf_shards, sentence_choice, text_shards
 from transforms.shards import fragments as fragment_step
@@ -23,7 +23,7 @@ from transforms.storage import files, manifest, reuse
 OUTPUT_PATTERNS = ("part-*-of-*", "eval.txt", "eval-*-of-*.txt", unknown_templates.REPORT)
 
 # Counts of fragments that are of templates, not of pages.
-_TEMPLATE_COUNTS = ("definitions", "unknown_calls", "kept_arguments", "dropped_brackets")
+_TEMPLATE_COUNTS = ("definitions", "unknown_calls", "kept_arguments", "dropped_brackets", "known_calls")
 
 Counts = dict[str, dict[str, int]]
 Records = dict[str, list[str]]
@@ -87,6 +87,7 @@ def close_text_shards(
         decided=dict(decided)
         | _dump_date(inputs)
         | without_rules
+        | _other_projects(fragments)
         | {"sentences": sentences}
         | ({"sources": mix} if mix else {}),
         inputs=_input_entries(inputs, fragments),
@@ -152,6 +153,12 @@ def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[s
         languages = {Site.parse(header).language for header in headers}
         missing |= {language for language in languages if not has_rules(language)}
     return {"languages_without_rules": sorted(missing)} if missing else {}
+
+
+def _other_projects(fragments: Sequence[Fragment]) -> dict[str, list[str]]:
+    """The projects of dumps that are of no Wikipedia, whose rules are used."""
+    named = {other_project(read_header(file.path)) for file in _inputs(fragments, ()) if file.date} - {""}
+    return {"other_projects": sorted(named)} if named else {}
 
 
 def _sentences(of_sources: Sequence[OfSource], output: str) -> list[dict[str, Any]]:

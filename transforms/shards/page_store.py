@@ -37,7 +37,7 @@ from transforms.storage import completions, files
 INDEX = "pages"
 _INDEX_KEY = "index"
 # The version of what a store holds. Raise it when the same page gives another row; older stores are then not read.
-VERSION = 1
+VERSION = 2
 
 _MAGIC = b"maskmill pages 1\n"
 _LENGTH = struct.Struct("<Q")
@@ -64,6 +64,7 @@ ROW = np.dtype(
         ("unknown_calls", "<u4"),
         ("kept_arguments", "<u4"),
         ("dropped_brackets", "<u4"),
+        ("known_calls", "<u4"),
         ("templates", "<u4"),
         ("templates_end", "<u4"),
     ]
@@ -98,7 +99,7 @@ class PageText:
 
     text: bytes = b""
     left_out: str = ""
-    counts: tuple[int, ...] = (0, 0, 0)
+    counts: tuple[int, ...] = (0, 0, 0, 0)
     is_limited: bool = False
     is_dated: bool = False
     templates: Mapping[str, bytes] = dataclasses.field(default_factory=dict)

@@ -60,6 +60,7 @@ from transforms.extraction.kernels.structure import (
 )
 from transforms.extraction.kernels.tables import (
     COUNT_KEPT,
+    COUNT_KNOWN,
     COUNT_LOGGED,
     COUNT_UNKNOWN,
     DOMAIN_SECTION,
@@ -188,7 +189,8 @@ STATE_LINE_CALLS = 14  # rows of `calls` before the line
 STATE_CATEGORIES = 15  # bytes of the line's links to categories and files
 STATE_QUOTATION = 16  # 1 inside <blockquote>
 STATE_UNDECIDED = 17  # 1 where the next line tells whether the section is dropped
-STATES = 18
+STATE_LINE_KNOWN = 18  # calls of templates with a rule on the line
+STATES = 19
 
 
 class Page(NamedTuple):
@@ -341,13 +343,15 @@ def line_is_kept(page, o, tables):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def count_line(page, kept):  # type: ignore[no-untyped-def]
-    """Counts the unknown calls of the line that ends, or forgets them where the line is not kept."""
+    """Counts the calls of the line that ends, or forgets them where the line is not kept."""
     state, counts = page.state, page.counts
     if kept:
+        counts[COUNT_KNOWN] += state[STATE_LINE_KNOWN]
         counts[COUNT_UNKNOWN] += state[STATE_LINE_UNKNOWN]
         counts[COUNT_KEPT] += state[STATE_LINE_KEPT]
     else:
         counts[COUNT_LOGGED] = state[STATE_LINE_CALLS]
+    state[STATE_LINE_KNOWN] = 0
     state[STATE_LINE_UNKNOWN] = 0
     state[STATE_LINE_KEPT] = 0
     state[STATE_LINE_CALLS] = counts[COUNT_LOGGED]
@@ -361,7 +365,7 @@ def finish_line(page, p, o, tables):  # type: ignore[no-untyped-def]
     if kind == LINE_HEADING:
         enter_section(page, o, tables)
     kept = line_is_kept(page, o, tables)
-    if state[STATE_LINE_UNKNOWN] > 0:
+    if state[STATE_LINE_KNOWN] + state[STATE_LINE_UNKNOWN] > 0:
         count_line(page, kept)
     p = start_line(page, p + 1)
     if kept:
@@ -444,6 +448,8 @@ def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
         end = evaluate(call, frame.program, o)
         if end < 0:
             count_misread(page, frame)
+        else:
+            state[STATE_LINE_KNOWN] += 1
         o = copy(out, o, end, out, start) if end > o else put_mark(out, start)
     state[STATE_BLANK_TO] = min(state[STATE_BLANK_TO], start)
     state[STATE_ARGUMENTS] = first

@@ -261,6 +261,8 @@ def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-un
     """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if it is none of the format."""
     if (form == FORMAT_SURE_NUMBER or form == FORMAT_NUMERAL) and not has_digit(out, start, end):
         return -1
+    if form == FORMAT_NUMERAL and out[start] == OPEN_PAREN:  # the last digits' uncertainty, as in 1.2345(12)
+        return -1
     if form == FORMAT_NUMBER or form == FORMAT_SURE_NUMBER:
         return put_number(tables, out, o, room, start, end)
     if FORMAT_LOWER <= form <= FORMAT_FIRST_LOWER:

@@ -98,7 +98,8 @@ COUNT_KEPT = 1  # of these, those that gave their argument
 COUNT_BRACKETS = 2  # pairs of brackets and of quotation marks that went with all they held
 COUNT_LOGGED = 3  # rows of CALL that are used
 COUNT_DATED = 4  # times that a rule looked at the dump's date
-COUNTS = 5
+COUNT_KNOWN = 5  # calls within lines that are kept, of templates with a rule that describes them
+COUNTS = 6
 
 # A call of a template without a rule: its bytes in the page, braces and all, and whether it gave its argument.
 CALL = np.dtype([("start", np.int32), ("end", np.int32), ("kept", np.int32)])

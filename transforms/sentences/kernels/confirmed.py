@@ -10,8 +10,27 @@ from transforms.characters.kernels.characters import ASCII
 from transforms.kernels import kernel, lean_kernel
 from transforms.sentences.kernels import punkt
 from transforms.sentences.kernels.full_stops import full_stop_ends
+from transforms.sentences.kernels.words import LONGEST_ABBREVIATION
 
 _FULL_STOP = ord(".")
+_FIRST_SMALL, _LAST_SMALL = ord("a"), ord("z")
+
+
+@lean_kernel
+def _is_long_word(model, data, sentence, stop):  # type: ignore[no-untyped-def]
+    """Whether the word before a full stop is longer than all abbreviations, and no Roman number."""
+    least = stop - model[LONGEST_ABBREVIATION]
+    while stop > sentence and stop >= least and _FIRST_SMALL <= data[stop - 1] <= _LAST_SMALL:
+        stop -= 1
+    return stop < least
+
+
+@lean_kernel
+def _ends(model, data, sentence, stop, start, end, scratch):  # type: ignore[no-untyped-def]
+    """Whether a sentence, of which Punkt says so, ends with its last byte, which is at `stop`."""
+    if data[stop] != _FULL_STOP or _is_long_word(model, data, sentence, stop):
+        return True
+    return full_stop_ends(model, data, sentence, stop, start, end, True, scratch)
 
 
 @lean_kernel
@@ -22,7 +41,7 @@ def _confirm(model, data, end, spans, scratch):  # type: ignore[no-untyped-def]
         start = spans[number, 0]
         if count > 0:
             sentence, stop = spans[count - 1, 0], spans[count - 1, 1] - 1
-            if data[stop] == _FULL_STOP and not full_stop_ends(model, data, sentence, stop, start, end, True, scratch):
+            if not _ends(model, data, sentence, stop, start, end, scratch):
                 spans[count - 1, 1] = spans[number, 1]
                 continue
         spans[count, 0] = start
@@ -45,7 +64,10 @@ def split_lines(model, data, out):  # type: ignore[no-untyped-def]
     written = 0
     begin = 0
     while begin < data.size:
-        end, count, room = punkt.split_line(model, data, begin, room)
+        end, count = punkt.split_line(model, data, begin, room)
+        if end < 0:
+            room = punkt.room_for(model, 4 * room.marks.size)
+            continue
         count = _confirm(model, data, end, room.spans[:count], room.scratch)
         written = punkt.write_sentences(model, data, room.spans[:count], False, out, written)
         begin = end + 1

@@ -26,6 +26,7 @@ from transforms.sentences.kernels.words import (
     FLAGS,
     FOLLOWS_ORDINAL,
     FRONTING,
+    LONGEST_ABBREVIATION,
     MAY_END,
     NEVER,
     NOUNS,
@@ -35,6 +36,7 @@ from transforms.sentences.kernels.words import (
     RARELY_ENDS,
     ROMAN,
     YEARS,
+    abbreviation_bits,
     count_digits,
     is_roman,
     word_bits,
@@ -63,7 +65,6 @@ _FEWEST_WORDS, _FEWEST_WORDS_AND_ABBREVIATIONS = 4, 6
 _FEWEST_WORDS_IN_FRONT = 8  # the same, where the sentence starts with a preposition
 _YEAR_DIGITS = 4
 _FEWEST_POINTS = 2  # inside an acronym that is no initials
-_LONGEST_SECOND_WORD = 16  # bytes of the second of two words that are an abbreviation together
 _LONGEST_SYLLABLE = 3  # characters
 
 
@@ -228,19 +229,20 @@ def _abbreviation_bits(model, data, word, is_initial, scratch):  # type: ignore[
 
     Of an initial it is what is known of it with the word or the initials before it: lists do not tell `M.` from `m.`.
     """
-    if word.stop - word.start <= _LONGEST_SECOND_WORD:
+    if word.stop - word.start < model[LONGEST_ABBREVIATION]:
         before = stripped_end(model, data, word.sentence, word.start)
         if before < word.start:
-            bits = word_bits(model, data, word_start(model, data, word.sentence, before), word.stop, scratch)
+            start = word_start(model, data, word.sentence, before)
+            bits = abbreviation_bits(model, data, start, word.stop, scratch)
             if bits & ABBREVIATES:
                 return bits
     if word.whole < word.start:
-        bits = word_bits(model, data, word.whole, word.stop, scratch)
+        bits = abbreviation_bits(model, data, word.whole, word.stop, scratch)
         if bits & ABBREVIATES:
             return bits
     if is_initial and word.points == 0:
         return np.int64(0)
-    bits = word_bits(model, data, word.start, word.stop, scratch)
+    bits = abbreviation_bits(model, data, word.start, word.stop, scratch)
     if not bits & ABBREVIATES and word.part > word.start and not is_initial:
         bits = word_bits(model, data, word.part, word.stop, scratch)
     if not bits & ABBREVIATES:
@@ -384,11 +386,7 @@ def full_stop_ends(model, data, sentence, stop, after, end, is_break, scratch): 
     if word.start == stop:
         return is_break
     following = _following(model, data, after, end, scratch)
-    if (
-        after >= 0
-        and following.end - after <= _LONGEST_SECOND_WORD
-        and word_bits(model, data, word.start, following.end, scratch) & ABBREVIATES
-    ):
+    if after >= 0 and abbreviation_bits(model, data, word.start, following.end, scratch) & ABBREVIATES:
         return False  # it is between two words that are an abbreviation together
     num_digits = count_digits(model, data, word.start, stop)
     if word.start == sentence and _is_numbering(model, data, word, num_digits):

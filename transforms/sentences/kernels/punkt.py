@@ -701,15 +701,13 @@ def room_for(model, size):  # type: ignore[no-untyped-def]
     return Room(np.empty(size, np.int64), np.empty((size + 1, 2), np.int64), _scratch(model))
 
 
-@kernel
+@lean_kernel
 def split_line(model, data, begin, room):  # type: ignore[no-untyped-def]
-    """Splits the line at byte `begin`: (its end, its sentences, the room, which has their spans)."""
+    """Splits the line at byte `begin`: (its end, its sentences, whose spans the room has); (-1, 0) without room."""
     end, num_marks = find_marks(data, begin, room.marks)
-    while num_marks > room.marks.size:
-        room = room_for(model, 4 * room.marks.size)
-        end, num_marks = find_marks(data, begin, room.marks)
-    count = line_sentences(model, data, begin, end, room.marks[:num_marks], room.spans, room.scratch)
-    return end, count, room
+    if num_marks > room.marks.size:
+        return -1, 0
+    return end, line_sentences(model, data, begin, end, room.marks[:num_marks], room.spans, room.scratch)
 
 
 @kernel
@@ -723,7 +721,10 @@ def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
     written = 0
     begin = 0
     while begin < data.size:
-        end, count, room = split_line(model, data, begin, room)
+        end, count = split_line(model, data, begin, room)
+        if end < 0:
+            room = room_for(model, 4 * room.marks.size)
+            continue
         if keep_blank and _is_one_character(data, begin, end):
             out[written] = _NEWLINE
             written += 1

@@ -28,6 +28,8 @@ ROMAN = 64  # a Roman number with a full stop is an ordinal
 CLAUSES = 128  # a space ends a sentence only between clauses, which hold verbs
 PUNKT_LETTERS = 256  # Punkt tells initials, units of one letter and acronyms
 
+LONGEST_ABBREVIATION = 11  # the field for the bytes of the longest word with one of ABBREVIATES or ORDINARY
+
 # More bits of a word.
 NEVER = 1 << 10  # an abbreviation that something follows, always
 MAY_END = 1 << 11  # an abbreviation that may end a sentence
@@ -138,6 +140,14 @@ def word_bits(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
         return np.int64(0)
     number = punkt.look_up(model, data, start, end, scratch)
     return np.int64(model[model[BITS_AT] + number]) if number >= 0 else np.int64(0)
+
+
+@lean_kernel
+def abbreviation_bits(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+    """What is known of the word or words of bytes `start:end`, which are not looked up if they are too long to tell."""
+    if end - start > model[LONGEST_ABBREVIATION]:
+        return np.int64(0)
+    return word_bits(model, data, start, end, scratch)
 
 
 @lean_kernel
