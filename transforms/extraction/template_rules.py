@@ -21,7 +21,7 @@ A pattern is literal text with
     {1} {name}         the argument, trimmed; {a|b|"c"}: the first that is not empty, or the literal c
     {2@month}          the argument looked up in a table, or the argument itself if the table has no such key
     {1:number}         the argument formatted: number, integer, lower, upper, first_upper, first_lower, superscript,
-                       numeral (as it is, but a number), chemistry (what {{chem2}} takes)
+                       numeral (a number without its sign), chemistry (what {{chem2}} takes)
     [A||B]             the first alternative whose direct arguments are all given; nothing if there is none
     {?^start} {?^bracket}  in an alternative: only if the call starts its line, stands in brackets; {?!^start} if not
     {?^digit}          only if a digit stands before the call
@@ -37,8 +37,8 @@ A pattern is literal text with
 A pattern with a number, a numeral or a superscript shows a value, and so may one of a word or a sign alone (`km² = km²`
 is called as `5 {{km²}}` on one wiki, and as `{{km²|5}}` on another); a wrong value is worse than none. Such a call
 gives nothing, and counts as one without a rule, where it has numbered arguments beyond those that the pattern names
-(`[{?3}]` names one that does not show), where a number has no digit or a unit starts like one, and where a value is
-missing that does not stand in brackets. Parser functions take anything.
+(`[{?3}]` names one that does not show), where a number or an exponent has no digit or a unit starts like one, and
+where a value is missing that does not stand in brackets. Parser functions take anything.
 """
 
 import datetime
@@ -493,11 +493,13 @@ class _Compiler:
         self._constants = constants
         self._compiled: dict[tuple[str, bool], int] = {}
         # Of the pattern that is being compiled: its program, the places in it that hold jump targets, of these the
-        # targets for calls that the pattern does not describe, and whether it shows a value.
+        # targets for calls that the pattern does not describe, whether it shows a value, and whether it is one
+        # expression: what that raises need be no exponent.
         self._program: list[int] = []
         self._jumps: list[int] = []
         self._unknown: list[int] = []
         self._is_value = False
+        self._is_script = False
 
     def compile(self, pattern: str, where: str, *, is_function: bool) -> int:
         """The place in words.code where the pattern's program starts."""
@@ -508,6 +510,7 @@ class _Compiler:
             try:
                 nodes = _PatternParser(pattern).parse()
                 self._is_value = not is_function and self._shows_value(nodes)
+                self._is_script = len(nodes) == 1 and isinstance(nodes[0], _Expression)
                 shown = [] if self._is_value else self._emit_shown(nodes)
                 if self._is_value:
                     self._emit_known(nodes)
@@ -671,6 +674,8 @@ class _Compiler:
         form = value.form
         if self._is_value and form == kernels.FORMAT_NUMBER:
             form = kernels.FORMAT_SURE_NUMBER
+        if self._is_value and form == kernels.FORMAT_SUPERSCRIPT and not self._is_script:
+            form = kernels.FORMAT_EXPONENT
         if self._is_value and value.is_unit:
             self._unknown += [self._emit_jump(kernels.OP_WORD, selector) for selector in selectors]
         operation = [kernels.OP_VALUE, form, len(selectors), *selectors]

@@ -24,6 +24,7 @@ from transforms.extraction.kernels.tables import (
     FLAG_BRACKET,
     FLAG_START,
     FORMAT_CHEMISTRY,
+    FORMAT_EXPONENT,
     FORMAT_FIRST_LOWER,
     FORMAT_FIRST_UPPER,
     FORMAT_INTEGER,
@@ -84,6 +85,7 @@ from transforms.kernels import inlined_kernel, lean_kernel
 from transforms.kernels.ascii import (
     CLOSE_PAREN,
     COLON,
+    HYPHEN,
     LESS_THAN,
     NEWLINE,
     NINE,
@@ -94,6 +96,7 @@ from transforms.kernels.ascii import (
     PERIOD,
     PIPE,
     PLUS,
+    SLASH,
     SPACE,
     TAB,
     UNDERSCORE,
@@ -105,6 +108,7 @@ from transforms.kernels.ascii import (
 MAX_ARGUMENTS = 4096  # of all calls that are open at once
 EXACT_LENGTHS = (2, 3)  # of names whose case matters
 MAX_COLONS = 4  # prefixes tried in a template's name
+MOST_MONTHS, MOST_DAYS = 12, 31
 LONGEST_AGE = 12  # bytes of output that an age may take
 GROUP = 3  # digits between two thousands separators
 BRACKET_DISTANCE = 200  # bytes before a call in which an open bracket is looked for
@@ -259,15 +263,16 @@ def has_digit(out, start, end):  # type: ignore[no-untyped-def]
 @lean_kernel
 def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
     """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if it is none of the format."""
-    if (form == FORMAT_SURE_NUMBER or form == FORMAT_NUMERAL) and not has_digit(out, start, end):
-        return -1
-    if form == FORMAT_NUMERAL and out[start] == OPEN_PAREN:  # the last digits' uncertainty, as in 1.2345(12)
-        return -1
+    if form == FORMAT_SURE_NUMBER or form == FORMAT_NUMERAL or form == FORMAT_EXPONENT:
+        if not has_digit(out, start, end) or (form == FORMAT_NUMERAL and out[start] == OPEN_PAREN):
+            return -1
+        if form == FORMAT_NUMERAL and (out[start] == PLUS or out[start] == HYPHEN):
+            start += 1
     if form == FORMAT_NUMBER or form == FORMAT_SURE_NUMBER:
         return put_number(tables, out, o, room, start, end)
     if FORMAT_LOWER <= form <= FORMAT_FIRST_LOWER:
         return put_cased(tables, form, out, o, room, start, end)
-    if form == FORMAT_SUPERSCRIPT:
+    if form == FORMAT_SUPERSCRIPT or form == FORMAT_EXPONENT:
         return put_exponent(out, o, room, start, end)
     if form == FORMAT_CHEMISTRY:
         return put_chemistry(out, o, room, start, end)
@@ -345,7 +350,10 @@ def put_joined(call, pc, o):  # type: ignore[no-untyped-def]
 
 @inlined_kernel
 def put_age(call, pc, o):  # type: ignore[no-untyped-def]
-    """OP_AGE: writes the full years between two dates; nothing if one of the years is missing."""
+    """OP_AGE: writes the full years between two dates; nothing if one of the years is missing.
+
+    -1 for what is no date, as where the day stands in the place of the year.
+    """
     code = call.tables.code
     settings = call.tables.settings
     year = read_argument(call, code[pc + 1])
@@ -360,6 +368,8 @@ def put_age(call, pc, o):  # type: ignore[no-untyped-def]
         to_year = read_argument(call, code[pc + 4])
         to_month = read_argument(call, code[pc + 5])
         to_day = read_argument(call, code[pc + 6])
+    if max(month, to_month) > MOST_MONTHS or max(day, to_day) > MOST_DAYS:
+        return -1
     if year < 0 or to_year < year:
         return o
     age = to_year - year
@@ -423,7 +433,7 @@ def after_test(call, op, pc):  # type: ignore[no-untyped-def]
         holds = last_number(call) <= code[pc + 2]
     elif op == OP_WORD:
         start, end = find_argument(call, code[pc + 2])
-        holds = end <= start or not PLUS <= call.out[start] <= NINE
+        holds = end <= start or not PLUS <= call.out[start] <= NINE or call.out[start] == SLASH
     elif op != OP_JUMP:
         return -1
     return pc + size if holds else np.int64(code[pc + 1])

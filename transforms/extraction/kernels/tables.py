@@ -139,7 +139,8 @@ FORMAT_SUPERSCRIPT = 6
 FORMAT_INTEGER = 7  # without leading zeros
 FORMAT_CHEMISTRY = 8  # a formula as {{chem2}} takes it
 FORMAT_SURE_NUMBER = 9  # FORMAT_NUMBER, if there is a digit
-FORMAT_NUMERAL = 10  # as it is, if there is a digit
+FORMAT_NUMERAL = 10  # without its sign, if there is a digit, and no bracket as that of the last digits' error
+FORMAT_EXPONENT = 11  # FORMAT_SUPERSCRIPT, if there is a digit
 FORMAT_TABLES = 16  # + i: through table i, the value itself where the table has no such key
 
 CASED = 0x600  # code points from here on have no case that rules change: Latin, Greek, Cyrillic and Armenian are below

@@ -10,25 +10,30 @@ from transforms.characters.kernels.characters import ASCII
 from transforms.kernels import kernel, lean_kernel
 from transforms.sentences.kernels import punkt
 from transforms.sentences.kernels.full_stops import full_stop_ends
-from transforms.sentences.kernels.words import LONGEST_ABBREVIATION
+from transforms.sentences.kernels.words import ABBREVIATES, LONGEST_ABBREVIATION, word_bits
 
-_FULL_STOP = ord(".")
+_FULL_STOP, _SPACE = ord("."), ord(" ")
 _FIRST_SMALL, _LAST_SMALL = ord("a"), ord("z")
 
 
 @lean_kernel
-def _is_long_word(model, data, sentence, stop):  # type: ignore[no-untyped-def]
-    """Whether the word before a full stop is longer than all abbreviations, and no Roman number."""
-    least = stop - model[LONGEST_ABBREVIATION]
-    while stop > sentence and stop >= least and _FIRST_SMALL <= data[stop - 1] <= _LAST_SMALL:
-        stop -= 1
-    return stop < least
+def _is_plain_word(model, data, begin, stop, scratch):  # type: ignore[no-untyped-def]
+    """Whether a word of small letters that is no abbreviation is between a space and byte `stop`: most sentences end so.
+
+    The words of an abbreviation of two words are abbreviations in such a language, so those beside it need no look.
+    """
+    start = stop
+    while start > begin and _FIRST_SMALL <= data[start - 1] <= _LAST_SMALL:
+        start -= 1
+    if start <= begin or start == stop or data[start - 1] != _SPACE:
+        return False
+    return stop - start > model[LONGEST_ABBREVIATION] or not word_bits(model, data, start, stop, scratch) & ABBREVIATES
 
 
 @lean_kernel
 def _ends(model, data, sentence, stop, start, end, scratch):  # type: ignore[no-untyped-def]
     """Whether a sentence, of which Punkt says so, ends with its last byte, which is at `stop`."""
-    if data[stop] != _FULL_STOP or _is_long_word(model, data, sentence, stop):
+    if data[stop] != _FULL_STOP or _is_plain_word(model, data, sentence, stop, scratch):
         return True
     return full_stop_ends(model, data, sentence, stop, start, end, True, scratch)
 
