@@ -233,6 +233,13 @@ def test_english_and_latin_letters_mean_punkt_and_abbreviations(rules: SentenceR
     assert SentenceSplitter(rules).split(ENGLISH.encode()) == [*by_punkt[:2], b" ".join(by_punkt[2:4]), *by_punkt[4:]]
 
 
+def test_both_words_of_an_abbreviation_are_abbreviations_where_only_one_is_looked_at() -> None:
+    for entry in data()["language"].values():
+        if entry.get("punkt_letters"):
+            listed = f"{entry['never']} {entry['before_number']}".split()
+            assert {part.rstrip(".") for word in listed if "_" in word for part in word.split("_")} <= set(listed)
+
+
 @pytest.mark.parametrize(
     "marked",
     [
@@ -240,6 +247,7 @@ def test_english_and_latin_letters_mean_punkt_and_abbreviations(rules: SentenceR
         "Many things, e.g. Apples, were sold. |The rule, i.e. Newton's law, holds.",
         "Smith et al. Found it. |Smith et al. (1990) found it.",
         "See Fig. 5, vol. 3, pp. 5–9 and Op. 27 No. 2. |It is good.",
+        "See Smith, op. cit. Chapter 5, and op. cit. the end. |It is approx. Five of them. |It is a line. |So it is.",
         # What Punkt's parameters know stays as it is.
         "In the U.S. Army he served. |He left the U.S. |He died.",
         "Dr. J. R. Smith met Gen. Lee at St. Paul's. |They spoke. |World War I. |The end.",

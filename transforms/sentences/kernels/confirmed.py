@@ -18,7 +18,7 @@ _FIRST_SMALL, _LAST_SMALL = ord("a"), ord("z")
 
 @lean_kernel
 def _is_plain_word(model, data, begin, stop, scratch):  # type: ignore[no-untyped-def]
-    """Whether a word of small letters that is no abbreviation is between a space and byte `stop`: most sentences end so.
+    """Whether a word of small letters that is no abbreviation is between a space and byte `stop`, as most often.
 
     The words of an abbreviation of two words are abbreviations in such a language, so those beside it need no look.
     """
