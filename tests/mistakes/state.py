@@ -309,7 +309,7 @@ DAMAGED_CLAIMS = [
     _refused(
         "a-folder-for-a-claim",
         EXAMPLES,
-        r"parameters.json: this input cannot be read \(Is a directory\)",
+        r"parameters.json: this input cannot be read \(it is a directory, where a file is meant\)",
         examples=made(folder_for_file(CLAIM)),
     ),
     _refused(

@@ -217,8 +217,10 @@ def open_input(path: str) -> BinaryIO:
         return io.BufferedReader(_Input(path, raw))
     except FileNotFoundError:
         raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
-    except (PermissionError, IsADirectoryError) as error:
-        raise UnusableInputError(f"{path}: this input cannot be read ({error.strerror}).") from None
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise  # the machine's fault, and not the file's
+        raise UnusableInputError(f"{path}: this input cannot be read ({paths.why(error)}).") from None
 
 
 class _Input(io.RawIOBase):
@@ -355,7 +357,7 @@ def make_directory(path: str) -> None:
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:
-            raise UnusableInputError(f"{path}: this directory cannot be made ({error.strerror}).") from None
+            raise UnusableInputError(f"{path}: this directory cannot be made ({paths.why(error)}).") from None
 
 
 def list_directory(directory: str, pattern: str = "*") -> list[str]:

@@ -70,8 +70,8 @@ def check_output(
     An option that the directory's claim does not have was declared after it was made, so it counts as its default; one
     that only the claim has is of another version, and must have been at its default. A local directory that holds
     nothing but its work directory is free for other options of its stage, unless a run holds it. A damaged claim
-    is made again from the manifest. Where there is no manifest either, the directory holds an unfinished build: every piece of it is
-    keyed by its own parameters, so the directory is claimed anew. Both are noted for the summary.
+    is made again from the manifest. Where there is no manifest either, the directory holds an unfinished build: every
+    piece of it is keyed by its own parameters, so the directory is claimed anew. Both are noted for the summary.
 
     Args:
       output: the directory.
