@@ -1,5 +1,7 @@
 """The command itself: its help, its exit codes and its imports."""
 
+import errno
+import re
 import subprocess
 import sys
 

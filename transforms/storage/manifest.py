@@ -85,8 +85,7 @@ def check_output(
       UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
         parameters.
     """
-    if files.is_local(output) and os.path.isdir(output) and not os.access(output, os.W_OK | os.X_OK):
-        raise UnusableInputError(f"{output}: this directory is not writable.")
+    files.check_directory(output)
     wanted = _plain({"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})})
     path = _claim_path(output)
     content = files.read_bytes(path) if files.exists(path) else None
