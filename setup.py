@@ -138,7 +138,7 @@ setup(
     },
     cmdclass={"build_py": BuildWithMachineCode},
     distclass=Binary,
-    entry_points={"console_scripts": ["maskmill = maskmill.command:main"]},
+    entry_points={"console_scripts": ["maskmill = maskmill.__main__:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Intended Audience :: Science/Research",

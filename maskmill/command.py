@@ -5,7 +5,6 @@ on the path, would be imported instead and fail somewhere in the middle of a run
 """
 
 import importlib.util
-import signal
 import sys
 from pathlib import Path
 
@@ -41,8 +40,6 @@ def foreign_package(*packages: str) -> str | None:
 
 def main() -> int:
     """Runs the command line of this process and returns its exit code."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback for a Ctrl-C before the watch begins
     if (sentence := foreign_package()) is not None:
         print(f"maskmill: {sentence}", file=sys.stderr)
         return 2

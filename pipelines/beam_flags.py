@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipelines.options import nearest
 from transforms.errors import UnusableInputError
 
 # Flags of the Flink runner that only its Java part knows; each takes a value.
@@ -70,7 +71,8 @@ class BeamFlag:
         if not math.isfinite(number):
             raise UnusableInputError(f"--{self.name} must be a finite number, not {text}.")
         if self.choices and not self._is_choice(text):
-            raise UnusableInputError(f"--{self.name} must be {self.wanted}, not {text!r}.")
+            hint = nearest(text, self.choices)
+            raise UnusableInputError(f"--{self.name} must be {self.wanted}, not {text!r}{hint}")
         if self.name == _WORKERS:
             if number < 0:
                 raise UnusableInputError(f"--{self.name} must be 1 or more, or 0 for one process a core, not {text}.")

@@ -110,7 +110,7 @@ def make_build(content: dict[str, Any], *, where: str, overrides: Mapping[str, A
         if key not in known:
             line = place_of(content, key)
             hint = option_tools.nearest(str(key), known)
-            raise UnusableInputError(f"{where}{line}: there is no section {option_tools.shown(key)}{hint}.")
+            raise UnusableInputError(f"{where}{line}: there is no section {option_tools.shown(key)}{hint}")
     keys = _keys(content, overrides, where)
     so_far = BuildSoFar(output=keys.output, compat=keys.compat, stages={}, preset=keys.preset)
     has_watch = "watch" in content or any(name.startswith("watch.") for name in overrides)

@@ -113,7 +113,7 @@ def make_mix(content: Mapping[str, Any], section: Section, so_far: BuildSoFar) -
     for name, value in shared.items():
         if name not in known and name not in _OF_ONE_SOURCE:
             hint = option_tools.nearest(str(name), known)
-            raise UnusableInputError(f"{section.label(str(name))}: there is no such option{hint}.")
+            raise UnusableInputError(f"{section.label(str(name))}: there is no such option{hint}")
         if name in _OF_ONE_SOURCE and value is not None:
             raise UnusableInputError(
                 f"{section.label(name)}: with {SOURCES} each source names its own input; leave this one out."

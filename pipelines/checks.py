@@ -551,13 +551,11 @@ def check_transform_installed() -> None:
     """Raises UnusableInputError where TensorFlow or TensorFlow Transform is missing."""
     missing = [name for name in ("tensorflow", "tensorflow_transform") if importlib.util.find_spec(name) is None]
     if missing:
-        raise UnusableInputError(
-            f"--transform_fn needs {missing[0]}; install maskmill with its extra: maskmill[tensorflow]."
-        )
+        raise UnusableInputError(f"--transform_fn needs {missing[0]}; install it: pip install 'maskmill[tensorflow]'.")
 
 
 def check_training_installed() -> None:
     """Raises UnusableInputError where the libraries of the extra [tensorflow] are missing."""
     missing = [name for name in ("tensorflow", "keras", "keras_hub") if importlib.util.find_spec(name) is None]
     if missing:
-        raise UnusableInputError(f"Training needs {missing[0]}; install maskmill with its extra: maskmill[tensorflow].")
+        raise UnusableInputError(f"Training needs {missing[0]}; install it: pip install 'maskmill[tensorflow]'.")

@@ -5,7 +5,9 @@ answered at once; a stage, and Beam with it, it imports only to run it.
 """
 
 import dataclasses
+import errno
 import itertools
+import re
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -499,7 +501,9 @@ def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
         place += 2 if arguments[place].lstrip("-") in ("log_level", "log_format") else 1
     if place >= len(arguments):
         return None, list(arguments)
-    return arguments[place], [*arguments[:place], *arguments[place + 1 :]]
+    # The programs of the reference have underscores in their names.
+    name = arguments[place].removesuffix(".py").replace("_", "-")
+    return name if name in COMMANDS else arguments[place], [*arguments[:place], *arguments[place + 1 :]]
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
@@ -528,8 +532,8 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
     if name is not None and name not in COMMANDS:
         from pipelines.options import nearest
 
-        hint = nearest(name, COMMANDS) or "; see maskmill --help"
-        raise UnusableInputError(f"{name}: there is no such command{hint}.")
+        hint = nearest(name, COMMANDS, otherwise="; see maskmill --help")
+        raise UnusableInputError(f"{name}: there is no such command{hint}")
     if any(argument in _VERSION for argument in asked):
         print(f"maskmill {version}")
         return DONE
@@ -553,6 +557,18 @@ def _run(name: str | None, arguments: list[str], prints: console.Console, versio
         return command.run(line) or DONE
 
 
+def _shortage(error: OSError | ImportError) -> str:
+    """The sentence for an error by which the machine says that it has too little of something; empty for any other."""
+    if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+        return f"Too few files may be open at once ({error}); raise the limit, as in `ulimit -n 1024`."
+    # A library cannot be loaded: the linker tells the reason in words alone.
+    if getattr(error, "errno", None) in (errno.ENOMEM, errno.EAGAIN) or re.search(
+        "failed to map|annot allocate", str(error)
+    ):
+        return f"There is not enough memory ({error}); free some, or raise the limit (`ulimit -v`)."
+    return ""
+
+
 def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -> int:
     """Runs a command line; returns its exit code. `version` is what --version prints.
 
@@ -574,6 +590,11 @@ def main(argv: Sequence[str] | None = None, *, version: str = "of a checkout") -
         except MemoryError as error:
             detail = f" ({error})" if str(error) else ""
             prints.say(f"{said}: There is not enough memory{detail}; free some, or take smaller pieces of input.")
+            return FAILED
+        except (OSError, ImportError) as error:
+            if not (shortage := _shortage(error)):
+                raise
+            prints.say(f"{said}: {shortage}")
             return FAILED
         except KeyboardInterrupt:
             # In a process of the command's own, interruption.Watch ends it before this is reached.

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from transforms.errors import RunFailedError
+from transforms.inspection.text import shown
 
 # The logger of what is said and not logged.
 _LOGGER = "maskmill"
@@ -51,6 +52,8 @@ class Stream:
     def write(self, text: str) -> int:
         """Writes a text, unless an earlier one could not be written."""
         with self._lock:
+            if not self.as_json:
+                text = _visible(text)
             if not self.as_json and not self._pinned:
                 self._put(text)
                 return len(text)
@@ -130,6 +133,11 @@ class Stream:
         return getattr(self._stream, name)
 
 
+def _visible(text: str) -> str:
+    """A text of lines whose names cannot steer a terminal."""
+    return "\n".join(map(shown, text.split("\n"))) if not text.isprintable() else text
+
+
 def _lines(lines: Sequence[str]) -> str:
     """Lines that overwrite what the terminal shows where they stand."""
     return "".join(f"{line}\x1b[K\n" for line in lines)
@@ -164,7 +172,7 @@ class Console:
 
     def say(self, sentence: str) -> None:
         """Prints the sentence of a failure to standard error."""
-        self.errors.tell(sentence, level="ERROR")
+        self.errors.tell(shown(sentence), level="ERROR")
 
     def finish(self) -> None:
         """Hands over what was printed. A reader that went away, as `head` does, has seen what it wanted.

@@ -193,7 +193,7 @@ def _task_slots(master: str) -> list[int]:
 
 def _complete_dataflow(options: PipelineOptions, given: Set[str], paths: Iterable[str]) -> None:
     if importlib.util.find_spec("apitools") is None:
-        raise UnusableInputError("Dataflow needs Google's libraries; install maskmill with its extra: maskmill[gcp].")
+        raise UnusableInputError("Dataflow needs Google's libraries; install it: pip install 'maskmill[gcp]'.")
     debug, worker, setup = (options.view_as(c) for c in (DebugOptions, WorkerOptions, SetupOptions))
     for path in paths:
         if files.is_local(path):

@@ -42,7 +42,7 @@ def listener(place: str, namespace: str) -> "OpenLineage":
     """
     if importlib.util.find_spec("openlineage") is None:
         raise UnusableInputError(
-            "events.openlineage needs OpenLineage's client; install maskmill with its extra: maskmill[events]."
+            "events.openlineage needs OpenLineage's client; install it: pip install 'maskmill[events]'."
         )
     if "://" in place and not place.startswith(("http://", "https://")):
         raise UnusableInputError(

@@ -1,8 +1,8 @@
 """Reads a command line: our own options as flags, Beam's flags, and the names of files.
 
 Flags take argparse's forms and absl's: `--x 3`, `--x=3`, `-x=3`, `--flag`, `--flag=False`, `--flag False`, `--noflag`.
-A flag is never abbreviated. Of a flag that is given twice the last value counts, as in absl; a list is not given twice,
-because one of its values would be lost without a word.
+A flag is never abbreviated. Of a number, a choice or a switch that is given twice the last value counts, as in absl. A
+list is not given twice, nor are two names: one of them would be lost without a word.
 """
 
 import collections
@@ -18,6 +18,7 @@ from transforms.errors import UnusableInputError
 _FLAG = re.compile(r"--?[A-Za-z]")
 # Of all names of a command's flags some are always a little alike.
 _LIKENESS_OF_BEAM_FLAGS = 0.75
+_FLAGS_OF_ABSL = ("alsologtostderr", "logtostderr", "stderrthreshold", "verbosity", "v", "log_dir", "showprefixforinfo")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,7 @@ class _Reader:
         else:
             known = self._beam_flags() if self._beam_flags is not None else {}
             if name not in known:
-                raise UnusableInputError(f"{written}: {self._unknown(name, known)}.")
+                raise UnusableInputError(f"{written}: {self._unknown(name, known)}")
             self._pass_on(known[name], text)
 
     def _negated(self, name: str) -> Option | None:
@@ -121,7 +122,12 @@ class _Reader:
             text = self._value(flag, option.kind.wanted)
         if option.kind.is_list and option.name in self._values:
             raise UnusableInputError(f"{flag} is given twice; give all its values once, separated by commas.")
-        self._values[option.name] = option.kind.read(text, flag)
+        value = option.kind.read(text, flag)
+        if option.kind.type is str and option.kind.choices is None and self._values.get(option.name, value) != value:
+            raise UnusableInputError(
+                f"{flag} is given twice ({shown(self._values[option.name])}, then {shown(value)}); give it once."
+            )
+        self._values[option.name] = value
 
     def _pass_on(self, beam_flag: BeamFlag, text: str | None) -> None:
         flag = f"--{beam_flag.name}"
@@ -168,13 +174,14 @@ class _Reader:
 
         same = [known for known in self._known if known.rpartition(".")[2] == name]
         if same:
-            return f"a flag of a build has its section in front; give {' or '.join(f'--{flag}' for flag in same)}"
-        hint = nearest(name, self._known, prefix="--")
-        if not hint:
-            sections = {known.rpartition(".")[2]: known for known in self._known if "." in known}
-            found = difflib.get_close_matches(name, sections, n=1)
-            hint = f"; did you mean --{sections[found[0]]}" if found else ""
-        if not hint:
-            found = difflib.get_close_matches(name, beam, n=1, cutoff=_LIKENESS_OF_BEAM_FLAGS)
-            hint = f"; did you mean --{found[0]}" if found else "; see --help"
+            return f"a flag of a build has its section in front; give {' or '.join(f'--{flag}' for flag in same)}."
+        if name in _FLAGS_OF_ABSL:
+            return "this flag of absl's has no meaning here; leave it out, or choose with --log_level what is logged."
+        sections = {known.rpartition(".")[2]: known for known in self._known if "." in known}
+        found = difflib.get_close_matches(name, self._known, n=1)
+        if not found and (of_section := difflib.get_close_matches(name, sections, n=1)):
+            found = [sections[of_section[0]]]
+        if found:
+            return f"there is no such flag; did you mean --{found[0]}?"
+        hint = nearest(name, beam, prefix="--", otherwise="; see --help", cutoff=_LIKENESS_OF_BEAM_FLAGS)
         return f"there is no such flag{hint}"

@@ -94,7 +94,8 @@ class Kind:
             hint = "; quote it" if self.type is str and isinstance(value, (bool, int, float)) else ""
             raise UnusableInputError(f"{name} must be {_ONE[self.type]}, not {_typed(value)}{hint}.")
         if self.choices is not None and value not in self.choices:
-            raise UnusableInputError(f"{name} must be {self.wanted}, not {shown(value)}.")
+            hint = nearest(str(value), self.choices)
+            raise UnusableInputError(f"{name} must be {self.wanted}, not {shown(value)}{hint}")
         if isinstance(value, str):
             _check_text(value, name)
         elif isinstance(value, float) and not math.isfinite(value):
@@ -314,7 +315,7 @@ def from_mapping(
                 continue
             raise UnusableInputError(f"{label(key)}: a build decides this itself; leave it out.")
         if key not in known:
-            raise UnusableInputError(f"{label(str(key))}: there is no such option{nearest(str(key), known)}.")
+            raise UnusableInputError(f"{label(str(key))}: there is no such option{nearest(str(key), known)}")
         if value is not None or not known[key].is_required:
             values[key] = known[key].kind.check(value, label(key))
     for name, option in known.items():
@@ -339,9 +340,17 @@ def as_mapping(value: Any, *, where: str) -> dict[Any, Any]:
     return value
 
 
-def nearest(name: str, known: Iterable[str], *, prefix: str = "") -> str:
-    """`; did you mean X` for the known name nearest to an unknown one, or nothing; `prefix` goes in front of it."""
+def nearest(name: str, known: Iterable[Any], *, prefix: str = "", otherwise: str = "", cutoff: float = 0.6) -> str:
+    """How a sentence ends about a name that nobody knows: `; did you mean X?` for the nearest of the known ones.
+
+    Args:
+      name: the unknown one.
+      known: the known ones.
+      prefix: goes in front of the nearest.
+      otherwise: the end, without its full stop, where none is near.
+      cutoff: how near it must be, as difflib counts.
+    """
     import difflib
 
-    found = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {prefix}{found[0]}" if found else ""
+    found = difflib.get_close_matches(name, list(map(str, known)), n=1, cutoff=cutoff)
+    return f"; did you mean {prefix}{found[0]}?" if found else f"{otherwise}."

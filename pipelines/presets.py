@@ -62,8 +62,8 @@ def find(name: str) -> Preset:
     """
     presets = _read()
     if name not in presets:
-        hint = nearest(name, presets) or f"; there are {', '.join(presets)}"
-        raise UnusableInputError(f"preset {shown(name)}: there is no such preset{hint}.")
+        hint = nearest(name, presets, otherwise=f"; there are {', '.join(presets)}")
+        raise UnusableInputError(f"preset {shown(name)}: there is no such preset{hint}")
     return presets[name]
 
 

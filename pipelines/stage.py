@@ -1,6 +1,7 @@
 """What a stage is: the one contract that a build, a command and the progress display hold every stage to."""
 
 import abc
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -163,13 +164,25 @@ def run_stages(
         beam_options = runner.pipeline_options(beam_arguments, workload)
         beam_options.get_all_options()  # Beam reads most flags only when they are asked for
     before: dict[str, outcomes.Before] = {}
+    claims: list[manifest.Claim] = []
     if not environments.is_dry_run(beam_options):
         before = {stage.output: outcomes.look(stage.output) for stage in stages}
         # Where one directory is refused, none is claimed.
         claims = [stage.claim() for stage in stages]
-        for claim in claims:
-            claim.write()
 
+    with contextlib.ExitStack() as held:
+        for claim in claims:
+            held.enter_context(claim.held())
+        return _run_claimed(stages, beam_options, later_kernels, before)
+
+
+def _run_claimed(
+    stages: Sequence[Stage[Any]],
+    beam_options: Any,
+    later_kernels: Sequence[str],
+    before: Mapping[str, outcomes.Before],
+) -> Mapping[str, Any]:
+    """Runs stages whose directories are claimed; `before`: what these held, empty where no run is asked for."""
     if runner.is_local(beam_options):
         kernels.prepare([*(name for stage in stages for name in stage.kernels), *later_kernels])
 

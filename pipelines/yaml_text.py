@@ -94,6 +94,10 @@ def parse(content: bytes, *, where: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f", line {mark.line + 1}" if mark is not None else ""
+        if error.problem == "but found another document":
+            raise UnusableInputError(
+                f"{where}{place}: a second document begins here, and a file holds one; take it into a file of its own."
+            ) from None
         problem = error.problem or error.context
         hint = "; indent with spaces, not tabs" if "'\\t'" in str(problem) else ""
         raise UnusableInputError(f"{where}{place}: this is not YAML ({problem}){hint}.") from None

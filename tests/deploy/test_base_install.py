@@ -42,5 +42,5 @@ def test_dataflow_without_its_extra_is_refused_in_one_sentence(environment: Mapp
         environment, "extract", f"--input={dump}", f"--output=gs://{BUCKET}/new", *flags, "--sdk_container_image=image"
     )
     assert done.returncode == 2, done.stderr
-    assert done.stderr.splitlines()[-1].endswith("install maskmill with its extra: maskmill[gcp].")
+    assert done.stderr.splitlines()[-1].endswith("install it: pip install 'maskmill[gcp]'.")
     assert not any(name.startswith("new/") for name in cloud.objects(environment, BUCKET))

@@ -34,8 +34,8 @@ def added(name: str, line: str, says: str, section: str = "examples") -> Mistake
     return row(name, changed(f"{section}:\n", f"{section}:\n  {line}\n"), says)
 
 
-def demo(name: str, arguments: str, says: str) -> Mistake:
-    return Mistake(name=f"build-{name}", command=f"build {arguments}", says=says)
+def demo(name: str, arguments: str, says: str, **more: object) -> Mistake:
+    return Mistake(name=f"build-{name}", command=f"build {arguments}", says=says, **more)  # type: ignore[arg-type]
 
 
 YAML = [
@@ -50,7 +50,7 @@ YAML = [
     row("wrong-indentation", changed("  num_eval", " num_eval"), r"b\.yaml, line 4: this is not YAML"),
     row("no-space-behind-the-colon", "output:build\n", r"a build is a mapping of sections"),
     row("json-cut-off", '{"output": "build", ', r"b\.yaml, line 1: this is not YAML"),
-    row("two-documents", f"{GOOD}---\n{GOOD}", r"this is not YAML \(but found another document\)"),
+    row("two-documents", f"{GOOD}---\n{GOOD}", r"line 7: a second document begins here, and a file holds one"),
     row("key-twice", f"{GOOD}  vocab_file: other.txt\n", r"line 7: the key 'vocab_file' was given in line 6 already"),
     row("section-twice", f"{GOOD}extract:\n  input: x\n", r"line 7: the key 'extract' was given in line 2 already"),
     row("latin-1", changed("dump.xml", "d\xfcmp.xml").encode("latin-1"), r"line 3: this is not UTF-8 text"),
@@ -71,9 +71,15 @@ YAML = [
     row("too-long", "# " + "x" * 200_000, r"this file is longer than any build"),
     demo("of-a-dump", "dump.xml", r"dump\.xml"),
     demo("of-a-packed-dump", "dump.xml.bz2", r"this is not UTF-8 text"),
-    demo("of-a-folder", ".", r"cannot be read \(Is a directory\)"),
+    demo("of-a-folder", ".", r"\.: this input cannot be read \(it is a directory, where a file is meant\)"),
     demo("of-no-file", "demo.yml", r"demo\.yml: this input does not exist"),
     demo("of-nothing", "", r"CONFIG\.yaml is missing"),
+    demo(
+        "of-a-link-to-itself",
+        "loop.yaml",
+        r"loop\.yaml: this input cannot be read \(its links lead in a circle; delete one of them",
+        files={"loop.yaml": lambda path: path.symlink_to(path.name)},
+    ),
     demo("of-two-files", "demo.yaml other.yaml", r"other\.yaml: a build has one YAML file"),
 ]
 

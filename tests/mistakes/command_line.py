@@ -20,7 +20,9 @@ COMMANDS = [
     row("only-quiet", "--quiet", "--quiet: a command is missing"),
     row("only-log-format", "--log_format text", "--log_format: a command is missing"),
     row("only-log-level", "--log_level DEBUG", "--log_level: a command is missing"),
-    row("train-misspelt", "trian --output_dir out", "did you mean train"),
+    row("train-misspelt", "trian --output_dir out", r"did you mean train\?$"),
+    row("command-with-underscores", "create_pretraining_data", r"--input_file .* are missing|and --vocab_file"),
+    row("command-as-the-reference-s-program", "pick_eval.py", r"--input_tfrecord \(.*\) and --output_tfrecord"),
 ]
 
 MISSING = [
@@ -59,6 +61,10 @@ UNKNOWN = [
     row(
         "misspelt-flag", f"{EXTRACT} --keep_titels", r"--keep_titels: there is no such flag; did you mean --keep_titles"
     ),
+    row("misspelt-runner", f"{EXTRACT} --runner DataflowRuner", r"not 'DataflowRuner'; did you mean DataflowRunner\?$"),
+    row("misspelt-choice", f"{EXAMPLES} --compat mlperff", r"not 'mlperff'; did you mean mlperf\?$"),
+    row("flag-of-absl", f"{CREATE} --alsologtostderr", r"this flag of absl's has no meaning here; leave it out"),
+    row("flag-of-absl-with-a-value", f"{CREATE} --verbosity=1", r"this flag of absl's has no meaning here; leave it"),
     row("misspelt-beam-flag", f"{EXTRACT} --runer FlinkRunner", "did you mean --runner"),
     row("unheard-of-flag", f"{EXTRACT} --zzzzqqqq 3", "--zzzzqqqq: there is no such flag; see --help"),
     row("abbreviated-flag", f"{EXTRACT} --shard_size 3", "--shard_size: there is no such flag; did you mean --shard_s"),
@@ -84,6 +90,11 @@ STRAY = [
     row("stray-behind-dashes", f"{EXTRACT} -- stray", "stray: this argument belongs to no flag"),
     row("stray-number", f"{EXAMPLES} 3", "3: this argument belongs to no flag"),
     row("input-given-twice", "extract --input dump.xml --input dump.xml.bz2 --output out", "--input is given twice"),
+    row("output-given-twice", f"{EXTRACT} --output other", r"--output is given twice \('out', then 'other'\)"),
+    row("vocabulary-given-twice", f"{CREATE} --vocab_file=book.txt", "--vocab_file is given twice"),
+    row("home-of-nobody", "extract --input dump.xml --output=~nobody2/x", r"no user nobody2; write \./~nobody2/x"),
+    row("input-in-the-home-of-nobody", "extract --input=~nobody2/x --output=out", "there is no user nobody2"),
+    row("name-that-steers-the-terminal", "extract --input 'no\x1b[31m\r.xml' --output o", r"no\\x1b\[31m\\r\.xml"),
     row("index-without-a-comma", "index examples.tfrecord --output a b", r"2 files|does not exist|^"),
     row("switch-with-a-misspelt-value", f"{EXAMPLES} --do_lower_case Flase", "--do_lower_case must be true or false"),
 ]

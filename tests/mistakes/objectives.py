@@ -32,7 +32,7 @@ MISTAKES = [
     row("unknown-unit", "--mask_unit=words", r"--mask_unit must be one of piece, whole_word, word, ngram, span"),
     row("unknown-format", "--format=arrow", r"--format must be one of tfrecord, parquet, mds"),
     row("unknown-names", "--feature_names=v3", r"--feature_names must be one of google, v2"),
-    row("preset-misspelt", "--preset=robertta", r"preset 'robertta': there is no such preset; did you mean roberta\."),
+    row("preset-misspelt", "--preset=robertta", r"preset 'robertta': there is no such preset; did you mean roberta\?$"),
     row("preset-unknown", "--preset=x", r"preset 'x': there is no such preset; there are bert-phase1, .*group-texts\."),
     row("preset-in-the-way", "--preset=modernbert --objective=nsp", r"--cross_documents belongs to --objective mlm"),
     row(

@@ -124,7 +124,7 @@ MISTAKES = [
     Mistake(
         name="extract-into-a-file",
         command="extract --input=dump.xml --output=book.txt",
-        says="book.txt",
+        says=r"extract: book\.txt: this directory cannot be made \(.*/book\.txt is a file\)",
     ),
     Mistake(
         name="extract-into-its-dump",

@@ -197,6 +197,14 @@ OTHER_OPTIONS = [
         },
     ),
     Mistake(
+        name="text-with-other-options-after-a-run-that-failed",
+        command=f"maskmill extract --input=dump.xml --output=text --num_eval_articles=1000; maskmill {EXTRACT}",
+        says=r"--num_eval_articles 1000 is more than",
+        code=0,
+        shell=True,
+        leaves=("text",),
+    ),
+    Mistake(
         name="text-into-a-folder-of-notes",
         command=EXTRACT,
         says=r"text: this directory holds other files \(notes.txt, …\); name an empty or a new one",
@@ -301,7 +309,7 @@ DAMAGED_CLAIMS = [
     _refused(
         "a-folder-for-a-claim",
         EXAMPLES,
-        r"parameters.json: this input cannot be read \(Is a directory\)",
+        r"parameters.json: this input cannot be read \(it is a directory, where a file is meant\)",
         examples=made(folder_for_file(CLAIM)),
     ),
     _refused(

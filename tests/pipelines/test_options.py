@@ -77,7 +77,7 @@ def test_a_value_follows_an_equals_sign_or_a_space() -> None:
 
 
 def test_a_misspelt_flag_names_the_nearest() -> None:
-    with pytest.raises(UnusableInputError, match=r"--sise: there is no such flag; did you mean --size\."):
+    with pytest.raises(UnusableInputError, match=r"--sise: there is no such flag; did you mean --size\?"):
         parse("--name=x", "--sise=3")
 
 
@@ -127,7 +127,7 @@ def test_a_section_gives_the_same_options() -> None:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ({"nam": "x"}, r"f: s\.nam: there is no such option; did you mean name\."),
+        ({"nam": "x"}, r"f: s\.nam: there is no such option; did you mean name\?"),
         ({}, r"f: s\.name is missing: a name\."),
         ({"name": 3}, r"f: s\.name must be text, not 3 \(int\); quote it\."),
         ({"name": "x", "size": "3"}, r"f: s\.size must be a whole number, not '3' \(str\)\."),

@@ -232,5 +232,5 @@ def test_near_duplicates_need_the_extra_quality(
 ) -> None:
     monkeypatch.setitem(sys.modules, "datasketch", None)
     assert extract(folder, tmp_path / "out", "--near_duplicate_threshold=0.8") == 2
-    assert "needs datasketch; install maskmill with its extra: maskmill[quality]." in capsys.readouterr().err
+    assert "needs datasketch; install it: pip install 'maskmill[quality]'." in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -77,6 +77,6 @@ def test_bytes_that_are_not_utf8_are_signed() -> None:
 
 def test_a_missing_datasketch_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasketch", None)
-    with pytest.raises(UnusableInputError, match=r"install maskmill with its extra: maskmill\[quality\]\."):
+    with pytest.raises(UnusableInputError, match=r"install it: pip install 'maskmill\[quality\]'\."):
         ParagraphSigner(BOTH)
     ParagraphSigner(EXACT_ONLY)

@@ -17,8 +17,9 @@ from transforms.storage import completions, files, manifest
 def claim_output(
     output: str, stage: str, parameters: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
 ) -> None:
-    """Claims an output directory, as a run does once all directories are checked."""
+    """Claims an output directory, as a run does once all directories are checked, and puts data into it."""
     manifest.check_output(output, stage, parameters, defaults).write()
+    Path(output, "part-00000-of-00001").touch()
 
 
 def test_a_directory_keeps_its_parameters(tmp_path: Path) -> None:
@@ -34,6 +35,22 @@ def test_a_directory_keeps_its_parameters(tmp_path: Path) -> None:
     claim_output(output, "extract", {"seed": 1, "names": None})  # as if it were not there
     with pytest.raises(UnusableInputError, match="belongs to 'extract'"):
         claim_output(output, "examples", {"seed": 1})
+
+
+def test_a_directory_without_data_is_free_for_other_options_once_its_run_has_ended(tmp_path: Path) -> None:
+    output = str(tmp_path / "out")
+    with manifest.check_output(output, "extract", {"seed": 1}).held():
+        with manifest.check_output(output, "extract", {"seed": 1}).held():
+            pass
+        with pytest.raises(UnusableInputError, match=r"made with other parameters \(seed=1, now 2\)"):
+            claim_output(output, "extract", {"seed": 2})
+    completions.store(output, "extract", "piece", {})
+    manifest.check_output(output, "extract", {"seed": 2}).write()
+    with pytest.raises(UnusableInputError, match="belongs to 'extract'"):
+        claim_output(output, "examples", {"seed": 2})
+    claim_output(output, "extract", {"seed": 2})
+    with pytest.raises(UnusableInputError, match="made with other parameters"):
+        claim_output(output, "extract", {"seed": 3})
 
 
 def test_a_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
@@ -183,6 +200,7 @@ def test_the_claim_of_an_older_version_is_read_and_sealed(tmp_path: Path) -> Non
     output = str(tmp_path)
     older = completions.canonical_json({"stage": "extract", "parameters": CLAIM}, indent=1)
     files.write_bytes(str(claim_path(output)), older.encode())
+    (tmp_path / "part-00000-of-00001").touch()
     with pytest.raises(UnusableInputError, match=r"\(seed=1, now 2\)"):
         claim_output(output, "extract", {"seed": 2}, DEFAULTS)
     assert claim_path(output).read_text() == older

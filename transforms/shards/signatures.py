@@ -72,6 +72,6 @@ def import_datasketch() -> Any:
         import datasketch
     except ImportError:
         raise UnusableInputError(
-            "--near_duplicate_threshold needs datasketch; install maskmill with its extra: maskmill[quality]."
+            "--near_duplicate_threshold needs datasketch; install it: pip install 'maskmill[quality]'."
         ) from None
     return datasketch

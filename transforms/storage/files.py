@@ -217,8 +217,10 @@ def open_input(path: str) -> BinaryIO:
         return io.BufferedReader(_Input(path, raw))
     except FileNotFoundError:
         raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
-    except (PermissionError, IsADirectoryError) as error:
-        raise UnusableInputError(f"{path}: this input cannot be read ({error.strerror}).") from None
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise  # the machine's fault, and not the file's
+        raise UnusableInputError(f"{path}: this input cannot be read ({paths.why(error)}).") from None
 
 
 class _Input(io.RawIOBase):
@@ -355,7 +357,27 @@ def make_directory(path: str) -> None:
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:
-            raise UnusableInputError(f"{path}: this directory cannot be made ({error.strerror}).") from None
+            check_directory(path)
+            raise UnusableInputError(f"{path}: this directory cannot be made ({paths.why(error)}).") from None
+
+
+def check_directory(path: str) -> None:
+    """Looks whether a local directory can be written to, or made; does neither.
+
+    Raises:
+      UnusableInputError: it cannot; the message names the file or directory that is in the way.
+    """
+    if not is_local(path):
+        return
+    place = os.path.abspath(path)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        what = "a link that leads to no directory" if os.path.islink(place) else "a file"
+        raise UnusableInputError(f"{path}: this directory cannot be made ({place} is {what}); name another one.")
+    if not os.access(place, os.W_OK | os.X_OK):
+        of_parent = "" if place == os.path.abspath(path) else f"cannot be made, because {place} "
+        raise UnusableInputError(f"{path}: this directory {of_parent}is not writable.")
 
 
 def list_directory(directory: str, pattern: str = "*") -> list[str]:
@@ -589,13 +611,15 @@ def check_outputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
     """Refuses outputs that are inputs or each other, also by another path or link: one would destroy the other.
 
     Raises:
-      UnusableInputError: an output is one of the inputs, or another output, or has no name of a file.
+      UnusableInputError: an output is one of the inputs, or another output, has no name of a file, or lies where no
+        directory can be made.
     """
     identities = {_identity(path): path for path in inputs}
     seen: dict[tuple[int, int] | str, str] = {}
     for output in outputs:
         if not output or output.endswith("/"):
             raise UnusableInputError(f'"{output}" as output names no file; give the name of a file.')
+        check_directory(parent(output))
         identity = _identity(output)
         if identity in identities:
             same = identities[identity]

@@ -3,11 +3,13 @@
 It has no time, host or attempt in it, so the same build gives the same manifest wherever it runs.
 """
 
+import contextlib
 import dataclasses
+import fcntl
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -44,6 +46,17 @@ class Claim:
             completions.note_remade(self.output, _CLAIM, "claim", name, self.problem)
         files.write_bytes(self.path, self.content)
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Claims the directory, and keeps it from runs with other options as long as the block runs."""
+        self.write()
+        if not files.is_local(self.path):
+            yield
+            return
+        with open(self.path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            yield
+
 
 def check_output(
     output: str,
@@ -55,9 +68,10 @@ def check_output(
     """Checks that an output directory can be claimed for a stage with these parameters; writes nothing.
 
     An option that the directory's claim does not have was declared after it was made, so it counts as its default; one
-    that only the claim has is of another version, and must have been at its default. A damaged claim is made again
-    from the manifest. Where there is no manifest either, the directory holds an unfinished build: every piece of it is
-    keyed by its own parameters, so the directory is claimed anew. Both are noted for the summary.
+    that only the claim has is of another version, and must have been at its default. A local directory that holds
+    nothing but its work directory is free for other options of its stage, unless a run holds it. A damaged claim
+    is made again from the manifest. Where there is no manifest either, the directory holds an unfinished build: every
+    piece of it is keyed by its own parameters, so the directory is claimed anew. Both are noted for the summary.
 
     Args:
       output: the directory.
@@ -71,13 +85,12 @@ def check_output(
       UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
         parameters.
     """
-    if files.is_local(output) and os.path.isdir(output) and not os.access(output, os.W_OK | os.X_OK):
-        raise UnusableInputError(f"{output}: this directory is not writable.")
+    files.check_directory(output)
     wanted = _plain({"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})})
     path = _claim_path(output)
     content = files.read_bytes(path) if files.exists(path) else None
     claimed, problem = _find_claim(output, content, wanted, folders)
-    if claimed is not None:
+    if claimed is not None and not (claimed["stage"] == stage and _is_free(output, path)):
         _compare_claims(output, claimed, wanted)
     sealed = completions.sealed_json("", _CLAIM, wanted)
     return Claim(output=output, path=path, content=sealed, is_new=content != sealed, problem=problem)
@@ -133,6 +146,21 @@ def _find_claim(
     if made is None:
         return None, problem
     return _claim_of_manifest(made, wanted), f"{problem} and was made from {MANIFEST}"
+
+
+def _is_free(output: str, claim: str) -> bool:
+    """Whether a claimed directory holds nothing but its work directory, and no run its claim; a store has no locks."""
+    if not files.is_local(output):
+        return False
+    beside = {name for name in os.listdir(output) if not name.endswith(files.TEMPORARY_SUFFIX)}
+    if beside != {completions.WORK_DIRECTORY}:
+        return False
+    try:
+        with open(claim, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _read_older_claim(content: bytes) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 A path is local unless it has a scheme, as in gs://bucket/name.
 """
 
+import errno
 import importlib.util
 import os
 import re
@@ -48,7 +49,11 @@ def as_written(value: Any) -> Any:
     if _ONE_SLASH.match(value):
         scheme, _, rest = value.partition(":/")
         raise UnusableInputError(f"{value}: a slash is missing; write {scheme.lower()}://{rest}.")
-    return os.path.expanduser(value)
+    expanded = os.path.expanduser(value)
+    home = value.split("/", 1)[0]
+    if value.startswith("~") and expanded == value and not os.path.lexists(home):
+        raise UnusableInputError(f"{value}: there is no user {home[1:]}; write ./{value} for a folder of that name.")
+    return expanded
 
 
 def check_name(path: str) -> None:
@@ -115,7 +120,7 @@ def regular_file(path: str, *, by_glob: bool = False) -> os.stat_result | None:
             ) from None
         return None
     except OSError as error:
-        raise UnusableInputError(f"{path}: this input cannot be read ({error.strerror}).") from None
+        raise UnusableInputError(f"{path}: this input cannot be read ({why(error)}).") from None
     if stat.S_ISDIR(found.st_mode):
         if by_glob:
             return None
@@ -147,6 +152,15 @@ def _explain_directory(path: str) -> str:
 def is_glob(pattern: str) -> bool:
     """Whether a pattern has a character that stands for others."""
     return any(character in pattern for character in "*?[")
+
+
+def why(error: OSError) -> str:
+    """Why a local file cannot be used, with what can be done about it where that is known."""
+    if error.errno == errno.ELOOP:
+        return "its links lead in a circle; delete one of them, and name the file itself"
+    if error.errno == errno.EISDIR:
+        return "it is a directory, where a file is meant"
+    return str(error.strerror or error)
 
 
 def refuse_missing(pattern: str) -> None:
