@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 
 from transforms.reading.remote import open_ranges
-from transforms.verification import leaks, repeats, shares, similarity, usage
+from transforms.verification import leaks, repeats, shares, similarity, text_profile, usage
 from transforms.verification.findings import Checked, Finding, joined
 from transforms.verification.options import VerifyOptions
 from transforms.verification.pieces import PieceResult
@@ -48,6 +48,11 @@ def _of_text(target: Target, results: Sequence[PieceResult]) -> list[Checked]:
         eval_list,
         similarity.check_similar(results, repeats=similarity.takes_documents_twice(target)),
         similarity.check_sizes(target, results),
+        text_profile.check_profile(
+            results,
+            repeats=similarity.takes_documents_twice(target),
+            is_prose=target.made is None or "templates" in target.made.get("counts", {}),
+        ),
     ]
 
 

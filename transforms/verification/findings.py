@@ -171,6 +171,7 @@ CHECKS: Mapping[str, Check] = {
         Check(name="similar_shards", title="no two shards are the same, or nearly", weight=71),
         Check(name="shard_size", title="no shard is much smaller or larger than the others", weight=50),
         Check(name="documents", title="documents and lines are those of the manifest", weight=86),
+        Check(name="profile", title="the text reads as text, each shard as the others", weight=77),
         Check(name="eval_list", title="eval.md5 lists the eval articles", weight=69),
         Check(name="eval_leak", title="no eval article is in a training shard", weight=89),
         Check(name="contamination", title="no text of the given test set is in the data", weight=68),

@@ -146,6 +146,11 @@ class TextStatistics:
       document_lines: int64[64], documents by the logarithm (base 2) of their lines.
       longest_line: bytes.
       repeated_lines: the lines of ten words and more that are there most often: [(count, beginning of the line)].
+      foreign, replaced, garbled: characters beyond ASCII, and of those U+FFFD, and what UTF-8 becomes that is read as
+        Latin-1. markup: marks of wikitext and HTML.
+      letters, capitals: at the beginnings of documents.
+      longest_characters: of a line. unended: int64[1024], lines by their characters that end within a sentence, as far
+        as ASCII tells; longer lines are not counted.
     """
 
     documents: int
@@ -157,6 +162,14 @@ class TextStatistics:
     document_lines: npt.NDArray[np.int64]
     longest_line: int
     repeated_lines: tuple[tuple[int, str], ...]
+    foreign: int = 0
+    replaced: int = 0
+    garbled: int = 0
+    markup: int = 0
+    letters: int = 0
+    capitals: int = 0
+    longest_characters: int = 0
+    unended: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(1024, np.int64))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

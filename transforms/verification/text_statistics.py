@@ -12,7 +12,19 @@ _SHOWN = 200  # bytes of a repeated line that are kept
 _MOST_LINES = 200_000  # distinct lines that are counted at a time
 _REPEATED = 64  # most repeated lines of a file
 _SPACE, _NEWLINE = 32, 10
+_LEAD, _FIRST_LEAD = 0xC3, 0xC0  # the first byte of À to ÿ, and the first that starts a character beyond ASCII
+_CONTINUING, _CONTINUING_BITS = 0x80, 0xC0  # what other bytes of it have in common
 _SIZES = 64  # of document_lines
+_LENGTHS = 1024  # of unended
+_BEGINNING = 200  # characters of a document whose letters are counted
+_MARKS = (b"[[", b"]]", b"{{", b"}}", b"'''", b"</")
+_REPLACEMENT = "\ufffd".encode()
+_C1 = (0xC2, 0x80, 0x9F)  # the first byte of a control character that no text has, and from where to where the second
+_LEADS = (0x82, 0x83, 0x90, 0x91)  # of Â, Ã, Ð and Ñ the second byte; behind them none of U+00A0 to U+00BF stands
+_EURO = "â€".encode()  # a quotation mark or a dash, read as Windows-1252
+_ENDS = np.frombuffer(b".!?:;,)]}\"'*-", np.uint8)
+
+_SUMS = ("foreign", "replaced", "garbled", "markup", "letters", "capitals")
 
 Counts = npt.NDArray[np.int64]
 
@@ -30,6 +42,8 @@ class TextCounter:
         self._document_lines = np.zeros(_SIZES, np.int64)
         self._longest_line = 0
         self._lines: collections.Counter[bytes] = collections.Counter()
+        self._longest_characters = 0
+        self._unended = np.zeros(_LENGTHS, np.int64)
 
     def add(self, articles: list[bytes], characters: int) -> None:
         """Adds articles, as they stand between blank lines; `characters` is how many they have, newlines aside."""
@@ -49,7 +63,44 @@ class TextCounter:
         sizes = sizes[sizes > 0]
         self._document_lines += np.bincount(np.log2(sizes).astype(np.int64), minlength=_SIZES)
         self._longest_line = max(self._longest_line, int((ends - starts).max(initial=0)))
+        self._count_characters(text, data)
+        self._count_letters(articles)
+        self._count_lines(data, starts[is_line], ends[is_line])
         self._sums.update(documents=len(sizes), lines=int(is_line.sum()), characters=characters, words=int(words.sum()))
+
+    def _count_characters(self, text: bytes, data: npt.NDArray[np.uint8]) -> None:
+        """Counts characters that are not ASCII, broken ones, and marks."""
+        first, low, high = _C1
+        garbled = np.count_nonzero((data[:-1] == first) & (data[1:] >= low) & (data[1:] <= high))
+        places = np.flatnonzero(data[:-3] == _LEAD)
+        behind = data[places + 1], data[places + 2], data[places + 3]
+        garbled += np.count_nonzero(np.isin(behind[0], _LEADS) & (behind[1] == first) & (behind[2] > high))
+        self._sums.update(
+            foreign=int(np.count_nonzero(data >= _FIRST_LEAD)),
+            replaced=text.count(_REPLACEMENT),
+            garbled=int(garbled) + text.count(_EURO),
+            markup=sum(map(text.count, _MARKS)),
+        )
+
+    def _count_letters(self, articles: list[bytes]) -> None:
+        """Counts letters at the beginnings of documents, of scripts that have capitals."""
+        for article in articles:
+            beginning = article[:_BEGINNING].decode("utf-8", "ignore")
+            capitals = sum(map(str.isupper, beginning))
+            self._sums.update(capitals=capitals, letters=capitals + sum(map(str.islower, beginning)))
+
+    def _count_lines(
+        self, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.intp], ends: npt.NDArray[np.intp]
+    ) -> None:
+        """Counts lines that end within a sentence, by their characters."""
+        if not len(starts):
+            return
+        before = np.concatenate([[0], np.cumsum((data & _CONTINUING_BITS) != _CONTINUING)])
+        lengths = before[ends] - before[starts]
+        last = data[ends - 1]
+        is_within = (last < _FIRST_LEAD) & ~np.isin(last, _ENDS) & (lengths < _LENGTHS)
+        self._unended += np.bincount(lengths[is_within], minlength=_LENGTHS)
+        self._longest_characters = max(self._longest_characters, int(lengths.max()))
 
     def _forget(self) -> None:
         """Forgets lines that were there once, where there are too many."""
@@ -73,6 +124,9 @@ class TextCounter:
             document_lines=self._document_lines.copy(),
             longest_line=self._longest_line,
             repeated_lines=tuple((count, line.decode("utf-8", "ignore")) for count, line in repeated[:_REPEATED]),
+            longest_characters=self._longest_characters,
+            unended=self._unended.copy(),
+            **{name: sums[name] for name in _SUMS},
         )
 
 
@@ -93,4 +147,7 @@ def add_statistics(parts: list[TextStatistics]) -> TextStatistics:
         document_lines=np.sum([np.zeros(_SIZES, np.int64), *(part.document_lines for part in parts)], axis=0),
         longest_line=max((part.longest_line for part in parts), default=0),
         repeated_lines=tuple(repeated[:_REPEATED]),
+        longest_characters=max((part.longest_characters for part in parts), default=0),
+        unended=np.sum([np.zeros(_LENGTHS, np.int64), *(part.unended for part in parts)], axis=0),
+        **{name: sum(getattr(part, name) for part in parts) for name in _SUMS},
     )
