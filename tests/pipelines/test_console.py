@@ -183,3 +183,9 @@ def test_warnings_of_the_data_are_objects_and_the_summary_is_not(text: Path, cap
     (record,) = map(json.loads, err.splitlines())
     assert record["level"] == "WARNING"
     assert record["message"].startswith("maskmill create-pretraining-data: warning: ")
+
+
+def test_what_is_printed_cannot_steer_a_terminal_but_for_colours() -> None:
+    written = io.StringIO()
+    console.Stream(written).write("\x1b[36mname\x1b[0m\ta\x1b]0;title\x07\x1b[2J\u202e\n")
+    assert written.getvalue() == "\x1b[36mname\x1b[0m\ta\\x1b]0;title\\x07\\x1b[2J\\u202e\n"
