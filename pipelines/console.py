@@ -234,6 +234,12 @@ def opened(*, as_json: bool = False) -> Iterator[Console]:
         yield console
 
 
+def reader_is_gone() -> bool:
+    """Hands over what was printed; whether nothing more can be, as once `head` has seen what it wanted."""
+    sys.stdout.flush()
+    return isinstance(sys.stdout, Stream) and sys.stdout.failure is not None
+
+
 def tell(message: str, *, level: str = "INFO", **fields: Any) -> None:
     """Prints a line to standard error; with `--log_format json` it bears the level and the fields, too."""
     stream = sys.stderr if isinstance(sys.stderr, Stream) else Stream(sys.stderr)
