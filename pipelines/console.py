@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from transforms.inspection.text import shown
 
 # The logger of what is said and not logged.
 _LOGGER = "maskmill"
+# What steers a terminal and stands in our own texts: colours, tabs, the ends of lines, progress that goes back.
+_OWN = re.compile(r"(\x1b\[[0-9;]*m|[\t\n\r\b])")
 
 
 def json_line(message: str, *, level: str, logger: str = _LOGGER, **fields: Any) -> str:
@@ -134,8 +137,10 @@ class Stream:
 
 
 def _visible(text: str) -> str:
-    """A text of lines whose names cannot steer a terminal."""
-    return "\n".join(map(shown, text.split("\n"))) if not text.isprintable() else text
+    """A text without what steers a terminal, but for colours and the ends of lines, which are its own."""
+    if text.isprintable():
+        return text
+    return "".join(part if _OWN.fullmatch(part) else shown(part) for part in _OWN.split(text))
 
 
 def _lines(lines: Sequence[str]) -> str:
@@ -227,6 +232,12 @@ def opened(*, as_json: bool = False) -> Iterator[Console]:
     console = Console(output=Stream(sys.stdout), errors=Stream(sys.stderr, as_json=as_json))
     with contextlib.redirect_stdout(console.output), contextlib.redirect_stderr(console.errors):
         yield console
+
+
+def reader_is_gone() -> bool:
+    """Hands over what was printed; whether nothing more can be, as once `head` has seen what it wanted."""
+    sys.stdout.flush()
+    return isinstance(sys.stdout, Stream) and sys.stdout.failure is not None
 
 
 def tell(message: str, *, level: str = "INFO", **fields: Any) -> None:

@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipelines import inspect_text, interruption, kernels
+from pipelines import console, inspect_text, interruption, kernels
 from pipelines.inspect_options import RANDOM, SEARCH, InspectOptions
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.inspection import kinds, searching
@@ -139,6 +139,8 @@ def _print_all(found: Iterable[DecodedExample | TextDocument], words: str, optio
         else:
             inspect_text.print_text(one, is_first=none, found=pattern)
         none = False
+        if console.reader_is_gone():
+            return
     if none:
         raise RunFailedError(f"{path}: nothing in it has these words; search for others.")
 

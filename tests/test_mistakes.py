@@ -30,8 +30,8 @@ pytestmark = pytest.mark.long
 # What is written while a run goes on, in front of the sentence that ends it; with a cold cache, also that
 # kernels are compiled.
 PROGRESS = re.compile(
-    r"(templates|extract|text shards|examples)( [\d,]+/[\d,]+|: [\d,]+ files?, )|"
-    "maskmill: (compiling .* for|compiled;) "
+    r"(templates|extract|text shards|examples)( [\d,]+/[\d,]+|: [\d,]+ files?, )"
+    r"|maskmill: (compiling .* for|compiled;) "
 )
 
 # After this a command counts as hanging, on the busiest machine too: it measures no speed.

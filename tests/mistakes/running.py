@@ -187,7 +187,7 @@ MISTAKES = [
         Mistake(
             name=f"output-below-a-file-of-{name}",
             command=command,
-            says=r"cannot be (made|written) \((Not a directory|File exists)\)",
+            says=r"cannot be (made|written) \(.*\.txt is a file\)",
         )
         for name, command in {
             "extract": "extract --input dump.xml --output book.txt/out --num_eval_articles 1",

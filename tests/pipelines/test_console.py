@@ -3,6 +3,8 @@
 import io
 import json
 import logging
+import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -183,3 +185,20 @@ def test_warnings_of_the_data_are_objects_and_the_summary_is_not(text: Path, cap
     (record,) = map(json.loads, err.splitlines())
     assert record["level"] == "WARNING"
     assert record["message"].startswith("maskmill create-pretraining-data: warning: ")
+
+
+def test_what_is_printed_cannot_steer_a_terminal_but_for_colours() -> None:
+    written = io.StringIO()
+    console.Stream(written).write("\x1b[36mname\x1b[0m\ta\x1b]0;title\x07\x1b[2J\u202e\n")
+    assert written.getvalue() == "\x1b[36mname\x1b[0m\ta\\x1b]0;title\\x07\\x1b[2J\\u202e\n"
+
+
+def test_who_prints_on_and_on_learns_that_the_reader_went_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    with open(write, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", console.Stream(pipe))
+        print("a")
+        assert not console.reader_is_gone()
+        os.close(read)
+        print("b")
+        assert console.reader_is_gone()

@@ -260,7 +260,7 @@ def _files_table(made: Mapping[str, Any]) -> Table:
     for shard in made["shards"]:
         for file in manifest.files_of_shard(shard):
             number = file.get("examples", file.get("documents"))
-            digest = str(file.get("sha256"))[:_SHORT_DIGEST]
+            digest = f"{file['sha256'][:_SHORT_DIGEST]}…" if file.get("sha256") else None
             rows.append((file["name"], shard.get("kind"), number, file.get("bytes"), digest))
     is_text = made["stage"] == "extract"
     columns = ("file", "split", "documents" if is_text else "examples", "bytes", "sha256")
