@@ -62,7 +62,7 @@ test-builds: $(VENV)/dev ## whole commands in all their variants, and all proper
 	$(PYTEST) -m "$(APART) and (builds or hypothesis)"
 
 test-docs: $(VENV)/dev ## the commands and programs of the pages in docs/
-	$(PYTEST) -m docs tests/test_docs.py
+	$(PYTEST) -m docs tests/test_docs.py tests/reporting
 
 # Training has an environment of its own: TensorFlow, Keras and JAX are 2 GB.
 TRAINING := .venv-training

@@ -48,6 +48,7 @@ def made_up_facts(text: str = "text", **others: Any) -> Facts:
                 characters=4,
                 words=1,
                 size=5,
+                markup=0,
                 document_lines=((1, 1, 1),),
                 longest_line=4,
                 repeated=((2, text),),

@@ -26,7 +26,16 @@ def answers_of(facts: Facts) -> tuple[Answer, ...]:
     """The questions that this data set answers."""
     return tuple(
         answer
-        for answers in (_inputs(facts), _lost(facts), _padding(facts), _eval(facts), _looks(facts))
+        for answers in (
+            _inputs(facts),
+            _language(facts),
+            _lost(facts),
+            _left(facts),
+            _masks(facts),
+            _padding(facts),
+            _eval(facts),
+            _looks(facts),
+        )
         for answer in answers
     )
 
@@ -57,6 +66,37 @@ def _inputs(facts: Facts) -> Iterator[Answer]:
 def _source(source: MixedSource) -> str:
     dump = f", the dump of {day(source.dump_date)}" if source.dump_date else ""
     return f"{source.name}{dump}, {shown.percent(source.share)} of the text"
+
+
+def _language(facts: Facts) -> Iterator[Answer]:
+    if facts.documents is not None and facts.documents.languages:
+        named = ", ".join(facts.documents.languages)
+        yield Answer(question="Which language?", answer=f"{named}, by whose rules sentences are told.", section="made")
+
+
+def _left(facts: Facts) -> Iterator[Answer]:
+    """Markup and repetitions, of the text that was read."""
+    texts = facts.texts.values()
+    characters = sum(text.characters for text in texts)
+    if not characters:
+        return
+    marks = sum(text.markup for text in texts)
+    often = max((count for text in texts for count, _ in text.repeated), default=1)
+    repeated = (
+        f"a line of ten words and more is there {plural(often, 'time')}" if often > 1 else "no long line is there twice"
+    )
+    yield Answer(
+        question="Is there markup left, or the same text twice?",
+        answer=f"{plural(marks, 'mark')} of wikitext or HTML in {shown.count(characters)} characters; {repeated}.",
+        section="words",
+    )
+
+
+def _masks(facts: Facts) -> Iterator[Answer]:
+    predicted = facts.figure("Examples, training", "predicted pieces")
+    if predicted is not None:
+        answer = f"{predicted.text} of the pieces in the training examples."
+        yield Answer(question="How much is masked?", answer=answer, section="rows")
 
 
 def _lost(facts: Facts) -> Iterator[Answer]:
@@ -105,8 +145,8 @@ def _eval(facts: Facts) -> Iterator[Answer]:
         part = f" ({line.skipped})" if line.skipped else ""
         yield Answer(
             question=question,
-            answer=f"Yes:{held} none of which is in a training shard{part}. Whole articles were compared, by their "
-            "text; single sentences were not.",
+            answer=f"Yes:{held} none of which is in a training shard{part}. Whole articles were compared, and "
+            "passages of 13 words in a row.",
             section="eval-leak",
         )
         return

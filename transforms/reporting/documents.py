@@ -96,6 +96,7 @@ class Documents:
       train, eval: how many are in the text of each split.
       rejected: some of those that could not be processed.
       sources: those of a mix; empty where there is none.
+      languages: how the text was split into sentences; empty where it was not.
     """
 
     read: int
@@ -104,6 +105,7 @@ class Documents:
     eval: int
     rejected: tuple[Rejected, ...] = ()
     sources: tuple[MixedSource, ...] = ()
+    languages: tuple[str, ...] = ()
 
     @property
     def lost(self) -> int:
@@ -145,7 +147,15 @@ def documents_of(stage: MadeStage) -> Documents:
             )
             for name, mixed in stage.made.get("decided", {}).get("sources", {}).items()
         ),
+        languages=tuple(dict.fromkeys(shown.text(str(one["name"])) for one in _sentences(stage))),
     )
+
+
+def _sentences(stage: MadeStage) -> list[Mapping[str, Any]]:
+    """How the sentences of each language, or of each source of a mix, were told."""
+    decided = stage.made.get("decided", {})
+    of_sources = [source.get("sentences", []) for source in decided.get("sources", {}).values()]
+    return [one for some in (decided.get("sentences", []), *of_sources) for one in some if "name" in one]
 
 
 def _records(stage: MadeStage) -> list[Mapping[str, Any]]:

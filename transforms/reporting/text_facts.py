@@ -18,7 +18,8 @@ class TextFacts:
     """What the text of a split looks like.
 
     Attributes:
-      documents, empty_documents, lines, characters, words, size: counts; size in bytes.
+      documents, empty_documents, lines, characters, words, size, markup: counts; size in bytes, markup in marks of
+        wikitext and HTML.
       document_lines: (fewest lines, most lines, documents), in powers of 2.
       longest_line: bytes.
       repeated: the lines of ten words and more that are there most often: how often, and the line's beginning.
@@ -30,6 +31,7 @@ class TextFacts:
     characters: int
     words: int
     size: int
+    markup: int
     document_lines: tuple[tuple[int, int, int], ...]
     longest_line: int
     repeated: tuple[tuple[int, str], ...]
@@ -55,7 +57,7 @@ def _facts(statistics: Sequence[TextStatistics]) -> TextFacts:
     return TextFacts(
         **{
             name: sum(getattr(one, name) for one in statistics)
-            for name in ("documents", "empty_documents", "lines", "characters", "words", "size")
+            for name in ("documents", "empty_documents", "lines", "characters", "words", "size", "markup")
         },
         document_lines=tuple((1 << bit, (2 << bit) - 1, int(lines[bit])) for bit in range(last + 1)),
         longest_line=max(one.longest_line for one in statistics),
