@@ -172,7 +172,7 @@ def texts_by_library(paths: list[str]) -> list[list[str | None] | None]:
             check=False,
         )
         texts += [json.loads(line) for line in done.stdout.splitlines()]
-        if done.returncode:
+        if done.returncode and len(texts) < len(paths):  # it may crash when it has answered all, too
             texts.append(None)
     return texts
 

@@ -54,7 +54,8 @@ class Claim:
             yield
             return
         with open(self.path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH)
+            with contextlib.suppress(OSError):  # some file systems have no locks; there no directory becomes free
+                fcntl.flock(file, fcntl.LOCK_SH)
             yield
 
 
@@ -158,7 +159,7 @@ def _is_free(output: str, claim: str) -> bool:
     try:
         with open(claim, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:
         return False
     return True
 
