@@ -150,7 +150,8 @@ class Scene:
         shard = shards[next(p for name, p in names.items() if path.name.startswith(name))]
         if text is not None:
             content = text.read_bytes()
-            shard = dataclasses.replace(shard, path=str(text), sha256=hashlib.sha256(content).hexdigest())
+            sha256 = hashlib.sha256(content).hexdigest()
+            shard = dataclasses.replace(shard, path=str(text), size=len(content), sha256=sha256)
         found = files_made(self.made, shard, self.made.with_options(**options), self.scratch)
         shutil.copyfile(found[str(path.relative_to(self.examples))], path)
 

@@ -42,8 +42,11 @@ def check_shard(piece: Piece, ranges: ByteRanges) -> Checked:
     Files of other bytes with the same rows are the same: another version of zlib packs them otherwise.
     """
     remake = piece.remake
-    if remake is None or remake.vocabulary is None or remake.seed is None:
+    if remake is None:
         raise ValueError(f"{piece.path}: this piece does not say what its shard is made of")
+    if remake.vocabulary is None or remake.seed is None:
+        what = "vocabulary" if remake.vocabulary is None else "seed"
+        return Checked(skipped={_CHECK: f"{piece.path} cannot be made again: the manifest does not say its {what}"})
     scratch = piece.scratch if piece.scratch is not None and os.path.isdir(piece.scratch) else None
     try:
         with tempfile.TemporaryDirectory(prefix="maskmill-verify-", dir=scratch) as directory:
