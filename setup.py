@@ -61,7 +61,7 @@ TENSORFLOW = [
 ]
 # Dataflow's service, and BigQuery's, Pub/Sub's, Spanner's … libraries, which Beam asks for together: 340 MB.
 GCP = ["apache-beam[gcp]>=2.65,<3"]
-# Near-duplicate paragraphs (transforms/quality.py).
+# Near-duplicate paragraphs (transforms/shards/signatures.py).
 QUALITY = ["datasketch>=2"]
 # Events of builds for OpenLineage's servers. Metrics in Prometheus' format need nothing.
 EVENTS = ["openlineage-python>=1.54,<2"]
