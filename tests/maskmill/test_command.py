@@ -85,6 +85,7 @@ def test_packages_that_the_path_does_not_show_change_nothing(tmp_path: Path) -> 
 def test_a_ctrl_c_while_the_command_is_imported_leaves_no_traceback() -> None:
     program = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
         "class Finder:\n"
         "    def find_spec(self, name, *_):\n"
         "        if name == 'maskmill.command':\n"
