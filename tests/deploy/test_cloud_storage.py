@@ -397,7 +397,7 @@ def test_a_public_bucket_needs_no_credentials(
 
 def test_a_service_that_only_fails_is_not_waited_for(environment: Mapping[str, str]) -> None:
     with cloud.server(answer_with(503)) as url:
-        said = refused_command({"STORAGE_EMULATOR_HOST": url})
+        said = refused_command({"STORAGE_EMULATOR_HOST": url}, code=1)
     assert "gs://some-bucket: Cloud Storage does not answer as it should (" in said
     assert "made up" in said
 

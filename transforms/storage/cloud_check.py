@@ -7,7 +7,7 @@ middle of a run, where what has worked so far may fail for a moment.
 import functools
 from typing import Any
 
-from transforms.errors import UnusableInputError
+from transforms.errors import RunFailedError, UnusableInputError
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
@@ -19,6 +19,7 @@ def check_path(path: str) -> None:
 
     Raises:
       UnusableInputError: Cloud Storage cannot be reached, there are no credentials, or there is no such bucket.
+      RunFailedError: it answers with errors of its own: nothing is wrong with the path.
     """
     bucket = path.removeprefix("gs://").partition("/")[0] if path.startswith("gs://") else ""
     if bucket:
@@ -62,8 +63,8 @@ def _check_bucket(bucket: str) -> None:
         ) from error
     except (exceptions.GoogleAPIError, auth_exceptions.GoogleAuthError, requests.RequestException) as error:
         cause = getattr(error, "cause", None) or error
-        raise UnusableInputError(
-            f"{name}: Cloud Storage does not answer as it should ({_plain(cause)}); check the network, and run again."
+        raise RunFailedError(
+            f"{name}: Cloud Storage does not answer as it should ({_plain(cause)}); run the same command again later."
         ) from error
 
 
