@@ -302,7 +302,7 @@ _RESUMES = [
     ),
     Mistake(
         name="run-as-initial-checkpoint",
-        command=f"{_RUN} --output_dir other --init_checkpoint run",
+        command=_RUN.replace("--output_dir run", "--output_dir other") + " --init_checkpoint run",
         says="this is a training checkpoint of a maskmill run, at step 2, and no initial checkpoint",
         files=_MODEL | {"run": _run()},
         leaves=(*_LEFT, "other"),
