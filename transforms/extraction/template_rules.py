@@ -136,7 +136,7 @@ class WordTable:
             forms |= {name[0].upper() + name[1:], name[0].lower() + name[1:]}
         for form in forms:
             key = form.encode()
-            if not kernels.is_exact.py_func(domain):
+            if not kernels.has_exact_names(domain):
                 key = _fold(key)
             self.entries[domain, key] = (value, second)
 

@@ -164,8 +164,7 @@ class Tables(NamedTuple):
     settings: NDArray[np.int64]  # [SETTINGS], SETTING_*
 
 
-@lean_kernel
-def is_exact(domain):  # type: ignore[no-untyped-def]
+def has_exact_names(domain: int) -> bool:
     """True if the names of a domain are case-sensitive."""
     return (
         domain == DOMAIN_ENTITY
@@ -173,6 +172,10 @@ def is_exact(domain):  # type: ignore[no-untyped-def]
         or domain == DOMAIN_EXACT_TEMPLATE
         or domain >= DOMAIN_EXACT_TABLES
     )
+
+
+# Only kernels call this one: each caller in Python would compile it for its own type of number.
+is_exact = lean_kernel(has_exact_names)
 
 
 @kernel
