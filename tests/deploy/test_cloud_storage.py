@@ -125,6 +125,15 @@ def test_a_missing_object_or_bucket_is_reported_in_one_sentence(environment: Map
             attempt("gs://no-such-bucket/x")
 
 
+def test_an_object_that_is_deleted_while_it_is_read_is_reported_in_one_sentence(environment: Mapping[str, str]) -> None:
+    path = f"gs://{BUCKET}/deleted"
+    files.write_bytes(path, b"content")
+    with files.open_input(path) as file:
+        files.delete([path])
+        with pytest.raises(UnusableInputError, match=rf"^{path}: there is no such object\.$"):
+            file.read()
+
+
 def refuse(request: object, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
     """Cloud Storage's answer to an account without access."""
     message = "test@example.com does not have storage.objects.get access to the object."

@@ -58,6 +58,7 @@ _MOST_PIECES = 8  # into which commas may have cut a name
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _HTTP_NOT_FOUND = 404
 _HTTP_DENIED = {401, 403}
+_HTTP_FAILING = {408, 429, *range(500, 600)}
 # Errors of Google's libraries and of requests, which are not imported for it.
 _UNREACHABLE = {"RetryError", "ConnectionError", "ConnectTimeout", "ReadTimeout", "TransportError"}
 
@@ -224,7 +225,7 @@ def open_input(path: str) -> BinaryIO:
 
 
 class _Input(io.RawIOBase):
-    """A raw input file that turns an error of the machine into one sentence: a disk that fails, a lost network."""
+    """A raw input file that turns errors into one sentence: a disk that fails, a lost network, a deleted object."""
 
     def __init__(self, path: str, file: BinaryIO) -> None:
         self._path = path
@@ -260,7 +261,8 @@ class _Input(io.RawIOBase):
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         try:
-            yield
+            with explained(self._path):  # an object may be deleted, and a store may fail, after it was opened
+                yield
         except OSError as error:
             raise RunFailedError(
                 f"{self._path}: this input cannot be read on ({error.strerror or error}); run the same command again."
@@ -696,7 +698,7 @@ def explained(path: str) -> Iterator[None]:
             raise UnusableInputError(f"{path}: there is no such object.") from error
         if statuses & _HTTP_DENIED:
             raise UnusableInputError(f"{path}: access is refused; check the credentials ({text}).") from error
-        if {type(cause).__name__ for cause in causes} & _UNREACHABLE:
+        if statuses & _HTTP_FAILING or {type(cause).__name__ for cause in causes} & _UNREACHABLE:
             # The library has tried again for minutes, as it should in the middle of a run.
             raise RunFailedError(
                 f"{path}: the object store does not answer any more ({text}); once it does, run the same command again."
