@@ -3,6 +3,7 @@
 import datetime
 import ipaddress
 import multiprocessing
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from transforms.errors import MissingFileError, RunFailedError, UnusableInputErr
 from transforms.reading.byte_ranges import LocalRanges
 from transforms.reading.disk_cache import DiskCache
 from transforms.reading.remote import RemoteRanges, WebRanges, open_ranges
+from transforms.storage import web_client
 from transforms.storage.web_client import WebClient
 
 CONTENT = bytes(range(256)) * 40
@@ -131,6 +133,32 @@ def test_no_server() -> None:
         RunFailedError, match=r"file: 127.0.0.1 does not deliver this file \(Connection refused\); check"
     ):
         web(patience=0.1).size(path)
+
+
+def test_of_two_servers_the_one_that_fails_is_named(server: FileServer) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.2", 0))
+        port = probe.getsockname()[1]
+    ranges = web(patience=0.3)
+    ranges.size(f"{server.url}/file")
+    server.always = file_server.status(302, Location=f"http://127.0.0.2:{port}/file")
+    with pytest.raises(RunFailedError, match=r"127\.0\.0\.2 does not deliver this file \(Connection refused\)"):
+        ranges.read(f"{server.url}/file", 0, 5)
+
+
+def test_a_server_that_is_waited_for_is_named_once(
+    server: FileServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_client, "_UNTOLD", 0.3)
+    path, ranges = f"{server.url}/file", web(patience=20)
+    ranges.size(path)
+    for _ in range(2):
+        server.faults.extend([file_server.status(503)] * 4)
+        ranges.read(path, 0, 5)
+    sentence = (
+        r"/file: 127\.0\.0\.1 does not deliver this file \(503 .*\); it is asked again for up to (19|20) seconds\."
+    )
+    assert [bool(re.search(sentence, record.getMessage())) for record in caplog.records] == [True, True]
 
 
 def test_a_slow_server_is_asked_for_much_at_a_time(server: FileServer) -> None:

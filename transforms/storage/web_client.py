@@ -6,6 +6,7 @@ import dataclasses
 import email.utils
 import functools
 import http.client
+import logging
 import os
 import random
 import ssl
@@ -21,9 +22,12 @@ from transforms.errors import MissingFileError, RunFailedError, UnusableInputErr
 
 T = TypeVar("T")
 
+_log = logging.getLogger(__name__)
+
 # How long a server may fail before the run ends. One that has never answered may be none.
 PATIENCE = 120.0
 FIRST_PATIENCE = 5.0
+_UNTOLD = 10.0  # seconds for which nobody is told that a server is waited for
 SILENCE = 20.0  # seconds without a byte after which a request is made again
 _FIRST_DELAY, _MOST_DELAY = 0.1, 15.0  # seconds between two tries
 _LONGEST_WAIT = 60.0  # of what a server asks for
@@ -42,12 +46,16 @@ class TransientError(Exception):
     Attributes:
       wait: how many seconds the server wants to be left alone.
       progressed: whether the request brought something.
+      server: which one failed; None where the first one did, before any redirect.
     """
 
-    def __init__(self, text: str, *, wait: float = 0.0, progressed: bool = False) -> None:
+    def __init__(
+        self, text: str, *, wait: float = 0.0, progressed: bool = False, server: "Server | None" = None
+    ) -> None:
         super().__init__(text)
         self.wait = wait
         self.progressed = progressed
+        self.server = server
 
 
 class DeniedError(Exception):
@@ -87,6 +95,7 @@ class WebClient:
         self._idle: dict[Server, list[http.client.HTTPConnection]] = {}
         self._process = os.getpid()
         self._answered: set[Server] = set()
+        self._told: set[Server] = set()  # of those that are waited for
         self._closed = threading.Event()
         self._proxies = urllib.request.getproxies()
 
@@ -100,18 +109,18 @@ class WebClient:
                 connection.close()
 
     def patiently(self, path: str, url: str, attempt: Callable[[], T]) -> T:
-        """Calls `attempt` until it raises no TransientError, with waits in between that grow.
+        """Calls `attempt` until it raises no TransientError, with waits in between that grow; long ones are logged.
 
         Raises:
           RunFailedError: the server has failed for too long.
         """
-        server = _server_of(url)
+        first = _server_of(url)
         delay, failing_since = _FIRST_DELAY, None
         while True:
             try:
-                return attempt()
+                result = attempt()
             except TransientError as error:
-                now = time.monotonic()
+                now, server = time.monotonic(), error.server or first
                 if error.progressed or failing_since is None:
                     delay, failing_since = _FIRST_DELAY, now
                 # Many clients that a server has refused at once should not come back at once.
@@ -122,9 +131,19 @@ class WebClient:
                         f"{path}: {server.host} does not deliver this file ({error}); check the network, and once the "
                         "server answers, run the same command again."
                     ) from error
+                if now + pause - failing_since > _UNTOLD and server not in self._told:
+                    self._told.add(server)
+                    _log.warning(
+                        "%s: %s does not deliver this file (%s); it is asked again for up to %.0f seconds.",
+                        path, server.host, error, patience - (now - failing_since),
+                    )  # fmt: skip
                 if self._closed.wait(pause):
                     raise RunFailedError(f"{path}: this file was closed while it was read ({error}).") from error
                 delay = min(2 * delay, _MOST_DELAY)
+            else:
+                if failing_since is not None:
+                    self._told.discard(server)
+                return result
 
     @contextlib.contextmanager
     def answer(
@@ -182,10 +201,13 @@ class WebClient:
             raise UnusableInputError(
                 f"{path}: the certificate of {server.host} is not trusted ({error.verify_message}); check the address."
             ) from error
+        except TransientError as error:
+            error.server = server
+            raise
         except (OSError, http.client.HTTPException) as error:
             with self._lock:
                 self._idle.pop(server, None)  # the server has probably closed them, too
-            raise TransientError(_plain(error)) from error
+            raise TransientError(_plain(error), server=server) from error
         finally:
             if is_whole and not self._closed.is_set():
                 with self._lock:
