@@ -193,29 +193,47 @@ def _check_inputs(options: ExtractOptions) -> _Inputs:
     """
     from transforms.inputs.dump_dates import refuse_two_dates
     from transforms.inputs.finding import find_inputs
-    from transforms.inputs.formats import detect_format
     from transforms.inputs.units import plan_units
 
     reading = options.extraction.reading
     found = find_inputs(options.input, options.input_format)
     inputs = found.files
-    from_doc_files = (
-        detect_format(inputs[0].path, options.input_format, keep_truncated=reading.keep_truncated) == "wikiextractor"
-    )
+    units = plan_units(inputs, input_format=options.input_format, reading=reading, allow_empty=len(inputs) > 1)
+    formats = _formats({unit.path: unit.format for unit in units})
+    from_doc_files = formats[0] == "wikiextractor"
     if options.compat == "mlperf" and options.split.max_documents is not None and (from_doc_files or len(inputs) > 1):
         raise UnusableInputError("--max_documents with --compat mlperf takes one dump, not several files.")
     if options.dump_date is None:
         refuse_two_dates([file.path for file in inputs])
-    units = plan_units(inputs, input_format=options.input_format, reading=reading)
-    _check_templates(options, [file.path for file in inputs], has_others=any(u.format != "mediawiki" for u in units))
+    _check_templates(options, [file.path for file in inputs], has_others=formats != ["mediawiki"])
     if found.skipped:
         data_warnings.warn("extract", [found.skipped_text])
     data_warnings.warn("extract", _other_projects(dict.fromkeys(u.path for u in units if u.format == "mediawiki")))
     return _Inputs(
         files=inputs,
         from_doc_files=from_doc_files,
-        reads_pages=any(unit.format == "mediawiki" for unit in units),
+        reads_pages="mediawiki" in formats,
     )
+
+
+def _formats(format_of: Mapping[str, str]) -> list[str]:
+    """The formats of the inputs, in order; files without content have none.
+
+    Raises:
+      UnusableInputError: all inputs are empty, or a part of a dump may be.
+    """
+    from transforms.inputs.units import EMPTY
+
+    formats = [name for name in dict.fromkeys(format_of.values()) if name != EMPTY]
+    empty = [path for path, name in format_of.items() if name == EMPTY]
+    if empty and not formats:
+        raise UnusableInputError(f"{empty[0]}: this input is empty, and so are all others.")
+    if empty and "mediawiki" in formats:
+        raise UnusableInputError(
+            f"{empty[0]}: this input is empty, and a dump is among the others: fetch it again if it is a part of that, "
+            "or leave it out."
+        )
+    return formats
 
 
 def _other_projects(dumps: Iterable[str]) -> list[str]:

@@ -219,6 +219,30 @@ def test_bad_json_lines_are_rejected(tmp_path: Path) -> None:
     assert len((tmp_path / "text" / "rejected.jsonl").read_text().splitlines()) == 2
 
 
+@pytest.mark.parametrize("empty", ["0.txt", "2.txt"])
+def test_an_empty_file_among_others_is_rejected(empty: str, tmp_path: Path) -> None:
+    for name in ("0.txt", "1.txt", "2.txt"):
+        (tmp_path / name).write_text("One sentence here. And a second one.")
+    (tmp_path / empty).write_text("\n \n")
+    assert extract(tmp_path / "?.txt", tmp_path / "text", "--eval_fraction=0") == 0
+    assert text_of(tmp_path / "text") == "One sentence here.\nAnd a second one.\n\n" * 2
+    (rejected,) = map(json.loads, (tmp_path / "text" / "rejected.jsonl").read_text().splitlines())
+    assert rejected == {"input": str(tmp_path / empty), "title": empty, "reason": "the file is empty"}
+
+
+def test_an_empty_file_beside_a_dump_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.xml").touch()
+    assert extract(f"{DUMP},{tmp_path}/x.xml", tmp_path / "text") == 2
+    assert "x.xml: this input is empty, and a dump is among the others: fetch it again" in capsys.readouterr().err
+
+
+def test_empty_files_alone_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("0.txt", "1.txt"):
+        (tmp_path / name).touch()
+    assert extract(tmp_path / "?.txt", tmp_path / "text") == 2
+    assert "0.txt: this input is empty, and so are all others." in capsys.readouterr().err
+
+
 def test_a_column_of_parquet_is_extracted(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

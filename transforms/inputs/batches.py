@@ -72,12 +72,13 @@ def plan_batches(
       limit: the most documents that a file gives; None: all.
 
     Raises:
-      UnusableInputError: an input is empty, damaged, cut off, or of the wrong format.
+      UnusableInputError: an input is damaged, cut off, or of the wrong format.
     """
     groups: list[list[tuple[InputFile, tuple[Unit, ...]]]] = []
     room = 0  # bytes that the last group still takes
     for file in inputs:
-        units = plan_units([files.FileInfo(path=file.path, size=file.size)], input_format=input_format, reading=reading)
+        info = files.FileInfo(path=file.path, size=file.size)
+        units = plan_units([info], input_format=input_format, reading=reading, allow_empty=True)
         size = _plain_bytes(units[0]) if len(units) == 1 else _SMALL_FILE + 1
         if size <= _SMALL_FILE:
             if size > room or len(groups[-1]) >= _MOST_FILES:

@@ -24,6 +24,11 @@ _NAMED_FORMAT = re.compile(
 )
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+
+class EmptyInputError(UnusableInputError):
+    """A file has no content but white space."""
+
+
 InputFormat = Literal["mediawiki", "wikiextractor", "text", "jsonl", "parquet"]
 
 _NAMES: Mapping[str, str] = {
@@ -53,7 +58,7 @@ def detect(path: str, input_format: str, *, keep_truncated: bool = False) -> tup
     """The format of a file as `detect_format` gives it, and its container ("plain", "bz2", "gz", "xz")."""
     packed_head = files.read_range(path, 0, _MAGIC_BYTES)
     if not packed_head:
-        raise UnusableInputError(f"{path}: this input is empty.")
+        raise EmptyInputError(f"{path}: this input is empty.")
     container = container_of(packed_head)
     if packing := packing_not_read(packed_head):
         raise UnusableInputError(f"{path}: this input is packed with {packing}, which is not read; unpack it first.")
@@ -64,7 +69,7 @@ def detect(path: str, input_format: str, *, keep_truncated: bool = False) -> tup
         if container != "plain" and (inner := container_of(head)) != "plain":
             raise UnusableInputError(f"{path}: this input is packed twice, {container} around {inner}; unpack it once.")
         if not head.strip():
-            raise UnusableInputError(f"{path}: this input is empty once it is unpacked.")
+            raise EmptyInputError(f"{path}: this input is empty once it is unpacked.")
         if said := _packing_only_named(path, container):
             # The format that the user names says nothing of how the file is packed.
             _refuse(lookalikes.of_bytes(head), path)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from transforms.errors import UnusableInputError
 from transforms.inputs import parquet
 from transforms.inputs.bzip2_streams import MarkFinder
-from transforms.inputs.formats import InputFormat, detect
+from transforms.inputs.formats import EmptyInputError, InputFormat, detect
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, container_of, is_splittable
 from transforms.storage import files
@@ -163,27 +163,30 @@ def inputs_by_kind(inputs: Sequence[files.FileInfo], input_format: str, reader: 
     """Groups inputs by container and name, and tells the format of each group by its first file's beginning.
 
     Raises:
-      UnusableInputError: a file is empty, or the first of a group is damaged or of no known format.
+      UnusableInputError: all files are empty, or the first of a group that is not is damaged or of no known format.
     """
     groups: dict[tuple[str, str], list[files.FileInfo]] = {}
     for file in inputs:
-        if not file.size:
-            raise UnusableInputError(f"{file.path}: this input is empty.")
         container = container_of(reader.read(file.path, 0, _MAGIC_BYTES))
         groups.setdefault((container, re.sub(r"\d+", "", files.base_name(file.path))), []).append(file)
     kinds = []
+    empty: EmptyInputError | None = None
     for (container, _), members in groups.items():
-        head = _head(members[0], container, reader)
-        if container != "plain" and not head:
-            raise _damaged(members[0].path, container)
-        kinds.append(
-            InputKind(
-                files=tuple(members),
-                format=_format_of(members[0].path, container, head, input_format),
-                container=container,
-                head=head,
-            )
-        )
+        for first, file in enumerate(members):
+            head = _head(file, container, reader)
+            if container != "plain" and file.size and not head:
+                raise _damaged(file.path, container)
+            try:
+                found_format = _format_of(file.path, container, head, input_format)
+            except EmptyInputError as error:
+                empty = empty or error
+                continue
+            # What stands for the group is read at its beginning: empty files in front of that are no loss.
+            rest = tuple(members[first:])
+            kinds.append(InputKind(files=rest, format=found_format, container=container, head=head))
+            break
+    if not kinds and empty is not None:
+        raise empty
     return kinds
 
 
@@ -205,7 +208,7 @@ def _format_of(path: str, container: str, head: bytes, input_format: str) -> Inp
         try:
             return detect(beginning, input_format, keep_truncated=True)[0]
         except UnusableInputError as error:
-            raise UnusableInputError(str(error).replace(beginning, path)) from None
+            raise type(error)(str(error).replace(beginning, path)) from None
 
 
 def _read_blocks(file: files.FileInfo, start: int, wanted: int, reader: CountedReader) -> tuple[bytes, int]:

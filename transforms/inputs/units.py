@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from transforms.inputs import doc_elements, json_lines, mediawiki, parquet, plain_text
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import Document, RejectedPage
-from transforms.inputs.formats import InputFormat, detect
+from transforms.inputs.formats import EmptyInputError, InputFormat, detect
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, check_end, is_splittable
@@ -25,6 +25,7 @@ _UNITS_A_FILE = 64
 _SMALLEST_UNIT = 4 << 20
 _LARGEST_UNIT = 16 << 20
 PLAIN_BYTES_A_PACKED_BYTE = 4
+EMPTY = "empty"  # the format of a file without content, which may lie among many others
 
 _Reader = Callable[[Source, str, bool, ReadOptions], Iterator[Page | Document | RejectedPage | CutOff]]
 _READERS: Mapping[str, _Reader] = {
@@ -105,6 +106,7 @@ def plan_units(
     input_format: str = "auto",
     reading: ReadOptions | None = None,
     unit_bytes: int | None = None,
+    allow_empty: bool = False,
 ) -> list[Unit]:
     """Cuts files into units, in order. It reads only the head of each file and, where it can, the tail.
 
@@ -113,15 +115,22 @@ def plan_units(
       reading: names the columns that JSON lines and Parquet files must have; None: they are not checked.
       unit_bytes: the size of a unit of bz2; a unit of plain bytes has four times as many. None: 4 to 16 MB, depending
         on the file's size. The size changes no page that is read.
+      allow_empty: whether a file without content is taken: as a unit that rejects it.
 
     Raises:
       UnusableInputError: a file is empty, damaged, cut off, or of the wrong format.
     """
     units = []
     for file in inputs:
-        found_format, container = detect(
-            file.path, input_format, keep_truncated=reading is not None and reading.keep_truncated
-        )
+        try:
+            found_format, container = detect(
+                file.path, input_format, keep_truncated=reading is not None and reading.keep_truncated
+            )
+        except EmptyInputError:
+            if not allow_empty:
+                raise
+            units.append(Unit(path=file.path, start=0, end=file.size, format=EMPTY, container="plain"))
+            continue
         units += [
             Unit(path=file.path, start=start, end=end, format=found_format, container=container)
             for start, end in itertools.pairwise(_bounds(file, found_format, container, reading, unit_bytes))
@@ -167,6 +176,9 @@ def read_unit(unit: Unit, reading: ReadOptions) -> Iterator[Page | Document | Re
         column.
       RunFailedError: the machine cannot read it on.
     """
+    if unit.format == EMPTY:
+        yield RejectedPage(title=files.base_name(unit.path), reason="the file is empty")
+        return
     if unit.format == "parquet":
         yield from parquet.read_documents(unit.path, unit.start, unit.end, reading)
         return

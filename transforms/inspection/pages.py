@@ -76,7 +76,7 @@ def find_page(
         index = index_of(file)
         units = _units_by_index(file, index, wanted, input_format) if index is not None else None
         if units is None:
-            units = plan_units([file], input_format=input_format, reading=reading)
+            units = plan_units([file], input_format=input_format, reading=reading, allow_empty=len(inputs) > 1)
         for item in _matches(units, wanted, reading):
             if wanted.id is None or wanted.has_id(item):
                 return FoundPage(file.path, item)

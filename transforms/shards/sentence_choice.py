@@ -107,7 +107,8 @@ class _TextReader:
 
     def _units(self, file: InputFile) -> list[Unit]:
         info = files.FileInfo(path=file.path, size=file.size)
-        return plan_units([info], input_format=self.input_format, reading=self.extraction.reading)
+        reading = self.extraction.reading
+        return plan_units([info], input_format=self.input_format, reading=reading, allow_empty=True)
 
     def choice_of(self, file: InputFile) -> SentenceChoice:
         """How the input itself says that its sentences are split."""
