@@ -1,6 +1,7 @@
 """Dumps in a bucket, and downloads into one: the emulator of Cloud Storage answers."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import cloud
 import mirror_server
@@ -11,7 +12,7 @@ from mirror_server import Mirror, classic_files, content_files, sha256_sums
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.mirrors import download, newest
 from transforms.mirrors.client import MirrorClient
-from transforms.mirrors.dumps import Dump
+from transforms.mirrors.dumps import Dump, DumpChangedError
 from transforms.storage import files
 
 pytest_plugins = ("mirror_fixtures",)
@@ -92,6 +93,26 @@ def test_a_listing_in_a_bucket_is_used_where_it_is(client: MirrorClient) -> None
     assert [files.read_bytes(path) for path in paths] == PARTS
     files.delete([paths[1]])
     assert look(f"gs://{BUCKET}/dumps/", client, "listing") is None
+
+
+@pytest.mark.parametrize("place", ["bucket", "directory"])
+def test_a_copy_that_does_not_fit_its_checksums_is_refused(client: MirrorClient, place: str, tmp_path: Path) -> None:
+    folder = f"gs://{BUCKET}/dumps" if place == "bucket" else str(tmp_path)
+    contents = content_files("enwiki", DATE, PARTS)
+    sums = sha256_sums(contents)
+    name = next(iter(contents))
+    for path, content in {**contents, "SHA256SUMS": sums, name: contents[name][:-1]}.items():
+        files.write_bytes(f"{folder}/{path}", content)
+    dump = look(f"{folder}/", client)
+    assert dump is not None
+    sentence = (
+        rf"^{folder}/{name}: its sha256 is \w+, and the mirror says \w+; this copy is damaged, or not complete yet"
+    )
+    with pytest.raises(DumpChangedError, match=sentence):
+        download.download(dump, DOWNLOADS, client=client)
+    assert not download.is_downloaded(dump, DOWNLOADS)
+    files.write_bytes(f"{folder}/{name}", contents[name])
+    assert download.download(dump, DOWNLOADS, client=client) == [f"{folder}/{name}" for name in contents]
 
 
 @pytest.mark.parametrize("source", [f"gs://{BUCKET}/nothing", "gs://maskmill-no-such-bucket", "s3://bucket/dumps"])

@@ -96,6 +96,11 @@ def test_text_without_manifest_is_counted(run: Run, tmp_path: Path) -> None:
     facts = json.loads(run(tmp_path, "--format=json"))["text"]
     assert (facts["documents"], facts["sentences (lines)"], facts["words"]) == (2, 3, 6)
     assert facts["longest sentence, characters"] == 14
+    assert "no text shard" not in run(tmp_path)
+
+
+def test_text_without_documents_is_called_no_text_shard(run: Run) -> None:
+    assert "No blank line ends a document, so this is no text shard" in run("/etc/passwd")
 
 
 def test_head_as_json_is_the_examples(run: Run, data: Path) -> None:

@@ -496,8 +496,13 @@ def _counted(opened: OpenedTexts) -> tuple[list[Fact], list[str]]:
         Fact("words of a sentence, mean", round(words / lines, 1) if lines else None),
         Fact("longest sentence, characters", longest),
     ]
-    note = [f"Counted in the first {len(counted):,} files."] if len(counted) < len(opened.files) else []
-    return facts, note
+    notes = [f"Counted in the first {len(counted):,} files."] if len(counted) < len(opened.files) else []
+    if opened.made is None and documents == len(counted) and not any(map(opened.ends_document, counted)):
+        notes.append(
+            "No blank line ends a document, so this is no text shard (a sentence a line, and a blank line behind each "
+            "document); make shards of it with `maskmill extract`."
+        )
+    return facts, notes
 
 
 def _of_vocabulary(vocabulary: VocabularyFile) -> Summary:

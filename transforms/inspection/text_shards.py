@@ -80,6 +80,10 @@ class OpenedTexts:
         for file in self.files:
             yield from self.of(file)
 
+    def ends_document(self, file: TextFile) -> bool:
+        """Whether a blank line stands at the end of a file."""
+        return self.ranges.read(file.path, max(0, file.size - 2), file.size).tobytes() == b"\n\n"
+
     def of(self, file: TextFile) -> Iterator[TextDocument]:
         """The documents of a file.
 

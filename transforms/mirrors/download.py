@@ -16,7 +16,7 @@ from typing import Any
 from transforms.errors import RunFailedError, UnusableInputError
 from transforms.mirrors.client import MirrorClient, is_web
 from transforms.mirrors.dumps import Dump, DumpChangedError, DumpFile, DumpGoneError
-from transforms.mirrors.fetching import PART, PART_RECORD, Fetching, Progress, fetch
+from transforms.mirrors.fetching import PART, PART_RECORD, Fetching, Progress, check, fetch
 from transforms.storage import completions, files
 
 __all__ = [
@@ -76,13 +76,16 @@ def download(
     if is_downloaded(dump, downloads):
         return paths_of(directory, dump)
     files.make_directory(directory)
+    wanted = [file for file in dump.files if not file.is_index]
+    fetching = Fetching(client, progress)
     if not is_remote(dump):
+        for file in wanted:
+            check(file, fetching)
         _complete(directory, dump)  # which dump it is, and where its files lie
         return paths_of(directory, dump)
     _begin(directory, dump)
-    wanted = [file for file in dump.files if not file.is_index]
     _check_room(directory, wanted, client)
-    _fetch_all(wanted, directory, Fetching(client, progress), min(max(1, connections), _MOST_CONNECTIONS))
+    _fetch_all(wanted, directory, fetching, min(max(1, connections), _MOST_CONNECTIONS))
     _complete(directory, dump)
     files.delete([files.join(directory, _UNDER_WAY)])
     return paths_of(directory, dump)

@@ -14,7 +14,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from http import HTTPStatus
 from typing import Protocol
 
@@ -144,6 +144,39 @@ def _wrong_checksum(file: DumpFile, digests: Mapping[str, str]) -> str:
         if digests[algorithm] != published:
             return f"its {algorithm} is {digests[algorithm]}, and the mirror says {published}"
     return ""
+
+
+def _digests_of(path: str, algorithms: Collection[str], told: Callable[[int], None] | None = None) -> dict[str, str]:
+    """The checksums of a file, by their algorithms. told: takes the size of each block that was read."""
+    digests = {algorithm: hashlib.new(algorithm) for algorithm in algorithms}
+    with files.open_input(path) as content:
+        while digests and (block := content.read(_BLOCK)):
+            for digest in digests.values():
+                digest.update(block)
+            if told is not None:
+                told(len(block))
+    return {algorithm: digest.hexdigest() for algorithm, digest in digests.items()}
+
+
+def check(file: DumpFile, fetching: Fetching) -> None:
+    """Compares a file that is read where it lies, in a directory or a bucket, with the checksums beside it.
+
+    Raises:
+      DumpChangedError: one is wrong.
+      UnusableInputError, RunFailedError: it cannot be read.
+    """
+    done = 0
+
+    def told(count: int) -> None:
+        nonlocal done
+        done += count
+        fetching.progress(file.name, done, file.size)
+
+    if wrong := _wrong_checksum(file, _digests_of(file.url, file.sums, told)):
+        raise DumpChangedError(
+            f"{file.url}: {wrong}; this copy is damaged, or not complete yet: copy it again, and run the same command "
+            "again."
+        )
 
 
 def fetch(file: DumpFile, path: str, fetching: Fetching) -> None:
@@ -322,12 +355,7 @@ class _LocalPart:
 
     def digests(self) -> dict[str, str]:
         """The checksums of the whole part."""
-        digests = {algorithm: hashlib.new(algorithm) for algorithm in self._algorithms}
-        with open(self._path, "rb") as content:
-            while digests and (block := content.read(_BLOCK)):
-                for digest in digests.values():
-                    digest.update(block)
-        return {algorithm: digest.hexdigest() for algorithm, digest in digests.items()}
+        return _digests_of(self._path, self._algorithms)
 
     def close(self, final: str) -> None:
         """Gives the file its name; an empty name deletes it."""
