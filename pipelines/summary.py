@@ -4,7 +4,7 @@ import dataclasses
 import json
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines import data_warnings, outcome_summary
@@ -27,6 +27,7 @@ _MOST_MEASURED = 10  # vocabularies of a report; report.md has all
 # The order in which a summary shows the counts of a manifest.
 TRAIN_AND_EVAL = ("train", "eval")
 _STEPS = ("templates", "extract", "paragraphs", "clean", *TRAIN_AND_EVAL)
+_LITTLE_PACKED = 0.5  # of the padding is left: a user should know what packs better
 # The summary shows these counts of shards, in this order; the manifest has more. Of other steps it shows all counts,
 # with what went in and what came out first.
 _SHOWN = ("shards", "documents", "sentences", "tokens", "sequences", "examples", "available", "picked", "bytes")
@@ -126,6 +127,21 @@ def _notes(output: str, manifest: Mapping[str, Any]) -> Iterator[str]:
     if rejected:
         yield f"  {rejected:,} documents could not be processed; {output}/rejected.jsonl lists each with its reason."
     yield from _cut_off_line(manifest["counts"].get("extract", {}))
+    yield from _packing_line(manifest["counts"].values(), manifest["parameters"])
+
+
+def _packing_line(counts: Iterable[Mapping[str, int]], parameters: Mapping[str, Any]) -> Iterator[str]:
+    """What a user may do where packing took out little of the padding."""
+    padding, unpacked = (
+        sum(count.get(name, 0) for count in counts) for name in ("padding_tokens", "unpacked_padding_tokens")
+    )
+    if not unpacked or padding < _LITTLE_PACKED * unpacked:
+        return
+    if parameters["full_sentences"]:
+        yield "  --pack took out little padding: whole sentences leave gaps that none fills;"
+        yield "  with --nofull_sentences a sentence goes on in the next row, and rows are full."
+    elif parameters["cross_documents"]:
+        yield "  --pack took out little padding: sequences across documents are full already."
 
 
 def _cut_off_line(counts: Mapping[str, int]) -> Iterator[str]:

@@ -233,6 +233,23 @@ def test_fewer_eval_examples_than_wanted_are_explained(
 
 
 @pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--full_sentences",), "with --nofull_sentences a sentence goes on in the next row, and rows are full."),
+        ((), "--pack took out little padding: sequences across documents are full already."),
+        (("--nocross_documents",), ""),
+    ],
+)
+def test_packing_without_gain_is_explained(
+    flags: tuple[str, ...], says: str, real_text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["examples", f"--input={real_text}", f"--output={tmp_path}/o", f"--vocab_file={VOCAB}", "--objective=mlm"]
+    printed, _ = run(capsys, *command, "--pack", "--dupe_factor=1", *flags)
+    assert ("--pack took out little padding" in printed) == bool(says)
+    assert says in printed
+
+
+@pytest.mark.parametrize(
     ("share", "text"),
     [(0, "0 %"), (0.000291, "0.03 %"), (0.0057, "0.6 %"), (0.0299, "2.99 %"), (0.99931, "99.9 %"), (1, "100 %")],
 )
