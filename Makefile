@@ -127,8 +127,8 @@ test-report: $(VENV)/dev ## the report in a real browser (needs Chromium or Chro
 test-releases: $(VENV)/dev ## releases, mirrors and watches: whole builds, killed and begun again
 	$(PYTEST) -m "releases and not kills and not exhaustive"
 
-test-kills: $(VENV)/dev ## kill -9 at 20 moments of a watch, on a disk and on the storage emulator (10 minutes)
-	$(PYTEST) -m kills tests/releases
+test-kills: $(VENV)/dev ## kill -9 at 20 moments of a watch, and a store that fails at every fifth request (15 minutes)
+	$(PYTEST) -m kills tests/releases tests/deploy
 
 # Airflow has an environment of its own too: its constraints name a version for everything it imports.
 AIRFLOW := .venv-airflow

@@ -1,10 +1,12 @@
 """gs:// paths on an emulator: an object appears whole or not at all, and every refusal is one sentence."""
 
+import collections
 import gc
 import hashlib
 import http.server
 import json
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from transforms.storage import cloud_check, completions, files
 pytestmark = pytest.mark.long
 
 BUCKET = "maskmill-bucket"
+FAULTS = 0.2  # of all requests
 LARGE = 40 << 20  # bytes: an upload sends this in three pieces, of 16 MiB at most
 
 
@@ -270,6 +273,48 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
     remade = {n for n in changed if not n.endswith(("manifest.json", "report.html"))}
     assert remade <= {deleted, f"{deleted}.idx", "text/eval.md5", "eval/eval.tfrecord", "eval/eval.tfrecord.idx"}
     assert deleted in remade
+
+
+@pytest.mark.kills
+@pytest.mark.parametrize("seed", range(2))
+def test_a_build_from_and_to_a_store_that_fails_often_gives_the_local_bytes(
+    environment: Mapping[str, str], tmp_path: Path, seed: int
+) -> None:
+    local = config(tmp_path / "local.yaml", str(tmp_path / "local"), str(commands.DUMP), str(commands.VOCAB))
+    done = commands.maskmill("build", local, *commands.IN_MEMORY)
+    assert done.returncode == 0, done.stderr
+    expected = commands.digests(tmp_path / "local", manifests=False)
+
+    cloud.upload(environment, BUCKET, "in/dump.xml.bz2", commands.DUMP.read_bytes())
+    cloud.upload(environment, BUCKET, "in/vocab.txt", commands.VOCAB.read_bytes())
+    draw, faults = random.Random(seed), collections.Counter[str]()
+
+    def handle(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        fault = draw.choice(["429", "503", "cut"]) if draw.random() < FAULTS else "none"
+        if fault in ("429", "503"):
+            faults[fault] += 1
+            return answer_with(int(fault))(request, body)
+        status, headers, content = cloud.forward(request, body, environment["STORAGE_EMULATOR_HOST"])
+        if fault == "cut" and request.command == "GET" and "alt=media" in request.path and content:
+            faults[fault] += 1
+            request.close_connection = True
+            return status, headers, content[: len(content) // 2]
+        return status, headers, content
+
+    root = f"gs://{BUCKET}"
+    output = f"faults-{seed}"
+    remote = config(tmp_path / "gs.yaml", f"{root}/{output}", f"{root}/in/dump.xml.bz2", f"{root}/in/vocab.txt")
+    with cloud.server(handle) as url:
+        done = commands.maskmill("build", remote, *commands.IN_MEMORY, STORAGE_EMULATOR_HOST=url)
+    assert done.returncode == 0, done.stderr
+    assert all(faults[name] > 0 for name in ("429", "503", "cut")), faults
+    made = {
+        name.removeprefix(f"{output}/"): hashlib.sha256(cloud.content(environment, BUCKET, name)).hexdigest()
+        for name in cloud.objects(environment, BUCKET)
+        if name.startswith(f"{output}/") and ".maskmill/" not in name and not name.endswith("manifest.json")
+    }
+    made.pop("report.html")
+    assert made == expected
 
 
 @pytest.mark.builds
