@@ -41,7 +41,7 @@ demo: $(VENV)/base ## build a data set from the bundled sample dump
 
 # What has an environment or a target of its own.
 APART := not docs and not training and not torch and not flink and not slow and not readers and not browser and not airflow \
-  and not defects and not releases and not in_python and not bounds and not exhaustive
+  and not defects and not releases and not kills and not in_python and not bounds and not exhaustive
 LIGHT := $(APART) and not builds
 
 # A process for each core. It goes on with the tests of its files, for they share what their fixtures make, and takes
