@@ -234,15 +234,19 @@ def forbid_large_local_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
 
-@pytest.mark.builds
-def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, str], tmp_path: Path) -> None:
-    local = config(tmp_path / "local.yaml", str(tmp_path / "local"), str(commands.DUMP), str(commands.VOCAB))
+def build_locally(environment: Mapping[str, str], folder: Path) -> Mapping[str, str]:
+    """Builds the sample on the local disk and uploads its inputs below `in/`. Gives the digests of what was built."""
+    local = config(folder / "local.yaml", str(folder / "local"), str(commands.DUMP), str(commands.VOCAB))
     done = commands.maskmill("build", local, *commands.IN_MEMORY)
     assert done.returncode == 0, done.stderr
-    expected = commands.digests(tmp_path / "local", manifests=False)
-
     cloud.upload(environment, BUCKET, "in/dump.xml.bz2", commands.DUMP.read_bytes())
     cloud.upload(environment, BUCKET, "in/vocab.txt", commands.VOCAB.read_bytes())
+    return commands.digests(folder / "local", manifests=False)
+
+
+@pytest.mark.builds
+def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, str], tmp_path: Path) -> None:
+    expected = build_locally(environment, tmp_path)
     root = f"gs://{BUCKET}"
     remote = config(tmp_path / "gs.yaml", f"{root}/out", f"{root}/in/dump.xml.bz2", f"{root}/in/vocab.txt")
     assert commands.DUMP.stat().st_size > 1 << 20
@@ -280,13 +284,7 @@ def test_a_build_from_and_to_gs_gives_the_local_bytes(environment: Mapping[str, 
 def test_a_build_from_and_to_a_store_that_fails_often_gives_the_local_bytes(
     environment: Mapping[str, str], tmp_path: Path, seed: int
 ) -> None:
-    local = config(tmp_path / "local.yaml", str(tmp_path / "local"), str(commands.DUMP), str(commands.VOCAB))
-    done = commands.maskmill("build", local, *commands.IN_MEMORY)
-    assert done.returncode == 0, done.stderr
-    expected = commands.digests(tmp_path / "local", manifests=False)
-
-    cloud.upload(environment, BUCKET, "in/dump.xml.bz2", commands.DUMP.read_bytes())
-    cloud.upload(environment, BUCKET, "in/vocab.txt", commands.VOCAB.read_bytes())
+    expected = build_locally(environment, tmp_path)
     draw, faults = random.Random(seed), collections.Counter[str]()
 
     def handle(request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
