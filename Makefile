@@ -11,16 +11,17 @@ help:
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 # Python keeps the bytecode of what it imports, whatever the environment says: pip leaves that to it, for the little
-# that is imported of all that is installed.
+# that is imported of all that is installed. A lock names all that it needs: with an extra, pip 23 looks for the newest
+# release of a package that the lock pins, and refuses that one.
 export PYTHONDONTWRITEBYTECODE :=
-PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile
+PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile --no-deps
 
 $(VENV)/base: requirements.lock setup.py
 	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 	  || { echo "maskmill needs Python 3.11, 3.12 or 3.13; name one with make PYTHON=..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/$(PIP_INSTALL) --requirement requirements.lock
-	$(BIN)/$(PIP_INSTALL) --no-deps --editable .
+	$(BIN)/$(PIP_INSTALL) --editable .
 	touch $@
 
 # The kernels are compiled while pip waits for packages; what the demo runs is compiled already, if it was built.
@@ -70,7 +71,7 @@ TRAINING := .venv-training
 $(TRAINING)/ready: requirements-training.lock setup.py
 	test -x $(TRAINING)/bin/python || $(PYTHON) -m venv $(TRAINING)
 	$(TRAINING)/bin/$(PIP_INSTALL) --requirement requirements-training.lock
-	$(TRAINING)/bin/$(PIP_INSTALL) --no-deps --editable .
+	$(TRAINING)/bin/$(PIP_INSTALL) --editable .
 	touch $@
 
 TRAINS := training and not torch
@@ -85,7 +86,7 @@ TORCH := .venv-torch
 $(TORCH)/ready: requirements-torch.lock setup.py
 	test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
 	$(TORCH)/bin/$(PIP_INSTALL) --requirement requirements-torch.lock
-	$(TORCH)/bin/$(PIP_INSTALL) --no-deps --editable .
+	$(TORCH)/bin/$(PIP_INSTALL) --editable .
 	touch $@
 
 test-torch: $(TRAINING)/ready $(TORCH)/ready ## what needs PyTorch or DALI: loaders, and exports for Hugging Face (7 GB)
