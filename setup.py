@@ -19,7 +19,7 @@ VERSION = re.findall(r'^__version__ = "(.+)"$', (HERE / "maskmill" / "__init__.p
 COMPILES = importlib.util.find_spec("numba") is not None
 EXPORT = """
 import pathlib, sys
-from transforms.kernels import cache, compiler
+from maskmill.kernels import cache, compiler
 compiler.prepare()
 cache.export(compiler.chosen_modules(), pathlib.Path(sys.argv[1]))
 """

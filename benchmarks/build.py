@@ -31,7 +31,7 @@ from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
 from transforms.sentences.punkt import SentenceSplitter
-from transforms.storage import files
+from maskmill.storage import files
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.measure import Usage, measure, print_machine
-from transforms.storage import reuse
+from maskmill.storage import reuse
 
 ROOT = Path(__file__).parent.parent
 

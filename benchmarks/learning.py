@@ -63,8 +63,8 @@ def write_frequent_pieces(texts: Sequence[str], count: int, path: str) -> int:
 
     It also holds every single character of the text, so that every word can still be written in pieces.
     """
-    from transforms.tokenization.vocabulary import load_vocabulary
-    from transforms.tokenization.wordpiece import Tokenizer
+    from maskmill.tokenization.vocabulary import load_vocabulary
+    from maskmill.tokenization.wordpiece import Tokenizer
 
     bert = load_vocabulary(str(VOCABULARY))
     counts = np.zeros(bert.size, np.int64)
@@ -151,7 +151,7 @@ class Baselines:
 def baselines(path: str) -> Baselines:
     """The baselines of the examples in a file."""
     import maskmill
-    from transforms.records import tfrecord
+    from maskmill.records import tfrecord
 
     with maskmill.open(path, batch_size=tfrecord.count_records(path), shuffle=False) as examples:
         (batch,) = examples

@@ -20,7 +20,7 @@ from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
-from transforms.storage import files
+from maskmill.storage import files
 
 # Private characters, which no page holds.
 _OPEN, _CLOSE = "\ue000", "\ue001"

@@ -25,13 +25,13 @@ from pathlib import Path
 
 from benchmarks.measure import print_machine, ratio
 from benchmarks.reference import VOCABULARY
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.examples import ExampleCounts, write_example_files
-from transforms.records.options import Format, FormatOptions
-from transforms.records.plan import ExamplesPlan
-from transforms.records.tokenizing import wordpiece
-from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.examples import ExampleCounts, write_example_files
+from maskmill.records.options import Format, FormatOptions
+from maskmill.records.plan import ExamplesPlan
+from maskmill.records.tokenizing import wordpiece
+from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
 
 PEER_CODE = Path(__file__).parent / "peer_code.py"
 EXACT = "nsp, exact"

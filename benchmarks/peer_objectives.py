@@ -40,15 +40,15 @@ import numpy.typing as npt
 
 from benchmarks.measure import print_machine
 from benchmarks.reference import VOCABULARY
-from transforms.masking.objective_options import MaskUnit, ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.drawing import DrawnRows, RowBlocks, draw_rows
-from transforms.records.example_proto import parse_example
-from transforms.records.plan import ExamplesPlan
-from transforms.records.tfrecord import read_records
-from transforms.tokenization.tokenized_text import TokenizedText
-from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.masking.objective_options import MaskUnit, ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.drawing import DrawnRows, RowBlocks, draw_rows
+from maskmill.records.example_proto import parse_example
+from maskmill.records.plan import ExamplesPlan
+from maskmill.records.tfrecord import read_records
+from maskmill.tokenization.tokenized_text import TokenizedText
+from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 
 PEER_CODE = Path(__file__).parent / "peer_code.py"
 LENGTHS = (512, 128)

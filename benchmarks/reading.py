@@ -24,7 +24,7 @@ from transforms.inputs import units
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.units import Unit, plan_units
-from transforms.storage import files
+from maskmill.storage import files
 
 SAMPLE = Path(__file__).parent.parent / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
 

@@ -19,14 +19,14 @@ from itertools import zip_longest
 from pathlib import Path
 
 from benchmarks.measure import measure, print_machine, ratio
-from transforms.masking.instances import make_instances
-from transforms.masking.options import MaskingOptions
-from transforms.records.example_proto import parse_example
-from transforms.records.examples import write_instances
-from transforms.records.tfrecord import read_records
-from transforms.storage import files
-from transforms.tokenization.vocabulary import load_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.masking.instances import make_instances
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.example_proto import parse_example
+from maskmill.records.examples import write_instances
+from maskmill.records.tfrecord import read_records
+from maskmill.storage import files
+from maskmill.tokenization.vocabulary import load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 
 ROOT = Path(__file__).parent.parent
 VOCABULARY = ROOT / "tests" / "data" / "vocab.txt"

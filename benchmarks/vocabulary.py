@@ -193,7 +193,7 @@ def fastest(work: Callable[[], object]) -> float:
 
 def speed(text: Path, tokenizer_file: Path, megabytes: int) -> None:
     """Prints the megabytes a second that byte-level BPE encodes, compiled and by `tokenizers`."""
-    from transforms.tokenization.tokenizers import load_tokenizer
+    from maskmill.tokenization.tokenizers import load_tokenizer
 
     os.environ.update(_ONE_THREAD)
     content = training_shards(text)[0].read_bytes()[: megabytes * 1_000_000]

@@ -27,7 +27,7 @@ from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards import mlperf_cleanup
-from transforms.storage import files
+from maskmill.storage import files
 
 ROOT = Path(__file__).parent.parent
 GOLD = ROOT / "tests" / "data"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from transforms.loading.loader import Loader
-    from transforms.releases.leases import Lease
+    from maskmill.loading.loader import Loader
+    from maskmill.releases.leases import Lease
 
 __version__ = "0.1.0"
 
@@ -31,16 +31,16 @@ def open(path: str | os.PathLike[str], **options: Any) -> Loader:
       path: a directory that maskmill wrote: of examples in any format, of a whole build, or of its picked eval
         examples; or TFRecords: a file, a glob, or a list of both separated by commas. Local, gs:// or http(s)://.
       options: batch_size (samples of a batch of all ranks together), seed, shuffle, window, rank, ranks, worker,
-        workers, tail, features, with_samples, prefetch: see transforms.loading.options.LoaderOptions. split,
+        workers, tail, features, with_samples, prefetch: see maskmill.loading.options.LoaderOptions. split,
         vocab_file, vocabulary_size, max_seq_length, checksums, cache_dir, cache_bytes: see
-        transforms.loading.sources.OpeningOptions.
+        maskmill.loading.sources.OpeningOptions.
 
     Raises:
-      transforms.errors.UnusableInputError: the data set, or an option, cannot be used; one sentence says why.
-      transforms.errors.RunFailedError: a file cannot be read.
+      maskmill.errors.UnusableInputError: the data set, or an option, cannot be used; one sentence says why.
+      maskmill.errors.RunFailedError: a file cannot be read.
     """
     _check_own_package()
-    from transforms.loading.loaders import open_loader
+    from maskmill.loading.loaders import open_loader
 
     return open_loader(path, options)
 
@@ -70,11 +70,11 @@ def mix(
       options: as for `open`, the same for all.
 
     Raises:
-      transforms.errors.UnusableInputError: a data set or an option cannot be used, or the data sets do not go together.
-      transforms.errors.RunFailedError: a file cannot be read.
+      maskmill.errors.UnusableInputError: a data set or an option cannot be used, or the data sets do not go together.
+      maskmill.errors.RunFailedError: a file cannot be read.
     """
     _check_own_package()
-    from transforms.loading.loaders import mix_loader
+    from maskmill.loading.loaders import mix_loader
 
     return mix_loader(sources, max_repetitions, options)
 
@@ -98,11 +98,11 @@ def lease(path: str | os.PathLike[str], *, owner: str = "") -> AbstractContextMa
       release's directory, and `check()` raises if the lease was lost.
 
     Raises:
-      transforms.errors.UnusableInputError: there is no complete release, or nothing can be written beside it.
-      transforms.errors.RunFailedError: the object store does not answer.
+      maskmill.errors.UnusableInputError: there is no complete release, or nothing can be written beside it.
+      maskmill.errors.RunFailedError: the object store does not answer.
     """
     _check_own_package()
-    from transforms.releases.leases import hold_any
+    from maskmill.releases.leases import hold_any
 
     return hold_any(fspath(path), owner=owner)
 

@@ -43,11 +43,11 @@ def main() -> int:
     if (sentence := foreign_package()) is not None:
         print(f"maskmill: {sentence}", file=sys.stderr)
         return 2
-    from pipelines import interruption, startup
+    from pipelines.running import interruption, startup
 
     startup.collect_garbage_rarely()
     startup.hide_bigquery_warning()
     with interruption.Watch(" ".join(sys.argv[1:2])):
-        from pipelines import cli
+        from pipelines.commands import cli
 
         return cli.main(version=__version__)

@@ -37,10 +37,10 @@ _KERAS = ("keras", "3.15.1")
 _KERAS_HUB = ("keras-hub", "0.32.0")
 _GRAIN = ("grain", "0.2.18")
 
-_LOCAL_WORKERS = "starts the local runner's worker processes (pipelines/runner.py, local_worker.py)"
-_LEAN_KERNELS = "compiles kernels without counting references (transforms/kernels/compiler.py)"
-_LINKING = "makes machine code only of kernels that Python calls (transforms/kernels/dispatchers.py)"
-_MACHINE_CODE = "keeps machine code on disk (transforms/kernels/cache.py)"
+_LOCAL_WORKERS = "starts the local runner's worker processes (pipelines/running/runner.py, local_worker.py)"
+_LEAN_KERNELS = "compiles kernels without counting references (maskmill/kernels/compiler.py)"
+_LINKING = "makes machine code only of kernels that Python calls (maskmill/kernels/dispatchers.py)"
+_MACHINE_CODE = "keeps machine code on disk (maskmill/kernels/cache.py)"
 _WEIGHTS = "finds a model's weights by the reference's names (training/model.py)"
 _SIZES = "sets what keras-hub's layers fix (training/model.py)"
 
@@ -58,7 +58,7 @@ PRIVATE_NAMES = (
         *_BEAM,
         "apache_beam.pipeline",
         "Pipeline.local_tempdir",
-        "leaves nothing in /tmp (pipelines/runner.py)",
+        "leaves nothing in /tmp (pipelines/running/runner.py)",
     ),
     PrivateName(*_NUMBA, "numba.core.options", "DefaultOptions._nrt", _LEAN_KERNELS),
     PrivateName(*_NUMBA, "numba.core.dispatcher", "Dispatcher._cache", _MACHINE_CODE),

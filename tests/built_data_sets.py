@@ -4,8 +4,8 @@ from pathlib import Path
 
 from example_sets import setup_of, write_set
 
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.records.options import Format
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.records.options import Format
 
 SHARDS = 3
 WORDS = "river town bridge church music album station village player season league island"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import DATA, ROOT
 
-from transforms.storage import manifest
+from maskmill.storage import manifest
 
 DUMP = DATA / "dump" / "enwiki-sample-multistream.xml.bz2"
 VOCAB = DATA / "vocab.txt"

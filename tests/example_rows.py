@@ -8,13 +8,13 @@ import pyarrow.parquet
 from gold_examples import VOCABULARY
 from mds_reader import read_mds
 
-from transforms.records.columns import Column
-from transforms.records.example_proto import parse_example
-from transforms.records.examples import ExampleFile
-from transforms.records.mds import mds_index, mds_shard_entry
-from transforms.records.plan import ExamplesPlan
-from transforms.records.tfrecord import read_records
-from transforms.tokenization.vocabulary import load_vocabulary
+from maskmill.records.columns import Column
+from maskmill.records.example_proto import parse_example
+from maskmill.records.examples import ExampleFile
+from maskmill.records.mds import mds_index, mds_shard_entry
+from maskmill.records.plan import ExamplesPlan
+from maskmill.records.tfrecord import read_records
+from maskmill.tokenization.vocabulary import load_vocabulary
 
 Row = dict[str, list[Any]]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from gold_examples import VOCABULARY
 
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.closing import close_examples, close_picked
-from transforms.records.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
-from transforms.records.options import FormatOptions
-from transforms.shards.text_files import describe_text_shard
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from transforms.examples.closing import close_examples, close_picked
+from transforms.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
+from maskmill.records.options import FormatOptions
+from maskmill.text.text_files import describe_text_shard
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval.txt")
 _PARTS = (MaskingOptions, ObjectiveOptions, FormatOptions)

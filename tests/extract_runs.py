@@ -8,7 +8,7 @@ from typing import Any
 import dump_files
 from commands import IN_MEMORY, TWO_PROCESSES, leftovers, maskmill
 
-from pipelines import cli
+from pipelines.commands import cli
 
 
 def extract(folder: Path, output: Path, *flags: str) -> int:

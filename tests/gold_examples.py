@@ -8,7 +8,7 @@ from typing import Any
 
 import oracle_pretraining as oracle
 
-from transforms.masking.options import MaskingOptions
+from maskmill.masking.options import MaskingOptions
 
 GOLD = oracle.DATA / "gold"
 VOCABULARY = str(oracle.DATA / "vocab.txt")

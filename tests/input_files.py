@@ -7,7 +7,7 @@ from dump_files import dump, page
 from transforms.inputs.documents import Document
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from transforms.storage import files
+from maskmill.storage import files
 
 READING = ReadOptions()
 # Containers of dump_files.CONTAINERS that can be cut into units anywhere, and those that cannot or need large files.

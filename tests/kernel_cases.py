@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 # Kernels that ran are noted as they are made, so nothing that has kernels is imported before.
-from transforms.kernels import compiler, python_mode
+from maskmill.kernels import compiler, python_mode
 
 _ran: set[str] = set()
 
@@ -51,15 +51,15 @@ from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
-from transforms.kernels import crc32c
-from transforms.masking.options import MaskingOptions
-from transforms.records.tokenizing import load_tokenization
+from maskmill.kernels import crc32c
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.tokenizing import load_tokenization
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.sentences.rules import rules_for
-from transforms.shards.text_files import describe_text_shard
-from transforms.storage import files
-from transforms.verification.options import VerifyOptions
-from transforms.verification.verifying import verify
+from maskmill.text.text_files import describe_text_shard
+from maskmill.storage import files
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.verifying import verify
 from transforms.vocabularies.counting import WordRules, count_shard
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import merge_runs, plan_merges, read_words

@@ -67,7 +67,7 @@ def _until_input_ends() -> threading.Event:
 
 
 def _poll(root: str) -> None:
-    from transforms.releases.pointer import read_latest
+    from maskmill.releases.pointer import read_latest
 
     ended, looks, names, problems = _until_input_ends(), 0, set(), []
     while not ended.wait(_PAUSE):
@@ -86,10 +86,10 @@ def _poll(root: str) -> None:
 
 def _problem_of(root: str, latest: Any) -> str:
     """What is wrong with the latest release; empty where it is whole."""
-    from transforms.errors import RunFailedError, UnusableInputError
-    from transforms.releases.names import release_path
-    from transforms.releases.records import fingerprint, read_record
-    from transforms.storage import files
+    from maskmill.errors import RunFailedError, UnusableInputError
+    from maskmill.releases.names import release_path
+    from maskmill.releases.records import fingerprint, read_record
+    from maskmill.storage import files
 
     directory = release_path(root, latest.name)
     try:
@@ -114,7 +114,7 @@ def _problem_of(root: str, latest: Any) -> str:
 
 
 def _lease(path: str) -> None:
-    from transforms.releases import leases
+    from maskmill.releases import leases
 
     ended = _until_input_ends()
     with leases.hold(path) as lease:

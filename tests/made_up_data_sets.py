@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.loading.loader import Source
-from transforms.reading.block_reader import Block, BlockReader
-from transforms.reading.byte_ranges import ByteRanges, LocalRanges
-from transforms.reading.data_set import DataFile, DataSet, ReadColumn
-from transforms.reading.rows import Rows
+from maskmill.loading.loader import Source
+from maskmill.reading.block_reader import Block, BlockReader
+from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
+from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
+from maskmill.reading.rows import Rows
 
 FIRST_ID = 10
 

@@ -5,9 +5,9 @@ from typing import cast
 
 import numpy as np
 
-from transforms.masking.kernels.rows import RowArrays
-from transforms.masking.objective_options import Objective, ObjectiveOptions
-from transforms.masking.options import MaskingOptions
+from maskmill.masking.kernels.rows import RowArrays
+from maskmill.masking.objective_options import Objective, ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import oracle_pretraining as oracle
 
-from transforms.masking.options import MaskingOptions
-from transforms.tokenization.vocabulary import DuplicatePieces, Vocabulary, wordpiece_vocabulary
+from maskmill.masking.options import MaskingOptions
+from maskmill.tokenization.vocabulary import DuplicatePieces, Vocabulary, wordpiece_vocabulary
 
 WORDS = ["the", "The", "fox", "foxes", "unaffable", "x" * 201, "é", "ΣΑΣ", "漢字", "don't", "3.5", "\u302e\u1b44", "—"]
 

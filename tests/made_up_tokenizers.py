@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
-from transforms.tokenization.byte_level import byte_characters
+from maskmill.tokenization.byte_level import byte_characters
 
 SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 

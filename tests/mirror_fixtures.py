@@ -6,8 +6,8 @@ import mirror_server
 import pytest
 from mirror_server import Mirror
 
-from transforms.mirrors.client import MirrorClient
-from transforms.storage.web_client import WebClient
+from maskmill.mirrors.client import MirrorClient
+from maskmill.storage.web_client import WebClient
 
 
 @pytest.fixture(name="mirror")

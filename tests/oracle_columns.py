@@ -3,7 +3,7 @@
 import itertools
 from typing import Any
 
-from transforms.masking.kernels.rows import RowArrays
+from maskmill.masking.kernels.rows import RowArrays
 
 
 def features_of(

@@ -1,6 +1,6 @@
 """Masks of rows in plain Python: units by their rules, with lists of words and sets of positions.
 
-The numbers are those of transforms/kernels/counter_random.py; everything else is written anew.
+The numbers are those of maskmill/kernels/counter_random.py; everything else is written anew.
 """
 
 import dataclasses

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from made_up_rows import MadeUpRows
 
-from transforms.reading.block_reader import Block, BlockReader
-from transforms.reading.data_set import DataFile, DataSet, ReadColumn
-from transforms.reading.rows import Rows
-from transforms.records.columns import Column
-from transforms.records.options import Format
+from maskmill.reading.block_reader import Block, BlockReader
+from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
+from maskmill.reading.rows import Rows
+from maskmill.records.columns import Column
+from maskmill.records.options import Format
 
 UNTOUCHED = 113  # in rows that nothing was read to
 

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from commands import DUMP, VOCAB, digests
 
-from pipelines import cli
+from pipelines.commands import cli
 
 SECTIONS: Mapping[str, Mapping[str, Any]] = {
     "extract": {"input": str(DUMP), "num_eval_articles": 4, "shard_size_mb": 0.5, "max_documents": 30},

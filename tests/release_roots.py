@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 
 from conftest import ROOT
 
-from transforms.releases.names import ReleaseName, release_path
-from transforms.releases.records import ReleaseRecord, write_record
-from transforms.storage import cloud_objects, conditional, files
+from maskmill.releases.names import ReleaseName, release_path
+from maskmill.releases.records import ReleaseRecord, write_record
+from maskmill.storage import cloud_objects, conditional, files
 
 FILES = {"text/part-0.txt": b"text", "train/part-0.tfrecord": b"examples", "report.html": b"report"}
 _NOT_KILLED = 0

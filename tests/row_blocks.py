@@ -8,8 +8,8 @@ import numpy.typing as npt
 from made_up_rows import MadeUpRows
 from oracle_columns import features_of
 
-from transforms.masking.kernels.rows import RowArrays
-from transforms.records.columns import Column, ColumnRules, columns_of
+from maskmill.masking.kernels.rows import RowArrays
+from maskmill.records.columns import Column, ColumnRules, columns_of
 
 SPECIAL_IDS = (1, 2)
 

@@ -15,7 +15,7 @@ from apache_beam.testing.util import assert_that
 from transforms.inputs.units import InputFile, UnitBatch, plan_units
 from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.options import ExtractionOptions
-from transforms.storage import files
+from maskmill.storage import files
 
 Element = TypeVar("Element")
 

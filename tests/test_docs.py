@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from how_tos import run_new_language, run_page
 
-from transforms.kernels import cache, compiler
+from maskmill.kernels import cache, compiler
 
 pytestmark = pytest.mark.docs
 

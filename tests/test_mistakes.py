@@ -23,7 +23,7 @@ import pytest
 from conftest import ROOT
 from mistakes.table import Mistake, make_good_inputs
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
 

@@ -26,8 +26,8 @@ from training import storage
 from training.config import ModelConfig
 from training.options import TrainOptions
 from training.settings import NEXT_SENTENCE, ORDER
-from transforms.errors import UnusableInputError
-from transforms.storage import files
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 
 # Weights by their names in google-research/bert, in its layout.
 Values = dict[str, np.ndarray]

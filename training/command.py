@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from training import provenance, settings
 from training.options import ConvertOptions, TrainOptions
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.releases import leases
-from transforms.storage import files
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases import leases
+from maskmill.storage import files
 
 if TYPE_CHECKING:
     from training.loop import Trainer

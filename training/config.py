@@ -9,7 +9,7 @@ import json
 import math
 from typing import Any
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 ACTIVATIONS = ("gelu", "gelu_erf", "relu", "tanh", "linear")
 _FROM_HUGGING_FACE = {"gelu": "gelu_erf", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "gelu_fast": "gelu"}

@@ -26,8 +26,8 @@ from training import (
 from training.checkpoints import Values
 from training.config import BERT_CONFIG, ModelConfig
 from training.options import ConvertOptions
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import files
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files
 
 _SAFETENSORS = ".safetensors"
 _PYTORCH = (".bin", ".pt", ".pth")

@@ -9,8 +9,8 @@ import sys
 import threading
 from typing import Any
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import network
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import network
 
 _LOOKUP_SECONDS = 5.0
 _JAX_WAITS_LONGER_SECONDS = 60

@@ -6,7 +6,7 @@ This imports neither TensorFlow nor Keras.
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from transforms.storage import files
+from maskmill.storage import files
 
 if TYPE_CHECKING:
     from training.inputs import Arrays

@@ -28,11 +28,11 @@ from training.logs import say
 from training.model import BuiltModel
 from training.options import TrainOptions
 from training.tasks import Tensors, cross_entropy
-from transforms.errors import UnusableInputError
-from transforms.reading.beside import lies_beside
+from maskmill.errors import UnusableInputError
+from maskmill.reading.beside import lies_beside
 
 if TYPE_CHECKING:
-    from transforms.tokenization.wordpiece import Tokenizer
+    from maskmill.tokenization.wordpiece import Tokenizer
 
 # The names that a TSV file's header may give the columns of the two texts.
 _FIRST_COLUMNS, _SECOND_COLUMNS = ("text", "text_a", "query"), ("text_b", "document")
@@ -169,8 +169,8 @@ def _tokenized(paths: Sequence[str], options: TrainOptions, config: ModelConfig)
     Raises:
       UnusableInputError: a TSV file cannot be tokenized, or has no example.
     """
-    from transforms.tokenization.vocabulary import load_vocabulary
-    from transforms.tokenization.wordpiece import Tokenizer
+    from maskmill.tokenization.vocabulary import load_vocabulary
+    from maskmill.tokenization.wordpiece import Tokenizer
 
     if options.vocab_file is None:
         raise UnusableInputError(f"{paths[0]}: a TSV file must be tokenized; give --vocab_file, the vocabulary.")

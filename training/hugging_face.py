@@ -12,8 +12,8 @@ from training import storage
 from training.checkpoints import NO_ORIGIN, Values
 from training.config import ModelConfig
 from training.tokenizer_files import special_ids
-from transforms.errors import UnusableInputError
-from transforms.storage import files
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 
 # The output layer of a classifier, [labels, hidden_size].
 CLASSIFIER = "output_weights"

@@ -11,10 +11,10 @@ import numpy as np
 
 from training.config import ModelConfig
 from training.options import TrainOptions
-from transforms.errors import UnusableInputError
-from transforms.loading.sources import OpeningOptions
-from transforms.reading.data_set import DataSet, ReadColumn
-from transforms.reading.read_columns import Range
+from maskmill.errors import UnusableInputError
+from maskmill.loading.sources import OpeningOptions
+from maskmill.reading.data_set import DataSet, ReadColumn
+from maskmill.reading.read_columns import Range
 
 # What to do where examples lack a feature.
 _REMEDIES = {

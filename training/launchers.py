@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from training.options import TrainOptions
-from transforms.errors import RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 
 FOLDER = Path(__file__).resolve().parent / "data" / "launchers"
 _FILES = {"local": "local.sh", "slurm": "slurm.sh", "vertex": "vertex.yaml", "gke": "gke.yaml"}

@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow as tf
 
 from training import storage
-from transforms.errors import UnusableInputError
-from transforms.storage import files
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 
 # An object store writes a file anew to append to it, so a remote log is flushed seldom.
 _REMOTE_FLUSH_SECONDS = 60.0

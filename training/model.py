@@ -18,7 +18,7 @@ import keras_hub
 import numpy as np
 
 from training.config import ModelConfig
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 # Initial weights are drawn within so many standard deviations.
 _TRUNCATION = 2

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 from training.config import from_preset
-from transforms.errors import UnusableInputError
-from transforms.options import HELP, option
+from maskmill.errors import UnusableInputError
+from maskmill.options import HELP, option
 
 # The key of an option's metadata that says when the result of a run depends on the option.
 _DECIDES = "decides"
@@ -24,7 +24,7 @@ _SMALLEST_EXPONENT = -38
 def deciding(
     default: Any = dataclasses.MISSING, *, help: str, when: Callable[["TrainOptions"], bool] = lambda _: True
 ) -> Any:
-    """An option (see `transforms.options.option`) that the weights of a run depend on, when `when` says so.
+    """An option (see `maskmill.options.option`) that the weights of a run depend on, when `when` says so.
 
     Checkpoints record its value, and a run is not resumed with another one. All other options may change at a resume:
     they say where files are, how they are read, what is logged or evaluated, when a run ends, or how the same batch is

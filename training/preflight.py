@@ -10,9 +10,9 @@ import tempfile
 from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
 from training.devices import check_coordinator
 from training.options import ConvertOptions, TrainOptions
-from transforms.errors import UnusableInputError
-from transforms.reading.beside import lies_beside
-from transforms.storage import files
+from maskmill.errors import UnusableInputError
+from maskmill.reading.beside import lies_beside
+from maskmill.storage import files
 
 # Object stores that TensorFlow can use; `ram` is its file system in memory.
 _SCHEMES = ("gs", "ram")
@@ -127,11 +127,11 @@ def vocabulary_size(options: TrainOptions) -> int | None:
       UnusableInputError: it cannot be used.
     """
     if options.vocab_file is not None:
-        from transforms.tokenization.vocabulary import load_vocabulary
+        from maskmill.tokenization.vocabulary import load_vocabulary
 
         return load_vocabulary(options.vocab_file).size
     if options.tokenizer_file is not None:
-        from transforms.tokenization.tokenizers import load_tokenizer
+        from maskmill.tokenization.tokenizers import load_tokenizer
 
         return load_tokenizer(options.tokenizer_file, files.read_bytes(options.tokenizer_file)).vocabulary.size
     return None

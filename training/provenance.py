@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from training.options import TrainOptions
-from transforms.errors import UnusableInputError
-from transforms.releases import fingerprints
-from transforms.releases.names import find_release, release_path
-from transforms.storage import files, manifest
+from maskmill.errors import UnusableInputError
+from maskmill.releases import fingerprints
+from maskmill.releases.names import find_release, release_path
+from maskmill.storage import files, manifest
 
 # How many folders above the files of examples their manifest may lie: MDS has a folder for each split.
 _MOST_FOLDERS = 2

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 _ZIP_MAGIC = b"PK\x03\x04"
 # What a file of PyTorch before 1.6 begins with: a pickle of this number, one of the protocol, one of the system.

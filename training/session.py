@@ -26,8 +26,8 @@ from training.config import ModelConfig, from_json
 from training.inputs import Examples
 from training.logs import MlperfLog
 from training.options import TrainOptions
-from transforms.errors import UnusableInputError
-from transforms.storage import files
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 
 
 class Session:

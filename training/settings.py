@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from training.config import ModelConfig
 from training.options import TrainOptions, deciding_options
-from transforms.loading import states
+from maskmill.loading import states
 
 if TYPE_CHECKING:
     from training.inputs import Feature

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 
 import tensorflow as tf
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import files
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files
 
 
 def read_bytes(path: str) -> bytes:

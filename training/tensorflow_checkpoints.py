@@ -13,8 +13,8 @@ import tensorflow as tf
 from training import hugging_face, storage
 from training.checkpoints import Values
 from training.config import ModelConfig
-from transforms.errors import UnusableInputError
-from transforms.storage import files
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 
 # A TF2 checkpoint stores a variable under its object's path and this suffix.
 _TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"

@@ -13,11 +13,11 @@ from training import storage
 from training.config import ModelConfig
 from training.options import ConvertOptions
 from training.preflight import check_vocabulary_size
-from transforms.errors import UnusableInputError
-from transforms.storage import files
-from transforms.tokenization import tokenizer_json
-from transforms.tokenization.special_tokens import named_roles, roles_of
-from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+from maskmill.tokenization import tokenizer_json
+from maskmill.tokenization.special_tokens import named_roles, roles_of
+from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
 
 VOCABULARY = "vocab.txt"
 TOKENIZER = "tokenizer.json"

@@ -19,10 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines import beam_flags, build_options, flags, options, report
-from pipelines.release_options import SETTINGS
-from pipelines.stages import TEMPLATE_STAGES
-from transforms.errors import RunFailedError, UnusableInputError
+from pipelines.settings import beam_flags, flags, options
+from pipelines.building import build_options, report
+from pipelines.settings.release_options import SETTINGS
+from pipelines.stages.registry import TEMPLATE_STAGES
+from maskmill.errors import RunFailedError, UnusableInputError
 
 _RELEASE_SECTIONS = {"release", "watch"}
 _GS = "^gs://.+"
@@ -119,7 +120,7 @@ def run(argv: Sequence[str]) -> None:
     image = os.environ.get("MASKMILL_IMAGE")
     if image and not any(a.partition("=")[0] == "--sdk_container_image" for a in beam_arguments):
         beam_arguments = [*beam_arguments, f"--sdk_container_image={image}"]
-    from pipelines import build
+    from pipelines.building import build
 
     made = build_options.make_build(content, where="parameters")
     if _RELEASE_SECTIONS & set(content):
@@ -151,9 +152,9 @@ class _Releasing:
         if self.options.watch is None:
             self._build(None)
         else:
-            from pipelines import watch
-            from pipelines.build_choices import BuildChoices
-            from pipelines.watch_options import WatchFlags
+            from pipelines.releasing import watch
+            from pipelines.building.build_choices import BuildChoices
+            from pipelines.releasing.watch_options import WatchFlags
 
             watch.watch(self.options, WatchFlags(), BuildChoices(), build=lambda dump: self._build(dump.date))
         if not self.has_job and any(a.partition("=")[0] == "--template_location" for a in self.beam_arguments):
@@ -161,8 +162,9 @@ class _Releasing:
 
     def _build(self, date: str | None) -> int:
         """Makes the release of a dump, or of the input that is named. Returns the exit code."""
-        from pipelines import build, release_plan, releases, stage_states
-        from pipelines.build_choices import BuildChoices
+        from pipelines.building import build, stage_states
+        from pipelines.releasing import release_plan, releases
+        from pipelines.building.build_choices import BuildChoices
 
         plan = release_plan.make_plan(self.options, date)
         names = stage_states.stage_names(plan.options)
@@ -181,8 +183,8 @@ class _Releasing:
 def _describe_nothing(beam_arguments: Sequence[str]) -> None:
     import apache_beam as beam
 
-    from pipelines import runner
-    from pipelines.checks import Workload
+    from pipelines.running import runner
+    from pipelines.stages.checks import Workload
 
     made = runner.pipeline_options(beam_arguments, Workload(input_bytes=0, pieces=1, paths=()))
     runner.run(lambda pipeline: pipeline | "NothingNew" >> beam.Create([None]), made)

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.loaders.frameworks import needed_by
-from transforms.errors import UnusableInputError
-from transforms.loading.batches import Batch
-from transforms.loading.loader import Loader
-from transforms.reading.data_set import DataSet, ReadColumn
-from transforms.storage import files
+from maskmill.errors import UnusableInputError
+from maskmill.loading.batches import Batch
+from maskmill.loading.loader import Loader
+from maskmill.reading.data_set import DataSet, ReadColumn
+from maskmill.storage import files
 
 _REMEDY = "install nvidia-dali-cuda120 or nvidia-dali-cuda130 with pip, whichever fits your CUDA."
 with needed_by(__name__, "NVIDIA DALI", _REMEDY, "nvidia", "nvidia.dali"):

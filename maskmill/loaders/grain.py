@@ -11,9 +11,9 @@ import numpy as np
 
 from maskmill.loaders.frameworks import needed_by
 from maskmill.loaders.parts import Part
-from transforms.errors import UnusableInputError
-from transforms.loading.batches import Batch
-from transforms.loading.loader import Loader
+from maskmill.errors import UnusableInputError
+from maskmill.loading.batches import Batch
+from maskmill.loading.loader import Loader
 
 with needed_by(__name__, "grain", "install it with: pip install grain", "grain"):
     import grain

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.loaders.frameworks import needed_by
-from transforms.errors import UnusableInputError
-from transforms.loading.loader import Loader
-from transforms.loading.states import State
+from maskmill.errors import UnusableInputError
+from maskmill.loading.loader import Loader
+from maskmill.loading.states import State
 
 with needed_by(__name__, "JAX", "install it with: pip install jax", "jax"):
     import jax

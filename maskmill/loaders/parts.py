@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from transforms.errors import UnusableInputError
-from transforms.loading.batches import Batch
-from transforms.loading.loader import Loader
-from transforms.loading.states import State
+from maskmill.errors import UnusableInputError
+from maskmill.loading.batches import Batch
+from maskmill.loading.loader import Loader
+from maskmill.loading.states import State
 
 
 class Part(Iterator[Batch]):

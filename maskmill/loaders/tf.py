@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from maskmill.loaders.frameworks import needed_by
-from transforms.loading.batches import Batch
-from transforms.loading.loader import Loader
+from maskmill.loading.batches import Batch
+from maskmill.loading.loader import Loader
 
 with needed_by(__name__, "TensorFlow", "install it with: pip install tensorflow", "tensorflow"):
     import tensorflow as tf

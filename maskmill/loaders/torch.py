@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 from maskmill.loaders.frameworks import needed_by
 from maskmill.loaders.parts import Part
-from transforms.errors import UnusableInputError
-from transforms.loading.loader import Loader
-from transforms.loading.states import State
-from transforms.loading.stats import LoaderStats
+from maskmill.errors import UnusableInputError
+from maskmill.loading.loader import Loader
+from maskmill.loading.states import State
+from maskmill.loading.stats import LoaderStats
 
 with needed_by(__name__, "PyTorch", "install it with: pip install torch", "torch"):
     import torch

@@ -9,7 +9,7 @@ from benchmarks.incremental import next_dump
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from transforms.storage import files
+from maskmill.storage import files
 
 
 def pages_of(path: Path) -> dict[int, Page]:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from transforms.characters.classes import CharacterRules, character_tables
-from transforms.characters.kernels import characters as kernels
+from maskmill.characters.classes import CharacterRules, character_tables
+from maskmill.characters.kernels import characters as kernels
 
 RULES: list[CharacterRules] = ["nltk-3.4", "nltk-3.10.4"]
 

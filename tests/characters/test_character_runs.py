@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.characters import runs
-from transforms.characters.runs import Run
+from maskmill.characters import runs
+from maskmill.characters.runs import Run
 
 answers = st.lists(st.sampled_from([("", 0), ("a", 0), ("al", 1), ("", 32), ("d", 0)]), max_size=30)
 

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.characters.classes import CharacterRules, character_tables
-from transforms.characters.kernels import characters as kernels
+from maskmill.characters.classes import CharacterRules, character_tables
+from maskmill.characters.kernels import characters as kernels
 
 RULES: list[CharacterRules] = ["nltk-3.4", "nltk-3.10.4"]
 # The first and the last character of each length, and the neighbours of the surrogates.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.characters.utf8 import is_utf8
+from maskmill.characters.utf8 import is_utf8
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

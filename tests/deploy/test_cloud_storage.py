@@ -19,9 +19,9 @@ import commands
 import dump_files
 import pytest
 
-from pipelines import cli
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import cloud_check, completions, files
+from pipelines.commands import cli
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import cloud_check, completions, files
 
 pytestmark = pytest.mark.long
 
@@ -78,7 +78,7 @@ def test_a_failed_write_keeps_the_object_of_before(environment: Mapping[str, str
 @pytest.mark.builds
 def test_a_killed_writer_leaves_nothing(environment: Mapping[str, str]) -> None:
     code = (
-        "import os, signal, sys; from transforms.storage import files\n"
+        "import os, signal, sys; from maskmill.storage import files\n"
         f"with files.new_file('gs://{BUCKET}/killed') as file:\n"
         f"    file.write(bytes({LARGE})); os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -14,7 +14,7 @@ import commands
 import pytest
 import yaml
 
-from pipelines import build_options
+from pipelines.building import build_options
 
 pytestmark = pytest.mark.releases
 

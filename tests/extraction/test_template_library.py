@@ -8,7 +8,7 @@ import dump_files
 import pytest
 from commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
 
-from pipelines import cli
+from pipelines.commands import cli
 from transforms.inputs import units
 
 pytestmark = pytest.mark.long

@@ -7,7 +7,7 @@ import dump_files
 import pytest
 from commands import IN_MEMORY, digests
 
-from pipelines import cli
+from pipelines.commands import cli
 from transforms.extraction.unknown_templates import (
     REPORT,
     UnknownTemplate,

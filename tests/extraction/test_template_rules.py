@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.extraction import template_rules
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_rules import Rule, WordTable, add_rules, load_rules, names_with_rules, parse_rules

@@ -15,7 +15,7 @@ from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
-from transforms.storage import files
+from maskmill.storage import files
 
 # No part of these days is the same.
 DATES = ("2010-01-02", "2023-11-30")

@@ -13,7 +13,7 @@ from transforms.extraction.wikiextractor import WikiExtractorCompat, format_docu
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from transforms.storage import files
+from maskmill.storage import files
 
 DATA = Path(__file__).parent.parent / "data"
 GOLD = DATA / "gold" / "wikiextractor"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.extraction.kernels.structure import (
     EVENT_EXTERNAL,
     EVENT_LINK,

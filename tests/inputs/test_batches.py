@@ -13,13 +13,13 @@ from apache_beam.testing.util import assert_that, equal_to
 from dump_files import dump, page
 from input_files import READING, write_file
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs import batches as batches_module
 from transforms.inputs import units
 from transforms.inputs.batches import CutIntoBatches, FindInputs, digest_input, inputs_in_order, plan_batches
 from transforms.inputs.dump_dates import DateEvidence
 from transforms.inputs.units import InputFile, Unit, UnitBatch
-from transforms.storage import files, progress
+from maskmill.storage import files, progress
 
 TEXTS = {"b.txt": b"Second.\n", "a.txt": b"First.\n\nOne more.\n", "c.txt": b"Third.\n"}
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.bzip2 import Bzip2Blocks
 from transforms.inputs.kernels import bzip2 as kernels
 

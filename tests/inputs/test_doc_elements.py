@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from input_files import CUTTABLE, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
 

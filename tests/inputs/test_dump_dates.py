@@ -6,7 +6,7 @@ import pytest
 from dump_files import dump, page
 from input_files import write_file
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.dump_dates import (
     DateEvidence,
     date_evidence,

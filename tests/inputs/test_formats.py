@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from input_files import SMALL, write_file
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.formats import detect_format, no_text_shard
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from input_files import CUTTABLE, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.documents import RejectedPage
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units
-from transforms.storage import files
+from maskmill.storage import files
 
 records = st.lists(
     st.one_of(

@@ -18,7 +18,7 @@ from conftest import DATA
 from input_files import SMALL, write_file
 from tfrecords import write_records
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.formats import detect_format, lies_beside_dump, no_text_shard
 
 INDEX = b"627:1:Title\n627:2:A title: with colons\n90210:3:Ein Titel\n"

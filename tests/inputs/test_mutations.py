@@ -22,13 +22,13 @@ import pytest
 from damage import mutations
 from input_files import READING, SMALL, write_file
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.sources import Source
 from transforms.inputs.units import plan_units, read_unit
-from transforms.records.tfrecord import read_records
-from transforms.storage import files
+from maskmill.records.tfrecord import read_records
+from maskmill.storage import files
 
 pytestmark = pytest.mark.long
 

@@ -11,12 +11,13 @@ import pyarrow.parquet
 import pytest
 from input_files import READING, document, write_file
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.inputs import parquet, parquet_process
+from maskmill.errors import RunFailedError, UnusableInputError
+from transforms.inputs import parquet
+from maskmill.reading import parquet_process
 from transforms.inputs.documents import NOT_UTF8, RejectedPage
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from transforms.storage import files
+from maskmill.storage import files
 
 
 def write_parquet(folder: Path, columns: dict[str, Any], **options: object) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.options import ReadOptions
 
 

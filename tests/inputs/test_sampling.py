@@ -8,11 +8,11 @@ from commands import DUMP
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs import multistream, sampling
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sampling import CountedReader
-from transforms.storage import files
+from maskmill.storage import files
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60))))

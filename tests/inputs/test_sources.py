@@ -12,7 +12,7 @@ import pytest
 from dump_files import CONTAINERS, dump, page
 from input_files import READING, SMALL, read_units, write_file
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.sources import Source, container_of, is_splittable
 from transforms.inputs.units import Unit, read_unit
 

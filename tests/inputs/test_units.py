@@ -8,9 +8,9 @@ import pytest
 from dump_files import tiny_blocks
 from input_files import READING, SMALL, write_file
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.units import Unit, plan_units, read_unit
-from transforms.storage import files
+from maskmill.storage import files
 
 
 @pytest.mark.parametrize(

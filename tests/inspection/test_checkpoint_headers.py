@@ -11,9 +11,9 @@ from conftest import DATA
 from hypothesis import given
 from properties import tries
 
-from transforms.errors import UnusableInputError
-from transforms.inspection.checkpoints import read_header, settings_of
-from transforms.reading.byte_ranges import LocalRanges
+from maskmill.errors import UnusableInputError
+from maskmill.inspection.checkpoints import read_header, settings_of
+from maskmill.reading.byte_ranges import LocalRanges
 
 RANGES = LocalRanges()
 TENSORFLOW = DATA / "training" / "tf1_ckpt"

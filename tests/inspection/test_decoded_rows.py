@@ -13,11 +13,11 @@ from gold_examples import VOCABULARY
 from trained_tokenizers import trained
 
 import maskmill
-from transforms.inspection.decoded import DecodedExample
-from transforms.inspection.examples import OpenedExamples, open_examples
-from transforms.inspection.text import running_text
-from transforms.inspection.words import RowDecoder
-from transforms.tokenization.vocabulary import load_vocabulary
+from maskmill.inspection.decoded import DecodedExample
+from maskmill.inspection.examples import OpenedExamples, open_examples
+from maskmill.inspection.text import running_text
+from maskmill.inspection.words import RowDecoder
+from maskmill.tokenization.vocabulary import load_vocabulary
 
 KINDS: dict[str, dict[str, Any]] = {
     "nsp": {},

@@ -8,9 +8,9 @@ import yaml
 from commands import DUMP, IN_MEMORY, VOCAB
 from extract_runs import extract
 
-from pipelines import cli
-from transforms.errors import UnusableInputError
-from transforms.inspection.documents import find_document
+from pipelines.commands import cli
+from maskmill.errors import UnusableInputError
+from transforms.following.followed_articles import find_document
 
 
 def _article(number: int, title: str, **options: str) -> str:

@@ -10,14 +10,14 @@ import pytest
 from commands import DUMP, VOCAB
 from whole_builds import Made, extract_text, make_build
 
-from transforms.errors import UnusableInputError
-from transforms.inspection import descendants
-from transforms.inspection.lineage import Lineage, lineage_of, page_range
-from transforms.releases import fingerprints, records
-from transforms.releases.names import ReleaseName
-from transforms.releases.records import ReleaseRecord, write_record
-from transforms.verification.build_checks import check_builds
-from transforms.verification.targets import find_targets
+from maskmill.errors import UnusableInputError
+from maskmill.lineage import descendants
+from maskmill.lineage.origins import Lineage, lineage_of, page_range
+from maskmill.releases import fingerprints, records
+from maskmill.releases.names import ReleaseName
+from maskmill.releases.records import ReleaseRecord, write_record
+from maskmill.verification.build_checks import check_builds
+from maskmill.verification.targets import find_targets
 
 NAME = ReleaseName(wiki="enwiki", date="2016-05-01", digest="0123abcd")
 

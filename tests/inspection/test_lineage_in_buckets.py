@@ -7,8 +7,8 @@ import pytest
 from commands import DUMP
 from whole_builds import extract_text, make_build
 
-from transforms.inspection import descendants
-from transforms.inspection.lineage import lineage_of
+from maskmill.lineage import descendants
+from maskmill.lineage.origins import lineage_of
 
 pytestmark = pytest.mark.releases
 

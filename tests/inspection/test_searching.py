@@ -7,11 +7,11 @@ from built_data_sets import build_data_set
 from example_sets import setup_of, write_set
 from trained_tokenizers import trained
 
-from transforms.inspection.examples import open_examples
-from transforms.inspection.searching import pattern_of, search_examples, search_texts
-from transforms.inspection.text import running_text
-from transforms.inspection.text_shards import open_texts
-from transforms.masking.objective_options import ObjectiveOptions
+from maskmill.inspection.examples import open_examples
+from maskmill.inspection.searching import pattern_of, search_examples, search_texts
+from maskmill.inspection.text import running_text
+from maskmill.inspection.text_shards import open_texts
+from maskmill.masking.objective_options import ObjectiveOptions
 
 
 @pytest.mark.parametrize("objective", ["nsp", "mlm", "dynamic"])

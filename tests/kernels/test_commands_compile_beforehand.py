@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.builds, pytest.mark.long]
 PROGRAM = """
 import json, sys
 from transforms import compilation
-from transforms.kernels import cache, compiler
+from maskmill.kernels import cache, compiler
 
 prepared = set()
 real = compiler.prepare

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from pipelines import kernels
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.kernels import cache, compiler, kernel, processor
-from transforms.kernels.memory import load_u8
+from pipelines.stages import kernels
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.kernels import cache, compiler, kernel, processor
+from maskmill.kernels.memory import load_u8
 
 pytestmark = pytest.mark.long
 
@@ -120,7 +120,7 @@ def test_an_unusable_file_is_written_again(content: str, use: Use, tmp_path: Pat
     (file,) = code_in(tmp_path)
     whole = file.read_bytes()
     # A pickle of a class whose module does not exist any more.
-    moved = pickle.dumps(Path, protocol=0).replace(b"pathlib", b"transforms.kernels.gone")
+    moved = pickle.dumps(Path, protocol=0).replace(b"pathlib", b"maskmill.kernels.gone")
     replaced = {
         "empty": b"",
         "zeros": bytes(len(whole)),
@@ -173,7 +173,7 @@ def test_a_used_file_gets_a_new_time_once_a_day(use: Use, tmp_path: Path) -> Non
 # ---- several processes, installs and versions
 
 MODULE = """
-from transforms.kernels import kernel, memory
+from maskmill.kernels import kernel, memory
 
 LIMIT = {limit}
 
@@ -289,7 +289,7 @@ NOTICE = re.compile(
 def in_new_process(program: str, cache_directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs a program that knows `compiler` and `cache`."""
     return subprocess.run(
-        [sys.executable, "-c", f"from transforms.kernels import cache, compiler\n{program}"], cwd=ROOT,
+        [sys.executable, "-c", f"from maskmill.kernels import cache, compiler\n{program}"], cwd=ROOT,
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache_directory)} | environment, capture_output=True, text=True,
     )  # fmt: skip
 
@@ -340,7 +340,7 @@ def test_what_the_package_brings_is_used(tmp_path: Path) -> None:
     """As from a wheel, read-only and without a home directory: nothing is compiled, nothing is said."""
     assert in_new_process("compiler.prepare(['characters'])", tmp_path).returncode == 0
     packaged = f"from pathlib import Path\ncache.PACKAGED = Path({str(tmp_path / 'maskmill')!r})\n"
-    use = "from transforms.characters.kernels import characters\ncharacters.warm_up()\n"
+    use = "from maskmill.characters.kernels import characters\ncharacters.warm_up()\n"
     ended = "print(compiler.prepare(['characters']), characters.first_invalid.stats.cache_misses)"
     done = in_new_process(packaged + use + ended, Path("/dev/null"))
     assert (done.stdout, done.stderr) == ("0 Counter()\n", "")

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.kernels.counter_random import below, key_of, next_53_bits, next_64_bits, seed_of
+from maskmill.kernels.counter_random import below, key_of, next_53_bits, next_64_bits, seed_of
 
 STATES = st.integers(0, 2**64 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)

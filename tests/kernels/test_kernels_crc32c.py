@@ -10,11 +10,11 @@ import oracle_pretraining as oracle
 import pytest
 import skips
 
-from transforms.kernels.crc32c import LANE, crc32c, masked_crc32c
+from maskmill.kernels.crc32c import LANE, crc32c, masked_crc32c
 
 CHECK = """
 import numpy as np, sys
-from transforms.kernels.crc32c import crc32c
+from maskmill.kernels.crc32c import crc32c
 data = np.frombuffer(bytearray(range(256)) * 8, np.uint8)
 print([crc32c(data, start, end) for start, end in ((0, 0), (0, 9), (3, 1000), (5, 2048))])
 """

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 from numba.core.dispatcher import Dispatcher
 
-from transforms.kernels.compiler import kernel_modules
+from maskmill.kernels.compiler import kernel_modules
 
 CASES = ROOT / "tests" / "kernel_cases.py"
 PYTHON = {"NUMBA_DISABLE_JIT": "1"}
@@ -78,7 +78,7 @@ def test_the_cases_reach_every_module_that_has_kernels(in_python: dict[str, Any]
 def test_no_kernel_leaves_its_arrays(compiled_in: tuple[dict[str, Any], Path], tmp_path: Path) -> None:
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path / "code")}
     for decorator in ("kernel", "lean_kernel"):
-        program = f"import numpy\nfrom transforms.kernels import *\n{decorator}(lambda a, i: a[i])(numpy.zeros(8), 9)"
+        program = f"import numpy\nfrom maskmill.kernels import *\n{decorator}(lambda a, i: a[i])(numpy.zeros(8), 9)"
         assert "IndexError: index is out of bounds" in run(["-c", program], checked).stderr
     compiled, folder = compiled_in
     shutil.copytree(folder / "text", tmp_path / "cases" / "text")
@@ -90,10 +90,10 @@ def test_no_kernel_leaves_its_arrays(compiled_in: tuple[dict[str, Any], Path], t
 RUNNER = """
 import contextlib, io, json, sys
 import numpy as np
-from transforms.kernels import inlined_kernel, kernel, lean_kernel, wraps_around
-from transforms.kernels.compiler import prepare
-from transforms.kernels.memory import *
-from transforms.kernels.memory import exposed_address
+from maskmill.kernels import inlined_kernel, kernel, lean_kernel, wraps_around
+from maskmill.kernels.compiler import prepare
+from maskmill.kernels.memory import *
+from maskmill.kernels.memory import exposed_address
 
 is_equal = kernel(lambda a, b: a == b)
 outcomes = []

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.kernels import kernel
-from transforms.kernels import random as kernels
-from transforms.kernels.memory import address
-from transforms.kernels.random import USED, below, next_53_bits, next_word, shuffle_u16
+from maskmill.kernels import kernel
+from maskmill.kernels import random as kernels
+from maskmill.kernels.memory import address
+from maskmill.kernels.random import USED, below, next_53_bits, next_word, shuffle_u16
 
 # The kinds of draws: a word of 32 bits, 53 bits of a float, and a number below a size.
 WORD, FRACTION, BELOW = 0, 1, 2

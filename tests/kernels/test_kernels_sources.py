@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from transforms.kernels import compiler, sources
+from maskmill.kernels import compiler, sources
 
 WIKITEXT = "transforms.extraction.kernels.wikitext"
 TARGET = ("x86_64-unknown-linux-gnu", "x86-64-v3", "")
@@ -46,7 +46,7 @@ def test_all_modules_of_ours_that_are_imported_are_reached(name: str) -> None:
     assert ours <= sources.reached(name)
 
 
-@pytest.mark.parametrize("name", [WIKITEXT, "transforms.extraction.kernels.tags", "transforms.kernels.dispatchers"])
+@pytest.mark.parametrize("name", [WIKITEXT, "transforms.extraction.kernels.tags", "maskmill.kernels.dispatchers"])
 def test_a_source_that_is_reached_changes_the_stamp(name: str, changed: dict[str, bytes]) -> None:
     before = stamp()
     changed[name] = sources.source(name) + b"\n"

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from oracle_batches import BATCHES, Layout, Sample
 from properties import SEEDED, tries
 
-from transforms.errors import UnusableInputError
-from transforms.loading.batches import ArraySpec, BatchMaker, alike
-from transforms.loading.options import LoaderOptions
-from transforms.masking.row_masks import (
+from maskmill.errors import UnusableInputError
+from maskmill.loading.batches import ArraySpec, BatchMaker, alike
+from maskmill.loading.options import LoaderOptions
+from maskmill.masking.row_masks import (
     CONTINUES,
     SPECIAL,
     STARTS,
@@ -25,9 +25,9 @@ from transforms.masking.row_masks import (
     row_mask_rules,
     span_lengths,
 )
-from transforms.reading.data_set import DataFile, DataSet, ReadColumn
-from transforms.reading.kernels import gathering
-from transforms.reading.rows import Rows
+from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
+from maskmill.reading.kernels import gathering
+from maskmill.reading.rows import Rows
 
 VOCABULARY = 300
 CLS, SEP, MASK, PAD = 1, 2, 3, 5

@@ -15,10 +15,10 @@ from made_up_data_sets import data_set, samples_in, source
 from oracle_loading import batches, epoch_order
 from properties import tries
 
-from transforms.errors import UnusableInputError
-from transforms.loading.loader import Loader
-from transforms.loading.mixing import mix_of
-from transforms.loading.options import LoaderOptions
+from maskmill.errors import UnusableInputError
+from maskmill.loading.loader import Loader
+from maskmill.loading.mixing import mix_of
+from maskmill.loading.options import LoaderOptions
 
 TAILS = ("drop", "pad", "repeat", "carry")
 

@@ -16,14 +16,14 @@ import numpy.typing as npt
 import pytest
 from made_up_data_sets import FIRST_ID, MadeUpReader, data_set, samples_in, source
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.loading.loader import Loader
-from transforms.loading.mixing import mix_of
-from transforms.loading.options import LoaderOptions
-from transforms.loading.sources import Source
-from transforms.reading.block_reader import Block
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.reading.data_set import DataSet
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.loading.loader import Loader
+from maskmill.loading.mixing import mix_of
+from maskmill.loading.options import LoaderOptions
+from maskmill.loading.sources import Source
+from maskmill.reading.block_reader import Block
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.data_set import DataSet
 
 SIZES = (10, 7, 23)  # samples of files
 

@@ -12,9 +12,9 @@ from made_up_data_sets import data_set, samples_in, source
 from properties import tries
 
 from maskmill.loaders.parts import Part
-from transforms.errors import UnusableInputError
-from transforms.loading.loader import Loader
-from transforms.loading.options import LoaderOptions, Tail
+from maskmill.errors import UnusableInputError
+from maskmill.loading.loader import Loader
+from maskmill.loading.options import LoaderOptions, Tail
 
 PACKAGES = {"torch": "torch", "dali": "nvidia.dali", "tf": "tensorflow", "grain": "grain", "jax": "jax"}
 FRAMEWORKS = {"apache_beam", "grain", "jax", "nvidia", "tensorflow", "torch"}

@@ -12,8 +12,8 @@ import pytest
 from built_data_sets import build_data_set
 
 import maskmill
-from transforms.loading.loader import Loader
-from transforms.masking.objective_options import ObjectiveOptions
+from maskmill.loading.loader import Loader
+from maskmill.masking.objective_options import ObjectiveOptions
 
 Batch = dict[str, npt.NDArray[Any]]
 

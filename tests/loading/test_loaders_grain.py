@@ -14,10 +14,10 @@ from made_up_data_sets import data_set, samples_in, source
 import maskmill
 from maskmill import private_names
 from maskmill.loaders.grain import Batches, Samples
-from transforms.errors import UnusableInputError
-from transforms.loading.loader import Loader
-from transforms.loading.options import LoaderOptions
-from transforms.masking.objective_options import ObjectiveOptions
+from maskmill.errors import UnusableInputError
+from maskmill.loading.loader import Loader
+from maskmill.loading.options import LoaderOptions
+from maskmill.masking.objective_options import ObjectiveOptions
 
 pytestmark = pytest.mark.training
 

@@ -19,8 +19,8 @@ from made_up_data_sets import data_set, samples_in, source
 
 import maskmill
 from maskmill.loaders.jax import Batches
-from transforms.loading.loader import Loader
-from transforms.loading.options import LoaderOptions
+from maskmill.loading.loader import Loader
+from maskmill.loading.options import LoaderOptions
 
 pytestmark = pytest.mark.training
 
@@ -70,7 +70,7 @@ import itertools, json, sys
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 import maskmill, maskmill.loaders.jax
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 data_set, output, address, processes, process, steps, batch_size, state, layouts = json.loads(sys.argv[1])
 file = open(output, "w")
 if processes > 1:

@@ -15,7 +15,7 @@ from built_data_sets import build_data_set
 from conftest import ROOT
 
 import maskmill
-from transforms.masking.objective_options import ObjectiveOptions
+from maskmill.masking.objective_options import ObjectiveOptions
 
 PYTHON = os.environ.get("MASKMILL_READERS_PYTHON", sys.executable)
 PROGRAM = ROOT / "tests" / "records" / "readers_program.py"

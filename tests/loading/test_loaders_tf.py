@@ -8,8 +8,8 @@ import tensorflow as tf
 from made_up_data_sets import data_set, samples_in, source
 
 from maskmill.loaders.tf import dataset
-from transforms.loading.loader import Loader
-from transforms.loading.options import LoaderOptions
+from maskmill.loading.loader import Loader
+from maskmill.loading.options import LoaderOptions
 
 pytestmark = pytest.mark.training
 

@@ -14,10 +14,10 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 import maskmill
 from maskmill.loaders.torch import Batch, DataLoader, Dataset, apart, join
-from transforms.errors import UnusableInputError
-from transforms.loading.loader import Loader
-from transforms.loading.mixing import mix_of
-from transforms.loading.options import LoaderOptions
+from maskmill.errors import UnusableInputError
+from maskmill.loading.loader import Loader
+from maskmill.loading.mixing import mix_of
+from maskmill.loading.options import LoaderOptions
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:This DataLoader will create")]
 

@@ -17,7 +17,7 @@ from built_data_sets import build_data_set
 from conftest import ROOT
 
 import maskmill
-from transforms.masking.objective_options import ObjectiveOptions
+from maskmill.masking.objective_options import ObjectiveOptions
 
 pytestmark = pytest.mark.torch
 

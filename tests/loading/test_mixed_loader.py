@@ -11,7 +11,7 @@ import pytest
 from example_sets import setup_of, write_set
 
 import maskmill
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 Written = Callable[..., str]
 

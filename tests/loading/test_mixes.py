@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from oracle_row_masks import Generator
 from properties import tries
 
-from transforms.errors import UnusableInputError
-from transforms.loading.mixing import Given, Mix, mix_of
-from transforms.reading.data_set import DataFile, DataSet
+from maskmill.errors import UnusableInputError
+from maskmill.loading.mixing import Given, Mix, mix_of
+from maskmill.reading.data_set import DataFile, DataSet
 
 
 def in_turn(mix: Mix) -> Iterator[int]:

@@ -16,8 +16,8 @@ import pytest
 from example_sets import setup_of, write_set
 
 import maskmill
-from transforms.errors import UnusableInputError
-from transforms.loading.loader import Loader
+from maskmill.errors import UnusableInputError
+from maskmill.loading.loader import Loader
 
 Batch = dict[str, npt.NDArray[np.generic]]
 
@@ -189,8 +189,8 @@ def test_all_kernels_are_there_once_a_data_set_is_open(folder: Path, tmp_path: P
         index.unlink()
     program = """
 import sys, maskmill
-from transforms.kernels import cache, compiler
-from transforms.loading.loaders import KERNELS
+from maskmill.kernels import cache, compiler
+from maskmill.loading.loaders import KERNELS
 for path in sys.argv[1:]:
     for features in ("google", "huggingface"):
         data = maskmill.open(path, batch_size=4, tail="pad", features=features)

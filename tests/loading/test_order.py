@@ -9,8 +9,8 @@ from made_up_data_sets import data_set
 from oracle_loading import epoch_order
 from properties import tries
 
-from transforms.loading.order import SampleOrder
-from transforms.reading.data_set import DataSet
+from maskmill.loading.order import SampleOrder
+from maskmill.reading.data_set import DataSet
 
 FILES = st.lists(st.tuples(st.integers(1, 40), st.sampled_from([4, 8, 16])), min_size=1, max_size=8)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oracle_row_masks import Generator
 
-from transforms.loading.kernels.shuffling import shuffle
+from maskmill.loading.kernels.shuffling import shuffle
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])

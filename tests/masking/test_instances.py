@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from made_up_texts import Case, case_of, options_of, text_of, vocabulary_from, vocabulary_of
 from properties import SEEDED, tries
 
-from transforms.errors import UnusableInputError
-from transforms.masking import instances as masking
-from transforms.masking.instances import Instances, make_instances
-from transforms.masking.kernels.masks import KEPT, KIND_SHIFT, MASKED, POSITION, REDRAWN
-from transforms.masking.options import MaskingOptions
-from transforms.tokenization.tokenized_text import TokenizedText
-from transforms.tokenization.vocabulary import Vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.errors import UnusableInputError
+from maskmill.masking import instances as masking
+from maskmill.masking.instances import Instances, make_instances
+from maskmill.masking.kernels.masks import KEPT, KIND_SHIFT, MASKED, POSITION, REDRAWN
+from maskmill.masking.options import MaskingOptions
+from maskmill.tokenization.tokenized_text import TokenizedText
+from maskmill.tokenization.vocabulary import Vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 
 
 def tokenized(case: Case) -> tuple[TokenizedText, Vocabulary]:

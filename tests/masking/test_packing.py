@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from transforms.masking.kernels.rows import Rows
-from transforms.masking.kernels.sequences import Sequences
-from transforms.masking.packing import bin_of, bin_orders, bin_widths, pack, row_lengths
+from maskmill.masking.kernels.rows import Rows
+from maskmill.masking.kernels.sequences import Sequences
+from maskmill.masking.packing import bin_of, bin_orders, bin_widths, pack, row_lengths
 
 WIDTHS = (5, 6, 16, 63, 64, 65, 128, 512, 4095, 4096, 4097, 16384)  # at the ends of words of the bitmaps, too
 

@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from transforms.masking.kernels import row_masks as kernels
-from transforms.masking.kernels.rows import RowArrays
-from transforms.masking.objective_options import MaskUnit, ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.masking.row_masks import MaskedRows, RowMasker, draw_masks, row_mask_rules
-from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary, wordpiece_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.masking.kernels import row_masks as kernels
+from maskmill.masking.kernels.rows import RowArrays
+from maskmill.masking.objective_options import MaskUnit, ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.masking.row_masks import MaskedRows, RowMasker, draw_masks, row_mask_rules
+from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary, wordpiece_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 
 UNITS: tuple[MaskUnit, ...] = get_args(MaskUnit)
 Ints = npt.NDArray[np.int32]

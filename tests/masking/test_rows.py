@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from made_up_texts import case_of, options_of, vocabulary_from
 from properties import SEEDED, tries
 
-from transforms.masking import rows as masking
-from transforms.masking.instances import make_instances
-from transforms.masking.kernels.rows import RowArrays, Rows
-from transforms.masking.kernels.sequences import Sequences
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.masking.row_masks import RowMasker
-from transforms.masking.rows import instance_blocks, make_rows, row_order, sequence_blocks
-from transforms.masking.sequences import make_sequences
-from transforms.tokenization.tokenized_text import TokenizedText
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.masking import rows as masking
+from maskmill.masking.instances import make_instances
+from maskmill.masking.kernels.rows import RowArrays, Rows
+from maskmill.masking.kernels.sequences import Sequences
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.masking.row_masks import RowMasker
+from maskmill.masking.rows import instance_blocks, make_rows, row_order, sequence_blocks
+from maskmill.masking.sequences import make_sequences
+from maskmill.tokenization.tokenized_text import TokenizedText
+from maskmill.tokenization.wordpiece import Tokenizer
 
 OBJECTIVES = ("nsp", "mlm", "blocks", "sop")
 ROW_BYTES = 4  # of input_ids, for a piece

@@ -18,14 +18,14 @@ from made_up_texts import vocabulary_of_pieces
 from oracle_sequences import CLS, SEP, Document
 from properties import SEEDED, tries
 
-from transforms.masking import instances
-from transforms.masking.instances import make_instances, word_continuations
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.masking.sequences import MadeSequences, make_sequences
-from transforms.tokenization.tokenized_text import TokenizedText
-from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.masking import instances
+from maskmill.masking.instances import make_instances, word_continuations
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.masking.sequences import MadeSequences, make_sequences
+from maskmill.tokenization.tokenized_text import TokenizedText
+from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 
 VOCABULARY = vocabulary_of_pieces(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##a"])
 SPECIAL = {-1 - 2: CLS, -1 - 3: SEP}  # as Sequences.starts has them

@@ -9,11 +9,11 @@ import pytest
 from commands import DUMP
 from mirror_server import Mirror, classic_files, content_files, sha256_sums
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.mirrors import download, newest
-from transforms.mirrors.client import MirrorClient
-from transforms.mirrors.dumps import Dump, DumpChangedError
-from transforms.storage import files
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.mirrors import download, newest
+from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dumps import Dump, DumpChangedError
+from maskmill.storage import files
 
 pytest_plugins = ("mirror_fixtures",)
 

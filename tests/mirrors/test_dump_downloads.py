@@ -22,11 +22,11 @@ from commands import DUMP
 from conftest import ROOT
 from mirror_server import LONG_AGO, Mirror, classic_files, content_files
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.mirrors import download, newest
-from transforms.mirrors.client import MirrorClient
-from transforms.mirrors.dumps import Dump
-from transforms.storage.web_client import WebClient
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.mirrors import download, newest
+from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dumps import Dump
+from maskmill.storage.web_client import WebClient
 
 pytest_plugins = ("mirror_fixtures",)
 
@@ -564,8 +564,8 @@ def test_files_of_a_directory_are_used_where_they_are(client: MirrorClient, tmp_
 
 _PROGRAM = """
 import sys
-from transforms.mirrors import download, newest
-from transforms.mirrors.client import MirrorClient
+from maskmill.mirrors import download, newest
+from maskmill.mirrors.client import MirrorClient
 
 client = MirrorClient("data@example.org", "1.2.3")
 dump = newest.newest_dump(sys.argv[1], wiki="enwiki", layout="auto", pattern="*.xml*", client=client)

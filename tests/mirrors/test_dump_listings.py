@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mirror_server import LONG_AGO, Mirror, sha256_sums
 
-from transforms.errors import UnusableInputError
-from transforms.mirrors import newest
-from transforms.mirrors.client import MirrorClient
-from transforms.mirrors.dumps import Dump
-from transforms.mirrors.pages_files import choose_pages_files, is_index
-from transforms.storage.web_client import WebClient
+from maskmill.errors import UnusableInputError
+from maskmill.mirrors import newest
+from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dumps import Dump
+from maskmill.mirrors.pages_files import choose_pages_files, is_index
+from maskmill.storage.web_client import WebClient
 
 pytest_plugins = ("mirror_fixtures",)
 
@@ -240,7 +240,7 @@ def test_a_source_that_is_not_there_is_one_sentence(source: str) -> None:
     client = MirrorClient("data@example.org", "1.2.3", WebClient(patience=0.1))
     with pytest.raises(Exception, match=r"^[^\n]+\.$") as error:
         find(source, client)
-    assert type(error.value).__module__ == "transforms.errors"
+    assert type(error.value).__module__ == "maskmill.errors"
     client.close()
 
 

@@ -9,11 +9,11 @@ import mirror_server
 import pytest
 from mirror_server import Mirror, classic_files, content_files
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.mirrors import newest
-from transforms.mirrors.client import MirrorClient
-from transforms.mirrors.dumps import Dump
-from transforms.storage.web_client import WebClient
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.mirrors import newest
+from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dumps import Dump
+from maskmill.storage.web_client import WebClient
 
 pytest_plugins = ("mirror_fixtures",)
 

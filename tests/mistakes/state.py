@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mistakes.table import Mistake, make_good_inputs
-from pipelines import cli
+from pipelines.commands import cli
 
 EXTRACT = "extract --input=dump.xml --output=text --num_eval_articles=1"
 EXAMPLES = (

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from commands import VOCAB
 
-from pipelines import cli
+from pipelines.commands import cli
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

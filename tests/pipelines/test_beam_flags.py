@@ -7,9 +7,10 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from conftest import ROOT
 
-from pipelines import beam_flags, cli
-from pipelines.beam_flags import BeamFlag
-from transforms.errors import UnusableInputError
+from pipelines.settings import beam_flags
+from pipelines.commands import cli
+from pipelines.settings.beam_flags import BeamFlag
+from maskmill.errors import UnusableInputError
 
 
 def parser_of_beam() -> object:

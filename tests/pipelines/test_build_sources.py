@@ -17,8 +17,10 @@ import yaml
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 from shard_builds import article
 
-from pipelines import build_options, cli, yaml_text
-from pipelines.source_options import MixOptions
+from pipelines.building import build_options
+from pipelines.commands import cli
+from pipelines.settings import yaml_text
+from pipelines.settings.source_options import MixOptions
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import ROOT
 
-from pipelines import cli
+from pipelines.commands import cli
 
 
 @pytest.mark.builds

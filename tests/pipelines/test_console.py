@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from commands import IN_MEMORY, VOCAB
 
-from pipelines import cli, console
-from transforms.errors import RunFailedError
+from pipelines.commands import cli
+from pipelines.terminal import console
+from maskmill.errors import RunFailedError
 
 
 @pytest.fixture

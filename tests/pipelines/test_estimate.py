@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import DUMP, VOCAB
 
-from pipelines import cli
+from pipelines.commands import cli
 
 WORDS = [
     "the",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import DUMP, IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
 

@@ -4,8 +4,10 @@ import shlex
 
 import pytest
 
-from pipelines import beam_flags, cli, flags, help, next_step
-from pipelines.stage_options import ExamplesOptions, ExtractOptions
+from pipelines.settings import beam_flags, flags, help
+from pipelines.commands import cli
+from pipelines.building import next_step
+from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
 
 COMMANDS = pytest.mark.parametrize("name", sorted(cli.COMMANDS))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import VOCAB, once_claimed
 
-from pipelines import cli
+from pipelines.commands import cli
 
 Change = Callable[[Path], object]
 

@@ -15,9 +15,9 @@ from conftest import DATA
 from example_sets import setup_of, write_set
 from gold_examples import VOCABULARY
 
-from pipelines import cli
-from transforms.inspection.examples import open_examples
-from transforms.inspection.text import running_text
+from pipelines.commands import cli
+from maskmill.inspection.examples import open_examples
+from maskmill.inspection.text import running_text
 
 CHECKPOINT = DATA / "training" / "tf1_ckpt"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -223,7 +223,7 @@ def test_hostile_texts_reach_no_terminal(run: Run, tmp_path: Path, monkeypatch: 
     manifest["vocabulary"] |= {"sha256": hashlib.sha256(vocabulary.read_bytes()).hexdigest()}
     (examples / "manifest.json").write_text(json.dumps(manifest))
     for is_terminal in (False, True):
-        monkeypatch.setattr("pipelines.inspect_text.is_terminal", lambda terminal=is_terminal: terminal)
+        monkeypatch.setattr("pipelines.commands.inspect_text.is_terminal", lambda terminal=is_terminal: terminal)
         for arguments in (
             [examples],
             [examples, "--head", "3"],
@@ -243,7 +243,7 @@ def test_terminal_gets_colours_and_the_same_words(run: Run, data: Path, monkeypa
     plain = run(data, "--example", 3)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("pipelines.inspect_text.is_terminal", lambda: True)
+    monkeypatch.setattr("pipelines.commands.inspect_text.is_terminal", lambda: True)
     shown = run(data, "--example", 3)
     assert "\x1b[1;31m[MASK=" in shown
     assert ESCAPES.sub("", shown).split() == plain.split()

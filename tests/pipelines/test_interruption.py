@@ -19,7 +19,8 @@ import yaml
 from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 from terminal_screen import Screen
 
-from pipelines import cli, interruption
+from pipelines.commands import cli
+from pipelines.running import interruption
 
 pytestmark = pytest.mark.long
 
@@ -296,7 +297,7 @@ def test_a_signal_that_is_ignored_from_the_start_stays_ignored(tmp_path: Path) -
 # Begins and ends files as fast as it can: in a worker, and in a thread of the process that is told to stop.
 WRITE = """
 import itertools, sys, threading
-from transforms.storage import files
+from maskmill.storage import files
 def write(name):
     for n in itertools.count():
         files.write_bytes(f"{sys.argv[1]}/{name}-{n % 9}", b"x" * 200_000)
@@ -330,6 +331,6 @@ def test_an_interrupt_of_a_program_that_calls_the_command_is_130(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipelines.stage.run_stages", interrupt)
+    monkeypatch.setattr("pipelines.stages.stage.run_stages", interrupt)
     assert cli.main(["extract", f"--input={DUMP}", f"--output={tmp_path}/out"]) == 130
     assert capsys.readouterr().err.splitlines()[1:] == [f"maskmill extract: interrupted; {interruption.HOW_TO_GO_ON}"]

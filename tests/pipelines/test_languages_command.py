@@ -11,7 +11,7 @@ from commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
 from extract_runs import read_manifest
 from made_up_languages import articles, dump_of
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ import pytest
 from commands import DUMP
 from whole_builds import Made, extract_text, make_build
 
-from pipelines import cli
+from pipelines.commands import cli
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ import pytest
 import yaml
 from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests
 
-from pipelines import cli, local_worker
+from pipelines.commands import cli
+from pipelines.running import local_worker
 
 pytestmark = pytest.mark.long
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import VOCAB
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = [pytest.mark.shared, pytest.mark.builds]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests, maskmill
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.builds
 

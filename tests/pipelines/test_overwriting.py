@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import VOCAB
 
-from pipelines import cli
+from pipelines.commands import cli
 
 TEXT = "The first sentence.\nThe second sentence.\n\nAnother document.\nIts end.\n"
 

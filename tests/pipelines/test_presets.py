@@ -2,10 +2,11 @@
 
 import pytest
 
-from pipelines import build_options, options, presets, yaml_text
-from pipelines.build_options import BuildKeys
-from pipelines.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, VocabularyStageOptions
-from transforms.errors import UnusableInputError
+from pipelines.building import build_options
+from pipelines.settings import options, presets, yaml_text
+from pipelines.building.build_options import BuildKeys
+from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, VocabularyStageOptions
+from maskmill.errors import UnusableInputError
 
 GIVEN = {"input": ("text",), "output": "out", "vocab_file": "vocab.txt"}
 SECTIONS = {

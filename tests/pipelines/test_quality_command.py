@@ -12,7 +12,7 @@ import yaml
 from commands import DUMP, IN_MEMORY, VOCAB, digests
 from extract_runs import extract, extract_with_two_processes, read_manifest
 
-from pipelines import cli
+from pipelines.commands import cli
 from transforms.inputs import units
 
 pytestmark = pytest.mark.long

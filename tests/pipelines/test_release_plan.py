@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from commands import VOCAB
 
-from pipelines import build_options, release_plan
-from pipelines.release_plan import make_plan
-from transforms.errors import UnusableInputError
-from transforms.mirrors.dumps import Dump, DumpFile
-from transforms.releases.names import ReleaseName, release_path
-from transforms.releases.records import ReleaseRecord, write_record
+from pipelines.building import build_options
+from pipelines.releasing import release_plan
+from pipelines.releasing.release_plan import make_plan
+from maskmill.errors import UnusableInputError
+from maskmill.mirrors.dumps import Dump, DumpFile
+from maskmill.releases.names import ReleaseName, release_path
+from maskmill.releases.records import ReleaseRecord, write_record
 
 DUMP = "enwiki-20260301-pages-articles.xml"
 TRAIN = {"num_train_steps": 5, "num_warmup_steps": 1}
@@ -106,7 +107,7 @@ def test_a_vocabulary_counts_by_its_content(folder: Path) -> None:
 
 
 def test_another_format_of_the_code_gives_another_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from transforms.storage import completions
+    from maskmill.storage import completions
 
     before = name_of(build(folder))
     monkeypatch.setattr(completions, "FORMAT_VERSIONS", {**completions.FORMAT_VERSIONS, "text": 99})
@@ -177,8 +178,8 @@ def watching(folder: Path) -> build_options.BuildOptions:
 
 def downloaded(folder: Path, dump: Dump) -> Path:
     """Puts a dump where downloads are; returns its directory."""
-    from transforms.mirrors import download
-    from transforms.storage import completions
+    from maskmill.mirrors import download
+    from maskmill.storage import completions
 
     directory = folder / "out" / "downloads" / f"{dump.wiki}-{dump.date}"
     directory.mkdir(parents=True)

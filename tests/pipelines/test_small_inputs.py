@@ -7,7 +7,7 @@ import dump_files
 import pytest
 from commands import digests
 
-from pipelines import cli
+from pipelines.commands import cli
 from transforms.inputs import batches
 
 pytestmark = pytest.mark.builds

@@ -10,15 +10,17 @@ import apache_beam as beam
 import pytest
 import yaml
 
-from pipelines import build, build_options, cli, stages
-from pipelines.checks import Checked, Workload
-from pipelines.options import options_of
-from pipelines.runner import ProgressLine
-from pipelines.stage import Stage, run_stages
-from pipelines.stages import GRAPH_STAGES, STAGES, BuildSoFar, StageEntry
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.options import option
-from transforms.storage import files, manifest, progress
+from pipelines.building import build, build_options
+from pipelines.commands import cli
+from pipelines.stages import registry as stages
+from pipelines.stages.checks import Checked, Workload
+from pipelines.settings.options import options_of
+from pipelines.running.runner import ProgressLine
+from pipelines.stages.stage import Stage, run_stages
+from pipelines.stages.registry import GRAPH_STAGES, STAGES, BuildSoFar, StageEntry
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.options import option
+from maskmill.storage import files, manifest, progress
 
 IN_MEMORY = ("--direct_num_workers=1",)
 KIND = "numbers"

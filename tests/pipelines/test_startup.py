@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from commands import ROOT
 
-from pipelines import cli, startup
+from pipelines.commands import cli
+from pipelines.running import startup
 
 # Packages of which each takes longer to import than all of a help.
 LARGE = {"apache_beam", "asyncio", "jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "rich", "scipy"}

@@ -10,7 +10,7 @@ import dump_files
 import pytest
 from commands import IN_MEMORY, VOCAB, digests, leftovers
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
 

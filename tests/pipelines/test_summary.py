@@ -9,8 +9,9 @@ from commands import DUMP, IN_MEMORY, VOCAB
 from dump_files import dump, page
 from gold_examples import unpacked
 
-from pipelines import cli, data_warnings, summary
-from pipelines.stage_options import ExtractOptions
+from pipelines.commands import cli
+from pipelines.terminal import data_warnings, summary
+from pipelines.settings.stage_options import ExtractOptions
 from transforms.shards.options import SplitOptions
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from pipelines import summary
-from pipelines.summary import Figure, Summary
+from pipelines.terminal import summary
+from pipelines.terminal.summary import Figure, Summary
 
 TRAIN = {"shards": 5, "documents": 90, "bytes": 46_371_329}
 EVAL = {"shards": 1, "documents": 7, "bytes": 2_512_722}
@@ -27,7 +27,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, columns: int, **counts: dict[str, int
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys, "stdout", stream)
-    from pipelines import summary_table
+    from pipelines.terminal import summary_table
 
     figures = {
         step: [Figure(name=name, value=f"{count:,}") for name, count in found.items()] for step, found in counts.items()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import DUMP, IN_MEMORY, TWO_PROCESSES, digests, maskmill
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.builds
 

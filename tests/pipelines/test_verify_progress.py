@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from commands import TWO_PROCESSES
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
 

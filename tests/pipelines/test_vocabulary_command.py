@@ -14,9 +14,10 @@ import pytest
 import yaml
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 
-from pipelines import cli, next_step
-from pipelines.options import make
-from pipelines.stage_options import VocabularyStageOptions
+from pipelines.commands import cli
+from pipelines.building import next_step
+from pipelines.settings.options import make
+from pipelines.settings.stage_options import VocabularyStageOptions
 
 pytestmark = pytest.mark.long
 

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from transforms.reading import disk_cache
-from transforms.reading.disk_cache import DiskCache, Piece
+from maskmill.reading import disk_cache
+from maskmill.reading.disk_cache import DiskCache, Piece
 
 Bytes = npt.NDArray[np.uint8]
 processes = multiprocessing.get_context("fork")

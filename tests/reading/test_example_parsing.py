@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from properties import SEEDED, tries
 from read_blocks import assert_row, assert_untouched, data_set_of, empty_rows, float_column, int_column
 
-from transforms.reading.block_reader import Block, DamagedBlockError
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.reading.data_set import ReadColumn
-from transforms.reading.rows import Rows
-from transforms.reading.targets import integer_limits
-from transforms.reading.tfrecords import TfRecordReader
-from transforms.records.example_proto import parse_example
-from transforms.records.tfrecord import frame
-from transforms.records.varints import varint
+from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.data_set import ReadColumn
+from maskmill.reading.rows import Rows
+from maskmill.reading.targets import integer_limits
+from maskmill.reading.tfrecords import TfRecordReader
+from maskmill.records.example_proto import parse_example
+from maskmill.records.tfrecord import frame
+from maskmill.records.varints import varint
 
 COLUMNS = (
     int_column("b", 60, 100, varies=True, fill=3),

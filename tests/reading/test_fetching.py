@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from transforms.errors import RunFailedError
-from transforms.reading.block_reader import Block, BlockReader, DamagedBlockError
-from transforms.reading.data_set import DataSet
-from transforms.reading.fetching import BlockFetcher
-from transforms.reading.rows import Rows
+from maskmill.errors import RunFailedError
+from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError
+from maskmill.reading.data_set import DataSet
+from maskmill.reading.fetching import BlockFetcher
+from maskmill.reading.rows import Rows
 
 SAMPLE_BYTES = 10
 

@@ -28,15 +28,15 @@ from read_blocks import (
 from row_blocks import SPECIAL_IDS, arrays_of, columns_for
 from row_blocks import blocks_of as row_blocks_of
 
-from transforms.errors import UnusableInputError
-from transforms.reading.block_reader import Block, DamagedBlockError
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.reading.data_set import DataSet, ReadColumn
-from transforms.reading.kernels import mds_samples
-from transforms.reading.mds import MdsReader
-from transforms.reading.rows import Rows
-from transforms.records.columns import Column
-from transforms.records.mds import write_mds
+from maskmill.errors import UnusableInputError
+from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.data_set import DataSet, ReadColumn
+from maskmill.reading.kernels import mds_samples
+from maskmill.reading.mds import MdsReader
+from maskmill.reading.rows import Rows
+from maskmill.records.columns import Column
+from maskmill.records.mds import write_mds
 
 
 def written(made: MadeUpRows, columns: tuple[Column, ...], folder: Path, *, limit: int = 1 << 20) -> dict[str, int]:

@@ -18,13 +18,13 @@ from gold_examples import VOCABULARY
 from tfrecords import write_records
 from trained_tokenizers import trained
 
-from transforms.errors import UnusableInputError
-from transforms.masking.row_masks import RowMasker
-from transforms.reading.block_reader import Block
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.reading.data_set import DataSet
-from transforms.reading.opening import open_data_set, reader_of
-from transforms.reading.rows import Rows
+from maskmill.errors import UnusableInputError
+from maskmill.masking.row_masks import RowMasker
+from maskmill.reading.block_reader import Block
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.data_set import DataSet
+from maskmill.reading.opening import open_data_set, reader_of
+from maskmill.reading.rows import Rows
 
 RANGES = LocalRanges()
 KINDS: dict[str, dict[str, Any]] = {
@@ -329,7 +329,7 @@ def test_what_is_no_data_set_is_refused(name: str, message: str, tmp_path: Path)
 def test_opening_imports_neither_beam_nor_a_framework_nor_arrow(tmp_path: Path) -> None:
     path = write_set(tmp_path, setup_of(dynamic_masking=True))
     program = (
-        "import sys; from transforms.reading.opening import *; from transforms.reading.byte_ranges import LocalRanges\n"
+        "import sys; from maskmill.reading.opening import *; from maskmill.reading.byte_ranges import LocalRanges\n"
         f"reader_of(open_data_set({path!r}, ranges=LocalRanges()), LocalRanges())\n"
         "print(sorted({'apache_beam', 'tensorflow', 'torch', 'jax', 'pyarrow', 'tokenizers', 'google.cloud.storage'}"
         " & set(sys.modules)))"

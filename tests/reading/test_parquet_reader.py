@@ -15,16 +15,16 @@ from made_up_rows import MadeUpRows, made_up_rows
 from properties import SEEDED, tries
 from row_blocks import SPECIAL_IDS, arrays_of, blocks_of, columns_for
 
-from transforms.reading import parquet as reading
-from transforms.reading.block_reader import Block, DamagedBlockError
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.reading.data_set import DataFile, DataSet, ReadColumn
-from transforms.reading.kernels import gathering
-from transforms.reading.parquet import ParquetReader
-from transforms.reading.rows import Rows
-from transforms.records import parquet, parquet_format
-from transforms.records.columns import Column
-from transforms.records.parquet import write_parquet
+from maskmill.reading import parquet as reading
+from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
+from maskmill.reading.kernels import gathering
+from maskmill.reading.parquet import ParquetReader
+from maskmill.reading.rows import Rows
+from maskmill.records import parquet, parquet_format
+from maskmill.records.columns import Column
+from maskmill.records.parquet import write_parquet
 
 NOTHING = 77  # stands in rows that nobody has written
 

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from transforms.errors import MissingFileError, RunFailedError, UnusableInputError
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.reading.disk_cache import DiskCache
-from transforms.reading.remote import RemoteRanges, WebRanges, open_ranges
-from transforms.storage import web_client
-from transforms.storage.web_client import WebClient
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.disk_cache import DiskCache
+from maskmill.reading.remote import RemoteRanges, WebRanges, open_ranges
+from maskmill.storage import web_client
+from maskmill.storage.web_client import WebClient
 
 CONTENT = bytes(range(256)) * 40
 

@@ -15,9 +15,9 @@ from example_sets import setup_of, write_set
 from file_server import FileServer
 
 import maskmill
-from transforms.errors import MissingFileError, UnusableInputError
-from transforms.reading.block_reader import DamagedBlockError
-from transforms.reading.remote import open_ranges
+from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.reading.block_reader import DamagedBlockError
+from maskmill.reading.remote import open_ranges
 
 BUCKET = "maskmill-loading"
 FORMATS = ("tfrecord", "parquet", "mds")

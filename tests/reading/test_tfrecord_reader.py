@@ -34,16 +34,16 @@ from read_blocks import (
 from row_blocks import arrays_of, columns_for
 from tfrecords import write_records
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.reading.block_reader import Block, DamagedBlockError
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.reading.data_set import DataSet
-from transforms.reading.kernels import examples, indexes
-from transforms.reading.record_indexes import count_samples, find_records, first_example, index_blocks, read_index
-from transforms.reading.tfrecords import TfRecordReader
-from transforms.records import tfrecord
-from transforms.records.example_proto import Feature, count_values, encode_example, parse_example
-from transforms.records.tfrecord import index_tfrecord, read_records
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.data_set import DataSet
+from maskmill.reading.kernels import examples, indexes
+from maskmill.reading.record_indexes import count_samples, find_records, first_example, index_blocks, read_index
+from maskmill.reading.tfrecords import TfRecordReader
+from maskmill.records import tfrecord
+from maskmill.records.example_proto import Feature, count_values, encode_example, parse_example
+from maskmill.records.tfrecord import index_tfrecord, read_records
 
 COLUMNS = (int_column("ids", 3, 60_000, varies=True), int_column("label", 1, 255))
 

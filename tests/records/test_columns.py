@@ -9,9 +9,9 @@ from oracle_columns import features_of
 from properties import SEEDED, tries
 from row_blocks import columns_for
 
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.columns import Column, ColumnRules, column_values, columns_of, schema
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.columns import Column, ColumnRules, column_values, columns_of, schema
 
 SPECIAL = (1, 2)
 LONG = MaskingOptions(max_seq_length=512)

@@ -5,11 +5,11 @@ import random
 import pytest
 from commands import VOCAB
 
-from transforms.masking.options import MaskingOptions
-from transforms.records.estimating import examples_of
-from transforms.records.plan import ExamplesPlan
-from transforms.records.tokenizing import wordpiece
-from transforms.tokenization.vocabulary import load_vocabulary
+from maskmill.masking.options import MaskingOptions
+from transforms.examples.estimating import examples_of
+from maskmill.records.plan import ExamplesPlan
+from maskmill.records.tokenizing import wordpiece
+from maskmill.tokenization.vocabulary import load_vocabulary
 
 pytestmark = pytest.mark.builds
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from properties import WITH_FOLDER, tries
 from tfrecords import write_records
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.records import eval_picking
-from transforms.records.eval_picking import pick_examples
-from transforms.records.examples import write_examples
-from transforms.records.tfrecord import index_tfrecord, read_records
-from transforms.tokenization.vocabulary import load_vocabulary
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.records import eval_picking
+from maskmill.records.eval_picking import pick_examples
+from maskmill.records.examples import write_examples
+from maskmill.records.tfrecord import index_tfrecord, read_records
+from maskmill.tokenization.vocabulary import load_vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,13 @@ import pytest
 from example_rows import Row, rows_of
 from gold_examples import VOCABULARY, unpacked
 
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.examples import ExampleCounts, ExampleFile, write_example_files, write_examples
-from transforms.records.options import FormatOptions
-from transforms.records.plan import ExamplesPlan
-from transforms.records.tokenizing import wordpiece
-from transforms.tokenization.vocabulary import load_vocabulary
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.examples import ExampleCounts, ExampleFile, write_example_files, write_examples
+from maskmill.records.options import FormatOptions
+from maskmill.records.plan import ExamplesPlan
+from maskmill.records.tokenizing import wordpiece
+from maskmill.tokenization.vocabulary import load_vocabulary
 
 MASKING = MaskingOptions(max_seq_length=64, max_predictions_per_seq=10, dupe_factor=2, short_seq_prob=0.3)
 PADDING, CLS, SEP, MASK = 0, 101, 102, 103

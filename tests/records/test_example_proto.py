@@ -10,7 +10,7 @@ from gold_examples import PICKED
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.records.example_proto import Feature, count_values, encode_example, parse_example
+from maskmill.records.example_proto import Feature, count_values, encode_example, parse_example
 
 BYTES_LIST, FLOAT_LIST, INT64_LIST = 1, 2, 3  # field numbers of tf.train.Feature
 

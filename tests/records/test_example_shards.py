@@ -17,11 +17,11 @@ from apache_beam.testing.util import assert_that, equal_to
 from commands import digests
 from gold_examples import VOCABULARY
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.records.eval_picking import pick_examples
-from transforms.records.example_shards import (
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.eval_picking import pick_examples
+from transforms.examples.example_shards import (
     ExampleShard,
     ExamplesSetup,
     PickedExamples,
@@ -29,14 +29,14 @@ from transforms.records.example_shards import (
     shard_seed,
     write_example_shard,
 )
-from transforms.records.example_steps import PickEvalExamples, WriteExamples
-from transforms.records.examples import ExampleFile, write_examples
-from transforms.records.options import FormatOptions
-from transforms.records.tfrecord import WrittenFile
-from transforms.shards.text_files import describe_text_shard
-from transforms.shards.text_shards import TextShard
-from transforms.storage import completions
-from transforms.tokenization.vocabulary import load_vocabulary
+from transforms.examples.example_steps import PickEvalExamples, WriteExamples
+from maskmill.records.examples import ExampleFile, write_examples
+from maskmill.records.options import FormatOptions
+from maskmill.records.tfrecord import WrittenFile
+from maskmill.text.text_files import describe_text_shard
+from maskmill.text.text_shards import TextShard
+from maskmill.storage import completions
+from maskmill.tokenization.vocabulary import load_vocabulary
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval-00000-of-00002.txt", "eval-00001-of-00002.txt")
 MASKING = MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2)

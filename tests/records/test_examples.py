@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from made_up_texts import Case, case_of, options_of, vocabulary_of
 from properties import SEEDED, tries
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.masking.options import MaskingOptions
-from transforms.records.examples import write_examples
-from transforms.tokenization.vocabulary import load_vocabulary
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.examples import write_examples
+from maskmill.tokenization.vocabulary import load_vocabulary
 
 SMALL = {"max_seq_length": 16, "max_predictions_per_seq": 3, "dupe_factor": 2}
 

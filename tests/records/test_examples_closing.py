@@ -12,9 +12,9 @@ from gold_examples import VOCABULARY
 from mds_reader import read_mds
 from trained_tokenizers import trained
 
-from transforms.errors import RunFailedError
-from transforms.records.example_shards import ExamplesSetup
-from transforms.storage import manifest
+from maskmill.errors import RunFailedError
+from transforms.examples.example_shards import ExamplesSetup
+from maskmill.storage import manifest
 
 SETUP = setup_of()
 BINS = setup_of(objective="sop", bins=3)

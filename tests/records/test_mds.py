@@ -12,10 +12,10 @@ from made_up_rows import MadeUpRows, made_up_rows
 from mds_reader import read_mds, read_shard
 from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 
-from transforms.errors import RunFailedError
-from transforms.records.columns import Column
-from transforms.records.kernels import mds as kernels
-from transforms.records.mds import MdsShard, mds_index, mds_shard_entry, part_sizes, write_mds
+from maskmill.errors import RunFailedError
+from maskmill.records.columns import Column
+from maskmill.records.kernels import mds as kernels
+from maskmill.records.mds import MdsShard, mds_index, mds_shard_entry, part_sizes, write_mds
 
 LIMIT = 5000
 

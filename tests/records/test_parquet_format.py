@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from transforms.records import parquet_format
-from transforms.records.columns import Column
-from transforms.records.parquet_format import MAGIC, encode_chunk, encode_footer
+from maskmill.records import parquet_format
+from maskmill.records.columns import Column
+from maskmill.records.parquet_format import MAGIC, encode_chunk, encode_footer
 
 LARGEST = (None, 0, 1, 255, 256, 511, 65_535, 65_536, 2**31 - 1)
 CODEC = pyarrow.Codec("zstd")

@@ -11,11 +11,11 @@ import pytest
 from made_up_rows import MadeUpRows, made_up_rows
 from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 
-from transforms.errors import RunFailedError
-from transforms.records import parquet
-from transforms.records.columns import Column
-from transforms.records.parquet import write_parquet
-from transforms.records.tfrecord import WrittenFile
+from maskmill.errors import RunFailedError
+from maskmill.records import parquet
+from maskmill.records.columns import Column
+from maskmill.records.parquet import write_parquet
+from maskmill.records.tfrecord import WrittenFile
 
 
 def write(made: MadeUpRows, columns: tuple[Column, ...], path: Path, *, block: int = 7) -> list[WrittenFile]:

@@ -23,12 +23,12 @@ from made_up_rows import MadeUpRows, made_up_rows
 from readers_program import load, save
 from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 
-from transforms.records import parquet, parquet_format
-from transforms.records.columns import Column
-from transforms.records.example_proto import parse_example
-from transforms.records.mds import mds_index, mds_shard_entry, write_mds
-from transforms.records.parquet import write_parquet
-from transforms.records.tfrecord import read_records
+from maskmill.records import parquet, parquet_format
+from maskmill.records.columns import Column
+from maskmill.records.example_proto import parse_example
+from maskmill.records.mds import mds_index, mds_shard_entry, write_mds
+from maskmill.records.parquet import write_parquet
+from maskmill.records.tfrecord import read_records
 
 PYTHON = os.environ.get("MASKMILL_READERS_PYTHON", sys.executable)
 pytestmark = [

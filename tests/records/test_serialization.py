@@ -13,14 +13,14 @@ from made_up_rows import MadeUpRows, made_up_rows
 from made_up_texts import vocabulary_from
 from properties import SEEDED, tries
 
-from transforms.masking.kernels.rows import RowArrays
-from transforms.records import serialization
-from transforms.records.columns import Column, ColumnRules, column_values, columns_of
-from transforms.records.example_proto import parse_example
-from transforms.records.kernels import serialize as kernels
-from transforms.records.options import FeatureNames
-from transforms.records.serialization import Serializer
-from transforms.tokenization.vocabulary import Vocabulary
+from maskmill.masking.kernels.rows import RowArrays
+from maskmill.records import serialization
+from maskmill.records.columns import Column, ColumnRules, column_values, columns_of
+from maskmill.records.example_proto import parse_example
+from maskmill.records.kernels import serialize as kernels
+from maskmill.records.options import FeatureNames
+from maskmill.records.serialization import Serializer
+from maskmill.tokenization.vocabulary import Vocabulary
 
 SMALL = "[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 SPECIAL = (1, 2)

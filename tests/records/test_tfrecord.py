@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from properties import WITH_FOLDER, tries
 from tfrecords import write_records
 
-from transforms.errors import UnusableInputError
-from transforms.records import tfrecord
-from transforms.records.tfrecord import (
+from maskmill.errors import UnusableInputError
+from maskmill.records import tfrecord
+from maskmill.records.tfrecord import (
     RecordBlock,
     WrittenFile,
     count_records,

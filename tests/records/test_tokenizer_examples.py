@@ -15,16 +15,16 @@ import trained_tokenizers
 from example_rows import Row, rows_of
 from gold_examples import VOCABULARY
 
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.masking.options import MaskingOptions
-from transforms.masking.row_masks import MaskedRows, RowMasker, draw_masks
-from transforms.records.example_shards import ExamplesSetup, write_example_shard
-from transforms.records.examples import ExampleCounts, ExampleFile, write_example_files
-from transforms.records.options import FormatOptions
-from transforms.records.plan import ExamplesPlan
-from transforms.records.tokenizing import load_tokenization
-from transforms.shards.text_files import describe_text_shard
-from transforms.tokenization.tokenized_text import LoadedTokenizer
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.masking.row_masks import MaskedRows, RowMasker, draw_masks
+from transforms.examples.example_shards import ExamplesSetup, write_example_shard
+from maskmill.records.examples import ExampleCounts, ExampleFile, write_example_files
+from maskmill.records.options import FormatOptions
+from maskmill.records.plan import ExamplesPlan
+from maskmill.records.tokenizing import load_tokenization
+from maskmill.text.text_files import describe_text_shard
+from maskmill.tokenization.tokenized_text import LoadedTokenizer
 
 MASKING = MaskingOptions(max_seq_length=24, max_predictions_per_seq=5, masked_lm_prob=0.3, unicode="15.1.0")
 DOCUMENTS = [[*trained_tokenizers.LINES, *trained_tokenizers.LINES[k % 4 :]] for k in range(12)]

@@ -12,7 +12,7 @@ import pytest
 from commands import DUMP, VOCAB
 from release_builds import Root, config, contents, release, state_of
 
-from pipelines import cli
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.releases
 

@@ -8,8 +8,8 @@ import cloud
 import pytest
 import release_roots
 
-from transforms.errors import UnusableInputError
-from transforms.storage import cloud_objects, conditional, files
+from maskmill.errors import UnusableInputError
+from maskmill.storage import cloud_objects, conditional, files
 
 pytest_plugins = ("release_fixtures",)
 
@@ -50,7 +50,7 @@ def test_a_file_that_is_gone_is_not_written_over(root: str) -> None:
 
 COUNT = """
 import sys
-from transforms.storage import conditional
+from maskmill.storage import conditional
 path, times = sys.argv[1], int(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -22,9 +22,9 @@ from killed_commands import KILLED, Killer
 from latest_reader import leasing, polling
 from release_watches import FIRST, SECOND, first_dump, publish_classic, second_dump, write_config
 
-from transforms.releases import locks
-from transforms.releases.names import ReleaseName
-from transforms.storage.files import TEMPORARY_SUFFIX
+from maskmill.releases import locks
+from maskmill.releases.names import ReleaseName
+from maskmill.storage.files import TEMPORARY_SUFFIX
 
 pytestmark = pytest.mark.releases
 

@@ -11,11 +11,11 @@ from release_roots import make_release, name_of
 import maskmill
 from training import command, launchers
 from training.options import TrainOptions
-from transforms.errors import RunFailedError
-from transforms.releases import holders, leases, removing
-from transforms.releases.names import RECORD, ReleaseName, release_path, state_path
-from transforms.releases.pointer import switch_latest
-from transforms.storage import conditional, files
+from maskmill.errors import RunFailedError
+from maskmill.releases import holders, leases, removing
+from maskmill.releases.names import RECORD, ReleaseName, release_path, state_path
+from maskmill.releases.pointer import switch_latest
+from maskmill.storage import conditional, files
 
 pytest_plugins = ("release_fixtures",)
 

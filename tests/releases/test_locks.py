@@ -13,10 +13,10 @@ import pytest
 import release_roots
 from release_roots import name_of
 
-from transforms.errors import RunFailedError
-from transforms.releases import holders, locks
-from transforms.releases.names import state_path
-from transforms.storage import conditional
+from maskmill.errors import RunFailedError
+from maskmill.releases import holders, locks
+from maskmill.releases.names import state_path
+from maskmill.storage import conditional
 
 pytest_plugins = ("release_fixtures",)
 
@@ -207,9 +207,9 @@ def test_a_lock_that_cannot_be_renewed_is_lost_when_it_has_expired(root: str, mo
 
 HOLD = """
 import sys, time
-from transforms.errors import RunFailedError
-from transforms.releases import locks
-from transforms.releases.names import ReleaseName
+from maskmill.errors import RunFailedError
+from maskmill.releases import locks
+from maskmill.releases.names import ReleaseName
 root, name, lifetime = sys.argv[1], ReleaseName.parse(sys.argv[2]), float(sys.argv[3])
 with locks.hold(root, name, owner="holder", lifetime=lifetime) as lock:
     print("held", flush=True)
@@ -248,8 +248,8 @@ def test_a_stopped_process_loses_its_lock_and_learns_it(root: str) -> None:
 
 ALONE = """
 import os, sys, time
-from transforms.releases import locks
-from transforms.releases.names import ReleaseName
+from maskmill.releases import locks
+from maskmill.releases.names import ReleaseName
 root, name, sign, times = sys.argv[1], ReleaseName.parse(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -9,9 +9,9 @@ import pytest
 import release_roots
 from release_roots import make_release, name_of
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.releases.pointer import Latest, read_latest, repair_link, switch_latest
-from transforms.storage import conditional, files
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases.pointer import Latest, read_latest, repair_link, switch_latest
+from maskmill.storage import conditional, files
 
 pytest_plugins = ("release_fixtures",)
 
@@ -158,8 +158,8 @@ def test_the_link_is_that_of_the_last_switch(
 
 SWITCH = """
 import sys
-from transforms.releases.names import ReleaseName
-from transforms.releases.pointer import switch_latest
+from maskmill.releases.names import ReleaseName
+from maskmill.releases.pointer import switch_latest
 root, names = sys.argv[1], [ReleaseName.parse(name) for name in sys.argv[2:]]
 print("ready", flush=True)
 sys.stdin.readline()

@@ -7,11 +7,11 @@ import pytest
 import release_roots
 from release_roots import make_release, name_of, record_of
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.releases import records
-from transforms.releases.names import RECORD, ReleaseName, release_path
-from transforms.storage import conditional, files
-from transforms.storage.reuse import Reused
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases import records
+from maskmill.releases.names import RECORD, ReleaseName, release_path
+from maskmill.storage import conditional, files
+from maskmill.storage.reuse import Reused
 
 pytest_plugins = ("release_fixtures",)
 

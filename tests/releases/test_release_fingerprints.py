@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from whole_builds import extract_text, make_build
 
-from transforms.releases import fingerprints
+from maskmill.releases import fingerprints
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 import release_roots
 from release_roots import make_release, name_of
 
-from transforms.errors import RunFailedError
-from transforms.releases import leases, locks, records, removing
-from transforms.releases.names import RECORD, ReleaseName, release_path, state_path
-from transforms.releases.pointer import read_latest, switch_latest
-from transforms.storage import conditional, files
+from maskmill.errors import RunFailedError
+from maskmill.releases import leases, locks, records, removing
+from maskmill.releases.names import RECORD, ReleaseName, release_path, state_path
+from maskmill.releases.pointer import read_latest, switch_latest
+from maskmill.storage import conditional, files
 
 pytest_plugins = ("release_fixtures",)
 
@@ -214,9 +214,9 @@ def test_what_cannot_be_deleted_is_one_sentence(
 READ = """
 import sys
 from release_roots import FILES
-from transforms.releases import leases
-from transforms.releases.names import release_path
-from transforms.storage import conditional, files
+from maskmill.releases import leases
+from maskmill.releases.names import release_path
+from maskmill.storage import conditional, files
 root = sys.argv[1]
 print("ready", flush=True)
 count = 0
@@ -235,7 +235,7 @@ print("read", count, flush=True)
 
 REMOVE = """
 import sys
-from transforms.releases import removing
+from maskmill.releases import removing
 print("ready", flush=True)
 while True:
     removing.remove_old(sys.argv[1], 1)

@@ -3,12 +3,12 @@
 import dataclasses
 from typing import Any
 
-from transforms.inspection.decoded import DecodedExample, DecodedPiece
-from transforms.reporting.documents import Documents, Rejected, SetAside
-from transforms.reporting.facts import Facts
-from transforms.reporting.lineage import Input, Option, Step
-from transforms.reporting.samples import Article, FrequentPiece, Samples, SampleText
-from transforms.reporting.text_facts import TextFacts
+from maskmill.inspection.decoded import DecodedExample, DecodedPiece
+from maskmill.reporting.documents import Documents, Rejected, SetAside
+from maskmill.reporting.facts import Facts
+from maskmill.reporting.lineage import Input, Option, Step
+from maskmill.reporting.samples import Article, FrequentPiece, Samples, SampleText
+from maskmill.reporting.text_facts import TextFacts
 
 
 def made_up_facts(text: str = "text", **others: Any) -> Facts:

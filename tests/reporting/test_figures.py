@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from properties import tries
 
-from transforms.reporting import shown
-from transforms.reporting.documents import Documents, SetAside
-from transforms.reporting.figures import figures_of
-from transforms.reporting.flow import flow_of
-from transforms.reporting.made_stages import MadeStage
-from transforms.reporting.row_facts import row_facts_of
-from transforms.verification.pieces import ExpectedFile, Piece, PieceResult, RowStatistics
+from maskmill.reporting import shown
+from maskmill.reporting.documents import Documents, SetAside
+from maskmill.reporting.figures import figures_of
+from maskmill.reporting.flow import flow_of
+from maskmill.reporting.made_stages import MadeStage
+from maskmill.reporting.row_facts import row_facts_of
+from maskmill.verification.pieces import ExpectedFile, Piece, PieceResult, RowStatistics
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import nltk.data
 import pytest
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.sentences import choice, training
 from transforms.sentences.choice import SentenceChoice, choice_of_dump, choice_of_text, named_choice
 from transforms.sentences.punkt import PunktParameters, SentenceSplitter

@@ -6,7 +6,7 @@ from pathlib import Path
 import nltk.data
 import pytest
 
-from pipelines import cli
+from pipelines.commands import cli
 from transforms.sentences.punkt import installed_checksum
 
 FILES = {

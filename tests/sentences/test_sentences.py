@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from nltk.tokenize import punkt
 from properties import tries
 
-from transforms.characters import runs
-from transforms.characters.classes import CharacterRules
-from transforms.errors import UnusableInputError
+from maskmill.characters import runs
+from maskmill.characters.classes import CharacterRules
+from maskmill.errors import UnusableInputError
 from transforms.sentences import punkt as splitter_module
 from transforms.sentences.punkt import SentenceSplitter
 

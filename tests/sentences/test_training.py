@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from made_up_languages import ABBREVIATION, paragraphs
 from nltk.tokenize.punkt import PunktTokenizer
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.sentences import training
 from transforms.sentences.choice import named_choice
 from transforms.sentences.training import beginning_of, train_parameters

@@ -19,7 +19,7 @@ from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.mlperf_shards import CleanedFile, clean_raw_file, gather_part, plan_parts, raw_files_of_inputs
 from transforms.shards.options import ExtractionOptions, MlperfOptions, QualityOptions, Source, SplitOptions
 from transforms.shards.planning import MEGABYTE, plan_text_shards
-from transforms.shards.text_shards import TextShard
+from maskmill.text.text_shards import TextShard
 
 SPLIT = SplitOptions(num_eval_articles=4, shard_size_mb=200 / MEGABYTE)
 PAGES = [

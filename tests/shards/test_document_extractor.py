@@ -9,7 +9,7 @@ import dump_files
 import pytest
 from shard_builds import PLAIN, input_file, write_dump
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.shards.document_extractor import (

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from properties import tries
 from shard_builds import ONE_UNIT, PLAIN, article, make_fragments, shuffled, write_dump
 
-from transforms.errors import RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.shards import duplicates
 from transforms.shards.duplicates import EXACT, NEAR, STAYS, duplicate_counts, find_duplicates
 from transforms.shards.fragments import in_order, read_ranges

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.shards.eval_membership import choose_eval, eval_hash
 from transforms.shards.options import SplitOptions
 

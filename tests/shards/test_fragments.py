@@ -22,7 +22,7 @@ from shard_builds import (
     write_dump,
 )
 
-from transforms.errors import RunFailedError
+from maskmill.errors import RunFailedError
 from transforms.inputs.units import UnitBatch
 from transforms.shards import fragments as fragment_step
 from transforms.shards.eval_membership import eval_hash
@@ -40,7 +40,7 @@ from transforms.shards.fragments import (
     read_tables,
 )
 from transforms.shards.options import ExtractionOptions, QualityOptions
-from transforms.storage import files
+from maskmill.storage import files
 
 SIGNING = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=5))
 

@@ -21,7 +21,7 @@ from shard_builds import (
     write_wiki_files,
 )
 
-from transforms.errors import RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.inputs.units import InputFile
 from transforms.shards import mlperf_shards
 from transforms.shards.fragments import read_ranges
@@ -40,8 +40,8 @@ from transforms.shards.mlperf_shards import (
     raw_files_of_inputs,
 )
 from transforms.shards.options import ExtractionOptions, MlperfOptions
-from transforms.shards.text_shards import TextShard, write_eval_md5
-from transforms.storage import completions, progress
+from maskmill.text.text_shards import TextShard, write_eval_md5
+from maskmill.storage import completions, progress
 
 pytestmark = pytest.mark.long
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shard_builds import ONE_UNIT, PLAIN, article, make_fragments, run_step, shuffled, write_dump
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.shards.fragments import Fragment, read_ranges
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
 from transforms.shards.planning import MEGABYTE, PlanTextShards, ShardPlan, cut_shards, plan_text_shards
-from transforms.storage import progress
+from maskmill.storage import progress
 
 UNIQUE = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=4))
 

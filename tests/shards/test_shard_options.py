@@ -2,7 +2,7 @@
 
 import pytest
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.shards.options import DEFAULT_EVAL_FRACTION, MlperfOptions, QualityOptions, SplitOptions
 
 

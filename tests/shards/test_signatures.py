@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.shards.options import QualityOptions
 from transforms.shards.signatures import (
     PARAGRAPHS,

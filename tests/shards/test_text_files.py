@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from transforms.errors import UnusableInputError
-from transforms.shards.text_files import beside_texts, check_texts, describe_text_shard, find_texts, refuse_equal_names
+from maskmill.errors import UnusableInputError
+from maskmill.text.text_files import beside_texts, check_texts, describe_text_shard, find_texts, refuse_equal_names
 
 
 def write(path: Path, text: str = "A sentence.\n\n") -> str:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.errors import RunFailedError
-from transforms.storage import completions, files
-from transforms.storage.completions import PieceFiles
+from maskmill.errors import RunFailedError
+from maskmill.storage import completions, files
+from maskmill.storage.completions import PieceFiles
 
 
 @dataclasses.dataclass(frozen=True)

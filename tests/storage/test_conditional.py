@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from transforms.errors import UnusableInputError
-from transforms.storage import conditional
+from maskmill.errors import UnusableInputError
+from maskmill.storage import conditional
 
 
 def test_other_stores_are_refused() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import damaged_builds
 import pytest
 
-from transforms.storage import completions, outcomes
+from maskmill.storage import completions, outcomes
 
 # MASKMILL_MUTATIONS sets another number: 20,000 take a quarter of an hour.
 MUTATIONS = int(os.environ.get("MASKMILL_MUTATIONS", "150"))

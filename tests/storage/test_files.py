@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import files
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_an_input_is_read_like_any_file(tmp_path: Path) -> None:
 
 def test_a_sweep_takes_only_what_nobody_writes(tmp_path: Path) -> None:
     killed = (
-        "import os, sys; from transforms.storage import files\n"
+        "import os, sys; from maskmill.storage import files\n"
         "context = files.new_file(sys.argv[1]); file = context.__enter__(); file.write(b'half'); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", killed, str(tmp_path / "dead")], check=False).returncode == 9

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from transforms.errors import RunFailedError
-from transforms.storage import completions
+from maskmill.errors import RunFailedError
+from maskmill.storage import completions
 
 
 def test_a_record_comes_back(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transforms.errors import UnusableInputError
-from transforms.storage import completions, files, manifest
+from maskmill.errors import UnusableInputError
+from maskmill.storage import completions, files, manifest
 
 
 def claim_output(

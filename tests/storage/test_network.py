@@ -3,7 +3,7 @@
 import contextlib
 import socket
 
-from transforms.storage import network
+from maskmill.storage import network
 
 PATIENCE = 30.0  # seconds: more than the machine may need when it is busy
 

@@ -3,8 +3,8 @@
 import hashlib
 from pathlib import Path
 
-from transforms.storage import completions, manifest, outcomes
-from transforms.storage.completions import PieceFiles
+from maskmill.storage import completions, manifest, outcomes
+from maskmill.storage.completions import PieceFiles
 
 
 def make_shard(folder: Path, name: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from transforms.errors import UnusableInputError
-from transforms.storage import files, paths
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files, paths
 
 NOBODY = 65534
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from transforms.storage import completions, progress
+from maskmill.storage import completions, progress
 
 
 def test_a_step_announces_its_work(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from transforms.shards.page_store import (
     store_name,
     write_index,
 )
-from transforms.storage import completions, files
-from transforms.storage.completions import PieceFiles, once
-from transforms.storage.reuse import Reuse, write_reuse
+from maskmill.storage import completions, files
+from maskmill.storage.completions import PieceFiles, once
+from maskmill.storage.reuse import Reuse, write_reuse
 
 pytestmark = pytest.mark.releases
 

@@ -9,9 +9,9 @@ import pytest
 from commands import DUMP, digests
 from whole_builds import extract_text, make_examples
 
-from transforms.storage import completions, files, outcomes
-from transforms.storage.completions import PieceFiles, once
-from transforms.storage.reuse import Reuse, Reused, account, read_reuse, read_reused, write_reuse
+from maskmill.storage import completions, files, outcomes
+from maskmill.storage.completions import PieceFiles, once
+from maskmill.storage.reuse import Reuse, Reused, account, read_reuse, read_reused, write_reuse
 
 KIND, KEY = "text", "0123"
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from transforms.storage import completions, timings
-from transforms.storage.timings import Timing
+from maskmill.storage import completions, timings
+from maskmill.storage.timings import Timing
 
 EXTRACT = Timing(label="extract", pieces=12, found=0, bytes=29_386_698, seconds=5.25, memory=412_000_000)
 TEXT = Timing(label="text shards", pieces=5, found=1, bytes=2_735_247, seconds=0.5)

@@ -13,10 +13,10 @@ from made_up_tokenizers import CHARACTERS, SPECIAL_TOKENS, byte_level_bpe
 from properties import SEEDED, tries
 from tokenizers import AddedToken, Tokenizer
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization.byte_level import byte_characters
-from transforms.tokenization.tokenized_text import TextTokenizer, TokenizedText
-from transforms.tokenization.tokenizers import load_tokenizer
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization.byte_level import byte_characters
+from maskmill.tokenization.tokenized_text import TextTokenizer, TokenizedText
+from maskmill.tokenization.tokenizers import load_tokenizer
 
 BYTE_OF = {character: byte for byte, character in enumerate(byte_characters())}
 

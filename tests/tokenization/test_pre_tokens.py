@@ -10,9 +10,9 @@ from made_up_tokenizers import CHARACTERS
 from properties import tries
 from tokenizers.pre_tokenizers import ByteLevel
 
-from transforms.tokenization import pre_token_classes
-from transforms.tokenization.kernels.pre_tokens import pre_token_ends
-from transforms.tokenization.text_blocks import PaddedText
+from maskmill.tokenization import pre_token_classes
+from maskmill.tokenization.kernels.pre_tokens import pre_token_ends
+from maskmill.tokenization.text_blocks import PaddedText
 
 LINES = st.one_of(
     st.lists(st.sampled_from(CHARACTERS)).map("".join),

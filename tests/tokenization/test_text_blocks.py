@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from transforms.tokenization import text_blocks
+from maskmill.tokenization import text_blocks
 
 
 def test_blocks_say_how_many_lines_stand_before_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization.tokenizer_vocabulary import tokenizer_vocabulary
-from transforms.tokenization.vocabulary import Vocabulary
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization.tokenizer_vocabulary import tokenizer_vocabulary
+from maskmill.tokenization.vocabulary import Vocabulary
 
 ROBERTA = {"<s>": 0, "<pad>": 1, "</s>": 2, "the": 5, "<unk>": 3, "<mask>": 9, "<m>": 7, "Ġcat": 6}
 BERT = {"cat": 9, "[MASK]": 4, "[SEP]": 3, "[CLS]": 2, "[UNK]": 1, "[PAD]": 0}

@@ -9,8 +9,8 @@ import pytest
 from made_up_tokenizers import byte_level_bpe
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization.tokenizers import load_tokenizer
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization.tokenizers import load_tokenizer
 
 LINES = ("a stab at it's 13 é 中", "<mask>ab  <s>", " ab", "12 .!")
 TEXT = "\n".join(LINES).encode()

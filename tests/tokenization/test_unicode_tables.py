@@ -8,14 +8,14 @@ import numpy as np
 import oracle_pretraining as oracle
 import pytest
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization import make_unicode_tables, unicode_tables
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization import make_unicode_tables, unicode_tables
 
 
 @pytest.mark.builds
 @pytest.mark.parametrize("version", unicode_tables.VERSIONS)
 def test_the_tables_are_made_from_the_properties(version: str) -> None:
-    packed = resources.files("transforms.tokenization").joinpath("data", f"unicode-{version}.bin.gz").read_bytes()
+    packed = resources.files("maskmill.tokenization").joinpath("data", f"unicode-{version}.bin.gz").read_bytes()
     properties = oracle.DATA / "unicode" / f"unicode-{version}.tsv.gz"
     assert gzip.decompress(packed) == make_unicode_tables.build(str(properties))
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization.vocabulary import DuplicatePieces, load_vocabulary
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization.vocabulary import DuplicatePieces, load_vocabulary
 
 SPECIAL = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from made_up_texts import text_of, vocabulary_from, vocabulary_of, vocabulary_of_pieces
 from properties import SEEDED, tries
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization import text_blocks, unicode_tables
-from transforms.tokenization.vocabulary import load_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization import text_blocks, unicode_tables
+from maskmill.tokenization.vocabulary import load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 

@@ -6,7 +6,7 @@ import safetensors.numpy
 from training_helpers import BACKEND, small_config
 
 from training import checkpoints
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from training import config
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 
 @pytest.mark.parametrize(

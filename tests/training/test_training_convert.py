@@ -14,7 +14,7 @@ from training_helpers import BACKEND, CHECKPOINT, GOLD, small_config
 
 from training import checkpoints, convert, hugging_face, tensorflow_checkpoints
 from training.options import ConvertOptions
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

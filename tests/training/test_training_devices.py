@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from training import devices
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 
 def test_the_backend_is_chosen_before_keras_is_imported(monkeypatch):

@@ -9,7 +9,7 @@ from training_helpers import BACKEND, small_config
 
 from training import command, finetune, training_input
 from training.options import TrainOptions
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the steps are tested on both backends elsewhere")
 
@@ -99,8 +99,8 @@ def test_pairs_become_ids_with_a_limit_each(tmp_path, vocab):
 
 def test_tfrecords_are_taken_as_they_are(tmp_path, vocab):
     # TSV becomes TFRecords of the form that run_classifier.py writes.
-    from transforms.tokenization.vocabulary import load_vocabulary
-    from transforms.tokenization.wordpiece import Tokenizer
+    from maskmill.tokenization.vocabulary import load_vocabulary
+    from maskmill.tokenization.wordpiece import Tokenizer
 
     (tmp_path / "train.tsv").write_text("text\tlabel\ngood film\t1\nbad plot\t0\n")
     layout = finetune.PairLayout(length=8, first=None, second=None, start=START, end=END)
@@ -190,8 +190,8 @@ def test_bad_options_are_one_sentence(tmp_path, vocab):
 
 
 def test_a_label_beyond_the_models_is_refused(tmp_path, vocab):
-    from transforms.tokenization.vocabulary import load_vocabulary
-    from transforms.tokenization.wordpiece import Tokenizer
+    from maskmill.tokenization.vocabulary import load_vocabulary
+    from maskmill.tokenization.wordpiece import Tokenizer
 
     (tmp_path / "train.tsv").write_text("text\tlabel\ngood\t1\nfilm\t4\nbad\t0\n")
     layout = finetune.PairLayout(length=8, first=None, second=None, start=2, end=3)

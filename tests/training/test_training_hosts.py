@@ -14,7 +14,7 @@ def test_processes_that_do_not_come_end_the_wait_with_one_sentence(process_id):
         free.bind(("localhost", 0))
         address = f"localhost:{free.getsockname()[1]}"
     program = (
-        "import sys; from training import devices; from transforms.errors import RunFailedError\n"
+        "import sys; from training import devices; from maskmill.errors import RunFailedError\n"
         f"options = devices.DeviceOptions(coordinator={address!r}, num_processes=2, process_id={process_id},\n"
         "                                coordinator_timeout=1)\n"
         "try:\n    devices._meet_other_processes(options)\nexcept RunFailedError as error:\n    sys.exit(str(error))\n"

@@ -12,9 +12,9 @@ from training_helpers import BACKEND, small_config
 
 from training import inputs, training_input
 from training.options import TrainOptions
-from transforms.errors import UnusableInputError
-from transforms.reading import opening
-from transforms.reading.byte_ranges import LocalRanges
+from maskmill.errors import UnusableInputError
+from maskmill.reading import opening
+from maskmill.reading.byte_ranges import LocalRanges
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -16,7 +16,7 @@ import yaml
 
 from training import command, launchers
 from training.options import TrainOptions
-from transforms.errors import RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 
 GIVEN = {"output_dir": "gs://bucket/run", "input_file": ("gs://bucket/part-*",)}
 FLAGS = ["--output_dir=gs://bucket/run", "--input_file=gs://bucket/part-*", "--shuffle=False"]

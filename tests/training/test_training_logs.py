@@ -7,7 +7,7 @@ import tensorflow as tf
 from training_helpers import BACKEND
 
 from training.logs import MlperfLog, RunLog
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -15,8 +15,8 @@ from training_helpers import BACKEND, small_config
 
 from training import checkpoints, command, loop
 from training.options import TrainOptions
-from transforms.errors import RunFailedError, UnusableInputError
-from transforms.storage import files
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = ("time", "examples_per_second", "tokens_per_second", "input_wait_share")

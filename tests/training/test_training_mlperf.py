@@ -14,7 +14,7 @@ from training_helpers import BACKEND, small_config
 
 from training import checkpoints, command, evaluate
 from training.options import TrainOptions
-from transforms.errors import RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the log is the same on both backends")
 

@@ -7,7 +7,7 @@ import pytest
 
 from training import preflight
 from training.options import ConvertOptions, TrainOptions
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 

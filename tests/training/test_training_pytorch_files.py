@@ -11,7 +11,7 @@ import pytest
 import pytorch_writer
 
 from training import pytorch_files
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 ARRAYS = {
     "bert.embeddings.weight": np.arange(12, dtype=np.float32).reshape(4, 3),

@@ -7,7 +7,7 @@ import tensorflow as tf
 from training_helpers import BACKEND
 
 from training import storage
-from transforms.errors import RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -9,8 +9,8 @@ import tensorflow as tf
 from damage import mutations
 from training_helpers import BACKEND
 
-from transforms.errors import UnusableInputError
-from transforms.records.tfrecord import read_records
+from maskmill.errors import UnusableInputError
+from maskmill.records.tfrecord import read_records
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -10,11 +10,11 @@ from training_helpers import BACKEND, DATA, small_config
 
 from training import tokenizer_files
 from training.options import ConvertOptions
-from transforms.errors import UnusableInputError
-from transforms.tokenization import tokenizer_json
-from transforms.tokenization.special_tokens import roles_of
-from transforms.tokenization.vocabulary import load_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization import tokenizer_json
+from maskmill.tokenization.special_tokens import roles_of
+from maskmill.tokenization.vocabulary import load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

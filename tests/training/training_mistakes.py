@@ -12,7 +12,7 @@ import tensorflow as tf
 from mistakes.table import Mistake
 from training_helpers import BACKEND, CHECKPOINT, small_config
 
-from pipelines import cli
+from pipelines.commands import cli
 from training import checkpoints
 
 _CONFIG = json.dumps(small_config(vocab_size=30522).to_google()).encode()

@@ -11,8 +11,8 @@ from damages import Damage, Scene
 from regenerating import regenerate
 from whole_builds import PICKED, Made, extract_text, make_build
 
-from transforms.verification.findings import Finding, Verification
-from transforms.verification.verifying import verify
+from maskmill.verification.findings import Finding, Verification
+from maskmill.verification.verifying import verify
 
 # BERT draws once for a document whether its pairs are short: with its 0.1 few of these documents would have any.
 _SOME_SHORT = {"short_seq_prob": 0.3}

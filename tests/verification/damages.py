@@ -23,8 +23,8 @@ from mds_reader import read_shard
 from sample_files import FRAME_HEAD, Row, frames, read_rows, records_of, write_rows
 from whole_builds import Made, files_made
 
-from transforms.records.options import Format
-from transforms.records.tfrecord import frame
+from maskmill.records.options import Format
+from maskmill.records.tfrecord import frame
 
 # Builds of BERT's pairs in each format; then of other objectives and ways to fill rows. test_defects.py makes them.
 PAIRS = ("tfrecord", "parquet", "mds")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import oracle_row_checks as oracle
 
-from transforms.reading.data_set import DataFile, DataSet, ReadColumn
-from transforms.verification.kernels.rows import CONTINUES
-from transforms.verification.row_reading import checked_columns
-from transforms.verification.row_rules import RowRules
+from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
+from maskmill.verification.kernels.rows import CONTINUES
+from maskmill.verification.row_reading import checked_columns
+from maskmill.verification.row_rules import RowRules
 
 PAD, CLS, SEP, MASK = range(4)
 FIRST_WORD, FIRST_CONTINUATION, VOCABULARY = 4, 9, 13

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from mds_reader import read_shard
 
-from transforms.records.columns import Column
-from transforms.records.example_proto import Feature, encode_example, parse_example
-from transforms.records.parquet_format import MAGIC, encode_chunk, encode_footer
-from transforms.records.tfrecord import frame
+from maskmill.records.columns import Column
+from maskmill.records.example_proto import Feature, encode_example, parse_example
+from maskmill.records.parquet_format import MAGIC, encode_chunk, encode_footer
+from maskmill.records.tfrecord import frame
 
 Row = dict[str, npt.NDArray[Any]]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.verification.bounds import is_too_few, is_too_many, lower_tail, poisson_tail, upper_tail
+from maskmill.verification.bounds import is_too_few, is_too_many, lower_tail, poisson_tail, upper_tail
 
 
 def exact_tail(successes: int, trials: int, probability: Fraction) -> float:

@@ -13,13 +13,13 @@ from example_sets import setup_of, texts_of, write_set
 from gold_examples import GOLD, VOCABULARY, options_of_case
 from properties import SEEDED, tries
 
-from transforms.errors import UnusableInputError
-from transforms.masking.objective_options import ObjectiveOptions
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.verification.comparing import Comparison, compare
-from transforms.verification.options import VerifyOptions
-from transforms.verification.record_streams import documents_of
-from transforms.verification.verifying import verify
+from maskmill.errors import UnusableInputError
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.verification.comparing import Comparison, compare
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.record_streams import documents_of
+from maskmill.verification.verifying import verify
 
 
 def _verdicts(comparison: Comparison) -> list[str]:
@@ -200,7 +200,7 @@ def test_documents_are_cut_at_blank_lines(tmp_path: Path, texts: Sequence[str], 
         path.write_text(text)
         paths.append(str(path))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("transforms.verification.record_streams._READ_BYTES", read_bytes)
+        patch.setattr("maskmill.verification.record_streams._READ_BYTES", read_bytes)
         batches = list(documents_of(paths, LocalRanges()))
     assert [d.decode() for batch in batches for d in batch.documents] == [d for text in texts for d in _documents(text)]
     numbers = [batch.first for batch in batches]

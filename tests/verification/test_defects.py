@@ -8,8 +8,8 @@ from damaged_copies import BUILDS, GoodBuilds, look_at, serious
 from damages import DAMAGES, Damage, table
 from regenerating import regenerate
 
-from transforms.verification.findings import CHECKS
-from transforms.verification.verifying import verify
+from maskmill.verification.findings import CHECKS
+from maskmill.verification.verifying import verify
 
 AS_IT_IS, REGENERATED = "as_it_is", "regenerated"
 

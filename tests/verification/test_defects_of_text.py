@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from damaged_copies import serious
 
-from transforms.verification.verifying import verify
+from maskmill.verification.verifying import verify
 
 GOLD = Path(__file__).parents[1] / "data" / "gold" / "cleanup"
 SHARDS = 4

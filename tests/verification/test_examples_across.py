@@ -11,14 +11,14 @@ import pytest
 from commands import VOCAB
 from whole_builds import Made, extract_text, make_build
 
-from transforms.errors import UnusableInputError
-from transforms.records import example_proto
-from transforms.records.tfrecord import frame, read_records
-from transforms.verification import contamination
-from transforms.verification.findings import Finding
-from transforms.verification.kernels import borders
-from transforms.verification.options import VerifyOptions
-from transforms.verification.verifying import verify
+from maskmill.errors import UnusableInputError
+from maskmill.records import example_proto
+from maskmill.records.tfrecord import frame, read_records
+from maskmill.verification import contamination
+from maskmill.verification.findings import Finding
+from maskmill.verification.kernels import borders
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.verifying import verify
 
 Record = bytes
 SHARD = "part-00000-of-"

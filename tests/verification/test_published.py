@@ -9,10 +9,10 @@ import pytest
 from example_sets import setup_of, texts_of, write_set
 from gold_examples import VOCABULARY
 
-from transforms.verification import published
-from transforms.verification.findings import Finding
-from transforms.verification.options import VerifyOptions
-from transforms.verification.verifying import verify
+from maskmill.verification import published
+from maskmill.verification.findings import Finding
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.verifying import verify
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval.txt")
 

@@ -9,8 +9,8 @@ from damage import mutations
 from damaged_copies import BUILDS, GoodBuilds, serious
 from regenerating import regenerate
 
-from transforms.verification.options import VerifyOptions
-from transforms.verification.verifying import verify
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.verifying import verify
 
 pytestmark = pytest.mark.defects
 

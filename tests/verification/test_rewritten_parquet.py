@@ -12,11 +12,11 @@ from damaged_copies import serious
 from regenerating import regenerate
 from whole_builds import Made, extract_text, make_build
 
-from transforms.reading.block_reader import Block, DamagedBlockError
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.reading.opening import open_data_set, reader_of
-from transforms.reading.rows import Rows
-from transforms.verification.verifying import verify
+from maskmill.reading.block_reader import Block, DamagedBlockError
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.reading.opening import open_data_set, reader_of
+from maskmill.reading.rows import Rows
+from maskmill.verification.verifying import verify
 
 BUILDS: Mapping[str, Mapping[str, Any]] = {
     "pairs": {},

@@ -12,14 +12,14 @@ import pytest
 from example_rows import read_tfrecord
 from example_sets import setup_of, write_set
 
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.records.tfrecord import frame, read_records
-from transforms.storage import manifest
-from transforms.verification.options import VerifyOptions
-from transforms.verification.pieces import ExpectedFile, Piece
-from transforms.verification.planning import plan
-from transforms.verification.row_checks import RowsResult, check_rows
-from transforms.verification.targets import find_targets
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.records.tfrecord import frame, read_records
+from maskmill.storage import manifest
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.pieces import ExpectedFile, Piece
+from maskmill.verification.planning import plan
+from maskmill.verification.row_checks import RowsResult, check_rows
+from maskmill.verification.targets import find_targets
 
 RANGES = LocalRanges()
 
@@ -164,7 +164,7 @@ def test_records_are_found_across_the_parts_that_are_read(
     expected = check(changed)
     assert found(expected) == [("framing", 5, 1)]
     for size in (13, 64, len(frames[0]), 4096):
-        monkeypatch.setattr("transforms.verification.row_reading._READ_BYTES", size)
+        monkeypatch.setattr("maskmill.verification.row_reading._READ_BYTES", size)
         result = check(changed)
         assert (result.findings, result.counts) == (expected.findings, expected.counts)
 

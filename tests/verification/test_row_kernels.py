@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from made_up_examples import FIRST_WORD, MASK, VOCABULARY, MadeUp, Row, made_up_examples
 from properties import SEEDED, tries
 
-from transforms.verification.kernels import rows as kernels
-from transforms.verification.pieces import RowStatistics
-from transforms.verification.row_checks import RowChecker
-from transforms.verification.row_faults import Faults
-from transforms.verification.row_problems import add_problems
-from transforms.verification.row_statistics import RowCounter, add_statistics
+from maskmill.verification.kernels import rows as kernels
+from maskmill.verification.pieces import RowStatistics
+from maskmill.verification.row_checks import RowChecker
+from maskmill.verification.row_faults import Faults
+from maskmill.verification.row_problems import add_problems
+from maskmill.verification.row_statistics import RowCounter, add_statistics
 
 
 def checked(made: MadeUp, rows: list[Row] | None = None) -> tuple[RowCounter, Faults]:

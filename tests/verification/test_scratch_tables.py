@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.verification.pieces import ExpectedFile, Piece
-from transforms.verification.scratch import merge_tables, pack_row, runs_of, unpack_row, write_table
+from maskmill.verification.pieces import ExpectedFile, Piece
+from maskmill.verification.scratch import merge_tables, pack_row, runs_of, unpack_row, write_table
 
 
 def piece_of(name: str, scratch: Path | None) -> Piece:

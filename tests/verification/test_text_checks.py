@@ -10,11 +10,11 @@ import pytest
 from hypothesis import strategies as st
 from properties import tries
 
-from transforms.reading.byte_ranges import LocalRanges
-from transforms.verification.findings import Finding
-from transforms.verification.pieces import ExpectedFile, Piece
-from transforms.verification.text_checks import TextResult, check_text, read_articles
-from transforms.verification.verifying import verify
+from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.verification.findings import Finding
+from maskmill.verification.pieces import ExpectedFile, Piece
+from maskmill.verification.text_checks import TextResult, check_text, read_articles
+from maskmill.verification.verifying import verify
 
 LINE = "It has a bridge over the river and an old town hall with a tower of stone and brick"
 

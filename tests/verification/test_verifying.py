@@ -18,15 +18,15 @@ from commands import ROOT, TWO_PROCESSES, VOCAB, maskmill
 from gold_examples import GOLD
 from whole_builds import Made, extract_text, make_build
 
-from pipelines import verify as command
-from transforms.errors import UnusableInputError
-from transforms.records.tfrecord import frame, read_records
-from transforms.verification.build_checks import check_builds
-from transforms.verification.findings import CHECKS, Verification
-from transforms.verification.options import VerifyOptions, shard_numbers
-from transforms.verification.planning import plan
-from transforms.verification.targets import find_targets
-from transforms.verification.verifying import verify
+from pipelines.verifying import verify as command
+from maskmill.errors import UnusableInputError
+from maskmill.records.tfrecord import frame, read_records
+from maskmill.verification.build_checks import check_builds
+from maskmill.verification.findings import CHECKS, Verification
+from maskmill.verification.options import VerifyOptions, shard_numbers
+from maskmill.verification.planning import plan
+from maskmill.verification.targets import find_targets
+from maskmill.verification.verifying import verify
 
 # The checks that are always made on a build of pairs in TFRecords with all its text.
 ALWAYS = ("manifest", "missing", "size", "sha256", "framing", "crc", "schema", "index", "counts", "foreign")
@@ -322,7 +322,7 @@ def test_a_message_shows_what_a_terminal_would_obey(damaged: Made, capsys: pytes
 
 
 def test_a_verification_starts_without_beam() -> None:
-    code = "import sys, pipelines.verify; sys.exit('apache_beam' in sys.modules)"
+    code = "import sys, pipelines.verifying.verify; sys.exit('apache_beam' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

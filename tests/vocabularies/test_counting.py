@@ -16,11 +16,11 @@ from oracle_word_counts import ALL_RULES, BPE, CASED, PREFIXED, WORDPIECE, Count
 from properties import SEEDED, tries
 from shard_builds import run_step
 
-from transforms.errors import UnusableInputError
-from transforms.shards.text_files import describe_text_shard
-from transforms.shards.text_shards import TextShard
-from transforms.storage import completions, files
-from transforms.tokenization import text_blocks
+from maskmill.errors import UnusableInputError
+from maskmill.text.text_files import describe_text_shard
+from maskmill.text.text_shards import TextShard
+from maskmill.storage import completions, files
+from maskmill.tokenization import text_blocks
 from transforms.vocabularies import counting, word_tables
 from transforms.vocabularies.counting import CountedShard, CountWords, WordCounter, WordRules, count_shard, drop_runs
 from transforms.vocabularies.options import VocabularyOptions

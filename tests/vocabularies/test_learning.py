@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from properties import tries
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization.byte_level import byte_characters
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization.byte_level import byte_characters
 from transforms.vocabularies.learned import LearnedVocabulary
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions

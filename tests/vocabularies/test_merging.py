@@ -16,8 +16,8 @@ from oracle_word_counts import ALL_RULES, BPE, WORDPIECE, Counts, as_dict, count
 from properties import SEEDED, tries
 from test_counting import added, shard_of, small_tables
 
-from transforms.errors import RunFailedError
-from transforms.shards.text_shards import TextShard
+from maskmill.errors import RunFailedError
+from maskmill.text.text_shards import TextShard
 from transforms.vocabularies import merging
 from transforms.vocabularies.counting import CountWords, WordRules, count_shard, drop_runs
 from transforms.vocabularies.merging import (

@@ -7,7 +7,7 @@ from tokenizers import Tokenizer as TheirTokenizer
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.vocabularies import report
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.vocabulary_files import vocabulary_files

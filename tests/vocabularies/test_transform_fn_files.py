@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_transform as tft
 
-from transforms.errors import RunFailedError
+from maskmill.errors import RunFailedError
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.transform_fn import process
 from transforms.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
 
-from transforms.tokenization import unicode_tables
-from transforms.tokenization.pre_token_classes import load as load_classes
-from transforms.tokenization.vocabulary import load_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.tokenization import unicode_tables
+from maskmill.tokenization.pre_token_classes import load as load_classes
+from maskmill.tokenization.vocabulary import load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.transform_fn.saved_model import UNICODE, splitter
 

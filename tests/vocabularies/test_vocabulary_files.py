@@ -8,9 +8,9 @@ from learned_vocabularies import TEXT, learn
 from tokenizers import Tokenizer as TheirTokenizer
 from tokenizers.models import BPE
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization.vocabulary import load_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization.vocabulary import load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 from transforms.vocabularies.learned import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.vocabulary_files import MODEL_FILES, VOCABULARY_FILES, model_files, vocabulary_files

@@ -5,8 +5,8 @@ import datetime
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from transforms.errors import UnusableInputError
-from transforms.options import check_choices, option
+from maskmill.errors import UnusableInputError
+from maskmill.options import check_choices, option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from transforms.grouping import GroupAll
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import UnitBatch, read_unit
-from transforms.storage import completions, files
+from maskmill.storage import completions, files
 
 PIECES = "templates"
 LIBRARY = "template-library"

@@ -53,7 +53,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.extraction import language_tables
 from transforms.extraction.kernels import tables as kernels
 from transforms.extraction.kernels.text import BRACKET_MARK

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.characters.classes import character_tables
+from maskmill.characters.classes import character_tables
 from transforms.extraction.kernels.wikiextractor_braces import drop_pairs
 from transforms.extraction.kernels.wikiextractor_lines import compact, tidy_lines, tidy_spaces
 from transforms.extraction.kernels.wikiextractor_links import replace_addresses, replace_links

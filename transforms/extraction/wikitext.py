@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.extraction import languages, template_rules
 from transforms.extraction.kernels import tables as kernels
 from transforms.extraction.kernels.wikitext import extract, is_disambiguation

@@ -11,8 +11,8 @@ from transforms.inputs.dump_dates import DateEvidence, date_evidence, decide_dat
 from transforms.inputs.finding import find_inputs
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, InputFile, Unit, UnitBatch, plan_units
-from transforms.storage import files, progress
-from transforms.storage.found_files import check_same, check_unchanged
+from maskmill.storage import files, progress
+from maskmill.storage.found_files import check_same, check_unchanged
 
 # Files of up to a megabyte share batches of up to four; a batch takes a tenth of a second.
 _SMALL_FILE = 1 << 20

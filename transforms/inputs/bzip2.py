@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.cuts import CutOffError, cut_off
 from transforms.inputs.kernels import bzip2 as kernels
 

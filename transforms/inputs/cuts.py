@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 
 OR_KEEP = "or take what stands before the cut with --keep_truncated"
 

@@ -6,8 +6,8 @@ A unit owns the elements whose "<" lies in it. Every element starts a line.
 import re
 from collections.abc import Iterator
 
-from transforms.characters.utf8 import is_utf8
-from transforms.errors import UnusableInputError
+from maskmill.characters.utf8 import is_utf8
+from maskmill.errors import UnusableInputError
 from transforms.inputs.cuts import OR_KEEP, CutOff
 from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, rejected, too_large
 from transforms.inputs.options import ReadOptions

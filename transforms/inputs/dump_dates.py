@@ -7,12 +7,12 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.formats import container_of_dump
 from transforms.inputs.mediawiki import Page, read_header, read_pages, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
-from transforms.storage import files
+from maskmill.storage import files
 
 _DATE_PAGES = 200
 _OLDEST_DUMP = "2001-01-15"  # the day on which Wikipedia began

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from transforms.inputs.formats import lies_beside_dump
-from transforms.storage import files
+from maskmill.storage import files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

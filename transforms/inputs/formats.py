@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Literal, cast
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs import lookalikes
 from transforms.inputs.lookalikes import Lookalike
 from transforms.inputs.sources import Source, container_of, packing_not_read
-from transforms.storage import files
+from maskmill.storage import files
 
 _HEAD_BYTES = 64 << 10
 _MAGIC_BYTES = 16

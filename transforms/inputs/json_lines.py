@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import Document, RejectedPage, check_records, document_of_record, rejected, too_large
 from transforms.inputs.formats import BYTE_ORDER_MARK

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from transforms.inputs.sources import packing_not_read
-from transforms.kernels.crc32c import masked_crc32c
+from maskmill.kernels.crc32c import masked_crc32c
 
 _TFRECORD_HEADER = 12  # bytes: a record's length and its checksum
 _TAR_MARK = slice(257, 262)

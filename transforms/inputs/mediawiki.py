@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from transforms.characters.utf8 import is_utf8
-from transforms.errors import UnusableInputError
+from maskmill.characters.utf8 import is_utf8
+from maskmill.errors import UnusableInputError
 from transforms.inputs.cuts import OR_KEEP, CutOff
 from transforms.inputs.documents import NOT_UTF8, RejectedPage
 from transforms.inputs.formats import BYTE_ORDER_MARK, container_of_dump
@@ -24,7 +24,7 @@ from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.sources import Source, is_splittable
 from transforms.inputs.windows import Window
-from transforms.storage import files
+from maskmill.storage import files
 
 _LARGEST_HEADER = 4 << 20
 _TAIL_BYTES = 4096  # more than the closing tag and the comments that may follow it

@@ -8,7 +8,7 @@ import dataclasses
 import json
 from collections.abc import Iterator
 
-from transforms.inputs import parquet_process
+from maskmill.reading import parquet_process
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
 

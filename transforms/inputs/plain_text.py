@@ -7,14 +7,14 @@ that is one document belongs to the file's first unit.
 import re
 from collections.abc import Iterator
 
-from transforms.characters.utf8 import is_utf8
+from maskmill.characters.utf8 import is_utf8
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, rejected, too_large
 from transforms.inputs.formats import BYTE_ORDER_MARK
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import TOO_LARGE, Window
-from transforms.storage import files
+from maskmill.storage import files
 
 _WHITE_SPACE = b" \t\r\f\v\n"
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")

@@ -14,13 +14,13 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs import parquet
 from transforms.inputs.bzip2_streams import MarkFinder
 from transforms.inputs.formats import EmptyInputError, InputFormat, detect
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, container_of, is_splittable
-from transforms.storage import files
+from maskmill.storage import files
 
 _MAGIC_BYTES = 16
 _HEAD_BYTES = 64 << 10

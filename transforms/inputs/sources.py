@@ -10,10 +10,10 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.inputs.bzip2 import Bzip2Blocks
 from transforms.inputs.cuts import OR_KEEP, CutOffError, cut_off
-from transforms.storage import files
+from maskmill.storage import files
 
 CONTAINERS = ("plain", "bz2", "gz", "xz")
 # Packings that are not read, by the first bytes of a file.

@@ -16,8 +16,8 @@ from transforms.inputs.formats import EmptyInputError, InputFormat, detect
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, check_end, is_splittable
-from transforms.storage import files
-from transforms.storage.found_files import check_unchanged
+from maskmill.storage import files
+from maskmill.storage.found_files import check_unchanged
 
 # Sizes of units of packed data; 4 MB of bz2 are about 14 MB of XML. Even a small file gives every worker some units. A
 # large file has larger units, because each unit unpacks some blocks of the next one, to finish its last page.

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.characters.classes import CharacterRules, character_tables
-from transforms.characters.kernels.characters import first_invalid
-from transforms.errors import UnusableInputError
+from maskmill.characters.classes import CharacterRules, character_tables
+from maskmill.characters.kernels.characters import first_invalid
+from maskmill.errors import UnusableInputError
 from transforms.sentences.kernels import boundaries, confirmed, punkt
 from transforms.sentences.kernels import words as words_kernels
 from transforms.sentences.marks import character_classes

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.extraction.template_library import NAMESPACE, TemplateLibrary
 from transforms.extraction.unknown_templates import UnknownTemplate
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
@@ -30,7 +30,7 @@ from transforms.shards.options import ExtractionOptions
 from transforms.shards.page_store import INDEX, PageExchange, PageReader, PageText, PageWriter, Reading
 from transforms.shards.quality import QualityFilter
 from transforms.shards.signatures import ParagraphSigner, paragraphs_type
-from transforms.storage import completions
+from maskmill.storage import completions
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from transforms.shards.fragments import Fragment, in_order, read_paragraphs
 from transforms.shards.options import ExtractionOptions, QualityOptions
 from transforms.shards.signatures import PERMUTATIONS, import_datasketch, new_sketch
-from transforms.storage import completions
+from maskmill.storage import completions
 
 KIND = "duplicates"
 

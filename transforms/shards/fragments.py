@@ -50,8 +50,8 @@ from transforms.shards.page_store import (
 )
 from transforms.shards.signatures import paragraphs_type
 from transforms.shards.text_profile import TextProfile
-from transforms.storage import completions, files
-from transforms.storage.reuse import read_reuse
+from maskmill.storage import completions, files
+from maskmill.storage.reuse import read_reuse
 
 KIND = "extract"
 

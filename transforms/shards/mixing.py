@@ -22,13 +22,13 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.grouping import GroupAll
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order
 from transforms.shards.options import Source, SplitOptions
 from transforms.shards.planning import Documents, Run, ShardPlan, no_article, plan_runs, read_documents
-from transforms.storage import completions
+from maskmill.storage import completions
 
 # The record of what became of each source, which the closing step reads (`mix_counts`).
 KIND = "mix"

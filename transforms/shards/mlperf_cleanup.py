@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from transforms.characters.utf8 import invalid_utf8_at
-from transforms.errors import UnusableInputError
+from maskmill.characters.utf8 import invalid_utf8_at
+from maskmill.errors import UnusableInputError
 from transforms.sentences.punkt import SentenceSplitter
 
 _BYTES_PER_MB = 1024 * 1024

@@ -5,10 +5,10 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.extraction.options import WikitextOptions
 from transforms.inputs.options import ReadOptions
-from transforms.options import nested, option
+from maskmill.options import nested, option
 
 DEFAULT_SHARD_SIZE_MB = 27.0
 _SMALLEST_SHARD_MB = 2.0**-20  # a byte

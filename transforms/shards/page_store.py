@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from transforms.errors import RunFailedError, UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.inputs.mediawiki import Page
-from transforms.storage import completions, files
+from maskmill.storage import completions, files
 
 INDEX = "pages"
 _INDEX_KEY = "index"

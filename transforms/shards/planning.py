@@ -14,16 +14,16 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.grouping import GroupAll
 from transforms.shards.byte_ranges import cut_out, ranges_of
-from transforms.shards.counts import sum_counts
+from maskmill.storage.counts import sum_counts
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_rejected, read_tables
 from transforms.shards.options import DEFAULT_SHARD_SIZE_MB, ExtractionOptions, SplitOptions
-from transforms.shards.text_shards import KIND, ShardKind, shard_name
-from transforms.storage import progress
+from maskmill.text.text_shards import KIND, ShardKind, shard_name
+from maskmill.storage import progress
 
 MEGABYTE = 1 << 20
 _MOST_SHARDS = 1_000_000

@@ -28,7 +28,7 @@ from transforms.shards.document_extractor import (
     read_or_reject,
 )
 from transforms.shards.options import ExtractionOptions
-from transforms.storage import files
+from maskmill.storage import files
 
 _TEXT_SAMPLE = 64 << 10  # bytes by which the script of a text is told
 _GROUPS = 10  # of neighbouring pages, whose differences tell the standard error

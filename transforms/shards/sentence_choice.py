@@ -32,8 +32,8 @@ from transforms.shards import text_profile
 from transforms.shards.document_extractor import PlainDocument, document_extractor, origin_of, read_or_reject
 from transforms.shards.fragments import Fragment, read_profiles
 from transforms.shards.options import ExtractionOptions, QualityOptions
-from transforms.storage import completions, files, progress
-from transforms.storage.found_files import check_unchanged
+from maskmill.storage import completions, files, progress
+from maskmill.storage.found_files import check_unchanged
 
 KIND = "punkt"
 FOLDER = "punkt"  # in the output

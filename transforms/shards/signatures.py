@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.shards.options import QualityOptions
 
 # Of a MinHash. Fewer make the estimated similarity coarser, more make signing slower.

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import UnusableInputError
-from transforms.tokenization.byte_level import byte_characters
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization.byte_level import byte_characters
 from transforms.vocabularies.kernels import characters as kernels
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.word_counts import WordCounts

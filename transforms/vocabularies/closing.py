@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from transforms.shards.counts import sum_counts
-from transforms.storage import files, manifest, reuse
+from maskmill.storage.counts import sum_counts
+from maskmill.storage import files, manifest, reuse
 from transforms.vocabularies import counting, making, merging, vocabulary_files
 from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.making import Listed, MadeReport, MadeVocabulary, VocabularySetup

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.errors import UnusableInputError
+from maskmill.errors import UnusableInputError
 from transforms.vocabularies.alphabets import bytes_alphabet, characters_alphabet
 from transforms.vocabularies.kernels import merges as kernels
 from transforms.vocabularies.learned import LearnedVocabulary

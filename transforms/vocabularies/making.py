@@ -7,10 +7,10 @@ from typing import Any
 
 import apache_beam as beam
 
-from transforms.errors import UnusableInputError
-from transforms.shards.text_shards import TextShard
-from transforms.storage import completions, files, progress
-from transforms.storage.completions import PieceFiles
+from maskmill.errors import UnusableInputError
+from maskmill.text.text_shards import TextShard
+from maskmill.storage import completions, files, progress
+from maskmill.storage.completions import PieceFiles
 from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words

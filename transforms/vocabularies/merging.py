@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from transforms.grouping import GroupAll
-from transforms.storage import completions, files, progress
-from transforms.tokenization.text_blocks import PADDING
+from maskmill.storage import completions, files, progress
+from maskmill.tokenization.text_blocks import PADDING
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
-from transforms.vocabularies.kernels import word_counts as kernels
+from maskmill.tokenization.kernels import word_counts as kernels
 from transforms.vocabularies.word_counts import WordCounts
 from transforms.vocabularies.word_tables import WordTable, sorted_words
 

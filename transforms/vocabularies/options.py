@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from transforms.errors import UnusableInputError
-from transforms.options import check_choices, option
-from transforms.tokenization.special_tokens import ROLES
+from maskmill.errors import UnusableInputError
+from maskmill.options import check_choices, option
+from maskmill.tokenization.special_tokens import ROLES
 
 VocabularyKind = Literal["wordpiece", "bpe"]
 

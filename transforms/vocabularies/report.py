@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from transforms.storage import files
-from transforms.tokenization import tokenizer_json
-from transforms.tokenization.text_blocks import TextBlock, read_blocks
-from transforms.tokenization.tokenized_text import TextTokenizer
-from transforms.tokenization.vocabulary import Vocabulary, load_vocabulary
-from transforms.tokenization.wordpiece import Tokenizer
+from maskmill.storage import files
+from maskmill.tokenization import tokenizer_json
+from maskmill.tokenization.text_blocks import TextBlock, read_blocks
+from maskmill.tokenization.tokenized_text import TextTokenizer
+from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
 from transforms.vocabularies.counting import UNICODE, WordCounter, WordRules
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.word_counts import WordCounts
@@ -181,7 +181,7 @@ def _load(name: str, path: str, do_lower_case: bool | None) -> _Candidate:
     """
     if path.endswith(".json"):
         # The library is imported only where it is needed: it takes a moment.
-        from transforms.tokenization.tokenizers import load_tokenizer
+        from maskmill.tokenization.tokenizers import load_tokenizer
 
         loaded = load_tokenizer(path, files.read_bytes(path))
         return _Candidate(name=name, vocabulary=loaded.vocabulary, tokenizer=loaded.tokenizer(), do_lower_case=None)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from transforms.tokenization import tokenizer_json
-from transforms.tokenization.special_tokens import roles_of
+from maskmill.tokenization import tokenizer_json
+from maskmill.tokenization.special_tokens import roles_of
 from transforms.vocabularies.learned import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 

@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from transforms.tokenization.text_blocks import PADDING
-from transforms.vocabularies.kernels import word_counts as kernels
+from maskmill.tokenization.text_blocks import PADDING
+from maskmill.tokenization.kernels import word_counts as kernels
 from transforms.vocabularies.word_counts import WordCounts
 
 _FIRST_WORDS = 1 << 15

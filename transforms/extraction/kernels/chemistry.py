@@ -8,8 +8,8 @@ A function that writes takes the output's end `o` and returns the new one.
 import numpy as np
 
 from transforms.extraction.kernels.text import is_alphanumeric, is_digit, is_letter, put_code_point, put_superscript
-from transforms.kernels import lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import lean_kernel
+from maskmill.kernels.ascii import (
     ASTERISK,
     CARET,
     CLOSE_BRACE,

@@ -16,8 +16,8 @@ from transforms.extraction.kernels.text import (
     three_bytes,
     utf8,
 )
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     CLOSE_BRACKET,
     CLOSE_PAREN,
     COLON,

@@ -23,8 +23,8 @@ from transforms.extraction.kernels.text import (
     three_bytes,
     utf8,
 )
-from transforms.kernels import inlined_kernel, kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, kernel, lean_kernel
+from maskmill.kernels.ascii import (
     AMPERSAND,
     BACKSLASH,
     CARET,

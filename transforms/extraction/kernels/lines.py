@@ -1,8 +1,8 @@
 """What a line of a page is: prose, a heading, an item of a list."""
 
 from transforms.extraction.kernels.text import skip
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     APOSTROPHE,
     ASTERISK,
     COLON,

@@ -14,8 +14,8 @@ from transforms.extraction.kernels.tables import (
 )
 from transforms.extraction.kernels.tags import same_name, skip_comment
 from transforms.extraction.kernels.text import is_letter, skip, trim
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     COLON,
     HASH,
     HYPHEN,

@@ -1,9 +1,9 @@
 """Whether the text of a line that is no paragraph (an item of a list, an indented line) reads as sentences."""
 
-from transforms.characters.kernels.characters import character_before, code_at
+from maskmill.characters.kernels.characters import character_before, code_at
 from transforms.extraction.kernels.text import MARK, is_digit, is_letter, trim
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     APOSTROPHE,
     CLOSE_BRACE,
     CLOSE_BRACKET,

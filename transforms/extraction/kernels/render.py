@@ -107,8 +107,8 @@ from transforms.extraction.kernels.unknown_calls import (
     place_of,
     reads_as_text,
 )
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     AMPERSAND,
     APOSTROPHE,
     CARRIAGE_RETURN,

@@ -81,8 +81,8 @@ from transforms.extraction.kernels.text import (
     trim,
     utf8,
 )
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     CLOSE_PAREN,
     COLON,
     HYPHEN,

@@ -33,8 +33,8 @@ from transforms.extraction.kernels.tags import (
     tag_name_end,
 )
 from transforms.extraction.kernels.text import has_word, is_letter, skip, trim
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     ASTERISK,
     CLOSE_BRACE,
     CLOSE_BRACKET,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.kernels import inlined_kernel, kernel, lean_kernel
+from maskmill.kernels import inlined_kernel, kernel, lean_kernel
 
 PADDING = 64  # zeros behind a page: looking a few bytes ahead needs no bounds check
 ROOM = 65536  # bytes of output beyond two a byte of the page: room for what rules add

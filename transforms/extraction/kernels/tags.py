@@ -29,8 +29,8 @@ from transforms.extraction.kernels.text import (
     put_superscript,
     three_bytes,
 )
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     APOSTROPHE,
     CARET,
     CLOSE_BRACKET,

@@ -6,8 +6,8 @@ A function that writes takes the output and its end `o`, and returns the new end
 import numpy as np
 
 from transforms.extraction.kernels.tables import DOMAIN_ENTITY, find
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     AMPERSAND,
     CARRIAGE_RETURN,
     HASH,

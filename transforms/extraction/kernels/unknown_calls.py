@@ -20,8 +20,8 @@ from transforms.extraction.kernels.prose import ends_as_sentence
 from transforms.extraction.kernels.rules import FIRST_NOT_CASED, FIRST_OF_TWO
 from transforms.extraction.kernels.tables import DOMAIN_LOOKED_UP, DOMAIN_UNREAD, find
 from transforms.extraction.kernels.text import is_alphanumeric, is_blank, is_digit, is_letter, skip, trim, utf8
-from transforms.kernels import inlined_kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
     AMPERSAND,
     APOSTROPHE,
     CLOSE_BRACKET,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from transforms.characters.kernels.characters import ASCII, stripped_end, stripped_start
+from maskmill.characters.kernels.characters import ASCII, stripped_end, stripped_start
 from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, copy
-from transforms.kernels import kernel
-from transforms.kernels.ascii import CLOSE_BRACE, COLON, EXCLAMATION, OPEN_BRACE, OPEN_BRACKET, PIPE, UPPER_A, UPPER_Z
+from maskmill.kernels import kernel
+from maskmill.kernels.ascii import CLOSE_BRACE, COLON, EXCLAMATION, OPEN_BRACE, OPEN_BRACKET, PIPE, UPPER_A, UPPER_Z
 
 # Columns of spans.
 START = 0

@@ -10,7 +10,7 @@ between its links and its tags; the difference only shows in the double quotes t
 around a failed calculation. QUOTE_MARK, LESS_MARK and GREATER_MARK, three control characters that XML does not allow,
 stand for these characters until references are resolved.
 
-`model` has the character tables, laid out as transforms/characters/kernels/characters.py says, of the Unicode version
+`model` has the character tables, laid out as maskmill/characters/kernels/characters.py says, of the Unicode version
 of Python 3.7.
 """
 
@@ -19,9 +19,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.characters.kernels.characters import SPACE, character
-from transforms.kernels import lean_kernel
-from transforms.kernels.ascii import LOWER_CASE, UPPER_A, UPPER_Z
+from maskmill.characters.kernels.characters import SPACE, character
+from maskmill.kernels import lean_kernel
+from maskmill.kernels.ascii import LOWER_CASE, UPPER_A, UPPER_Z
 
 NOTHING_TO_DO = -1
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from transforms.characters.kernels.characters import ALPHA, ASCII, DIGIT, character, character_before
+from maskmill.characters.kernels.characters import ALPHA, ASCII, DIGIT, character, character_before
 from transforms.extraction.kernels.wikiextractor_bytes import copy
-from transforms.kernels import kernel, lean_kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import kernel, lean_kernel
+from maskmill.kernels.ascii import (
     ASTERISK,
     CLOSE_BRACE,
     CLOSE_PAREN,
@@ -27,7 +27,7 @@ from transforms.kernels.ascii import (
     SEMICOLON,
     TAB,
 )
-from transforms.kernels.ascii import SPACE as BLANK
+from maskmill.kernels.ascii import SPACE as BLANK
 
 _WORD = ALPHA | DIGIT  # \w
 _MOST_STOPS = 3  # in a row

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from transforms.characters.kernels.characters import ASCII, SPACE, character, stripped_end, stripped_start
+from maskmill.characters.kernels.characters import ASCII, SPACE, character, stripped_end, stripped_start
 from transforms.extraction.kernels.wikiextractor_bytes import (
     GREATER_MARK,
     LESS_MARK,
@@ -13,9 +13,9 @@ from transforms.extraction.kernels.wikiextractor_bytes import (
     packed,
     skip_space,
 )
-from transforms.kernels import kernel, lean_kernel
-from transforms.kernels.ascii import CLOSE_BRACKET, COLON, DELETE, OPEN_BRACKET, PERIOD, PIPE, SLASH, TAB
-from transforms.kernels.ascii import SPACE as BLANK
+from maskmill.kernels import kernel, lean_kernel
+from maskmill.kernels.ascii import CLOSE_BRACKET, COLON, DELETE, OPEN_BRACKET, PERIOD, PIPE, SLASH, TAB
+from maskmill.kernels.ascii import SPACE as BLANK
 
 
 @lean_kernel

@@ -3,8 +3,8 @@
 import numpy as np
 
 from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, QUOTE_MARK, copy
-from transforms.kernels import kernel, lean_kernel
-from transforms.kernels.ascii import APOSTROPHE, NEWLINE
+from maskmill.kernels import kernel, lean_kernel
+from maskmill.kernels.ascii import APOSTROPHE, NEWLINE
 
 # Apostrophes in a row.
 _ITALIC, _BOLD, _BOLD_ITALIC = 2, 3, 5

@@ -5,8 +5,8 @@ import html.entities
 import numpy as np
 
 from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, lower, packed
-from transforms.kernels import kernel
-from transforms.kernels.ascii import (
+from maskmill.kernels import kernel
+from maskmill.kernels.ascii import (
     AMPERSAND,
     HASH,
     LOWER_A,

@@ -29,8 +29,8 @@ from transforms.extraction.kernels.tables import (
     hash_bytes,
 )
 from transforms.extraction.kernels.text import is_letter, trim
-from transforms.kernels import inlined_kernel, kernel
-from transforms.kernels.ascii import CLOSE_BRACE, LESS_THAN, NEWLINE, NOT_ASCII, OPEN_BRACE, PIPE, UNDERSCORE
+from maskmill.kernels import inlined_kernel, kernel
+from maskmill.kernels.ascii import CLOSE_BRACE, LESS_THAN, NEWLINE, NOT_ASCII, OPEN_BRACE, PIPE, UNDERSCORE
 
 LONGEST_TEMPLATE = 100  # bytes of a template's name that are looked at for those of disambiguation pages
 LONGEST_SWITCH = 60  # and of a behaviour switch

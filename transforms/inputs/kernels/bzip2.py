@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from transforms.kernels import kernel, wraps_around
+from maskmill.kernels import kernel, wraps_around
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]

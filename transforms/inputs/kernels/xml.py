@@ -19,8 +19,8 @@ eight bytes. `marks`, int64[N_MARKS], describes a page by indexes into `data` an
 import numpy as np
 import numpy.typing as npt
 
-from transforms.characters.kernels.characters import put_code_point
-from transforms.kernels import kernel, wraps_around
+from maskmill.characters.kernels.characters import put_code_point
+from maskmill.kernels import kernel, wraps_around
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]

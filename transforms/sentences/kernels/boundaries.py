@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.characters.kernels.characters import (
+from maskmill.characters.kernels.characters import (
     ALPHA,
     ASCII,
     DIGIT,
@@ -31,7 +31,7 @@ from transforms.characters.kernels.characters import (
     code_at,
     stripped_end,
 )
-from transforms.kernels import kernel, lean_kernel
+from maskmill.kernels import kernel, lean_kernel
 from transforms.sentences.kernels import punkt
 from transforms.sentences.kernels.full_stops import full_stop_ends, is_item_number, lacks_space
 from transforms.sentences.kernels.spaces import space_ends

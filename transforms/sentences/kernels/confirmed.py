@@ -6,8 +6,8 @@ languages.
 
 import numpy as np
 
-from transforms.characters.kernels.characters import ASCII
-from transforms.kernels import kernel, lean_kernel
+from maskmill.characters.kernels.characters import ASCII
+from maskmill.kernels import kernel, lean_kernel
 from transforms.sentences.kernels import punkt
 from transforms.sentences.kernels.full_stops import full_stop_ends
 from transforms.sentences.kernels.words import ABBREVIATES, LONGEST_ABBREVIATION, word_bits

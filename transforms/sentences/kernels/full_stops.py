@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.characters.kernels.characters import (
+from maskmill.characters.kernels.characters import (
     ALPHA,
     DIGIT,
     LOWER,
@@ -16,7 +16,7 @@ from transforms.characters.kernels.characters import (
     entry,
     stripped_end,
 )
-from transforms.kernels import lean_kernel
+from maskmill.kernels import lean_kernel
 from transforms.sentences.kernels.punkt import ORTHO_LC
 from transforms.sentences.kernels.words import (
     ABBREVIATES,

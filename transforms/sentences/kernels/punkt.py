@@ -8,7 +8,7 @@ and move closing quotes back to the sentence before. Names in brackets in the do
 Layout. A model is one int32 array (one, because a compiled call pays for every array it is handed):
 
 - `model[SLOTS_AT]` to `model[ASCII_WORDS]` are the fields named below.
-- From `model[PAGES]` on come the character tables, see transforms/characters/kernels/characters.py.
+- From `model[PAGES]` on come the character tables, see maskmill/characters/kernels/characters.py.
 - The words of the parameters are in an open hash table: `model[slots + (hash & mask)]` is a word number or -1. Word
   `w` is `model[letters + model[starts + w] : letters + model[starts + w + 1]]`, its code points in lower case, and
   `model[bits + w]` says what is known of it: NLTK's orthographic contexts (bits 1 to 6), `ABBREVIATION`, `STARTER`,
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transforms.characters.kernels.characters import (
+from maskmill.characters.kernels.characters import (
     ALPHA,
     ASCII,
     CASED,
@@ -45,7 +45,7 @@ from transforms.characters.kernels.characters import (
     stripped_end,
     stripped_start,
 )
-from transforms.kernels import kernel, lean_kernel, wraps_around
+from maskmill.kernels import kernel, lean_kernel, wraps_around
 
 # The fields at the head of a model: where its parts start (…_AT), and numbers.
 SLOTS_AT = 0

@@ -2,14 +2,8 @@
 
 import numpy as np
 
-from transforms.characters.kernels.characters import (
-    DIGIT,
-    SPACE,
-    character,
-    character_before,
-    code_at,
-)
-from transforms.kernels import lean_kernel
+from maskmill.characters.kernels.characters import DIGIT, SPACE, character, character_before, code_at
+from maskmill.kernels import lean_kernel
 from transforms.sentences.kernels.words import (
     CLAUSES,
     FINITE,

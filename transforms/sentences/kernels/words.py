@@ -5,15 +5,8 @@ A model is Punkt's (kernels/punkt.py), with more bits for its words (`NEVER` to 
 
 import numpy as np
 
-from transforms.characters.kernels.characters import (
-    ALPHA,
-    DIGIT,
-    SPACE,
-    character,
-    character_before,
-    code_at,
-)
-from transforms.kernels import lean_kernel
+from maskmill.characters.kernels.characters import ALPHA, DIGIT, SPACE, character, character_before, code_at
+from maskmill.kernels import lean_kernel
 from transforms.sentences.kernels import punkt
 from transforms.sentences.kernels.punkt import BITS_AT
 

@@ -7,7 +7,7 @@ column for each code point. Words are UTF-8.
 
 import numpy as np
 
-from transforms.kernels import kernel
+from maskmill.kernels import kernel
 
 BEGINNING = 0
 INSIDE = 1

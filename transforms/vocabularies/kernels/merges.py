@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from transforms.kernels import kernel, lean_kernel, wraps_around
+from maskmill.kernels import kernel, lean_kernel, wraps_around
 
 # Columns of `pairs`.
 PAIR = 0

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from transforms.tokenization import pre_token_classes as classes
+from maskmill.tokenization import pre_token_classes as classes
 from transforms.vocabularies.transform_fn import strings
 
 _APOSTROPHE = ord("'")

@@ -15,7 +15,7 @@ import tempfile
 import threading
 from typing import Any, BinaryIO, cast
 
-from transforms.errors import RunFailedError
+from maskmill.errors import RunFailedError
 from transforms.vocabularies.learned import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.word_counts import WordCounts

@@ -10,7 +10,7 @@ import tensorflow_transform as tft
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_transform.tf_metadata import metadata_io
 
-from transforms.tokenization.byte_level import byte_characters
+from maskmill.tokenization.byte_level import byte_characters
 from transforms.vocabularies.counting import UNICODE
 from transforms.vocabularies.learned import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyOptions

@@ -19,7 +19,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx_bsl.public import tfxio
 
-from transforms.errors import RunFailedError
+from maskmill.errors import RunFailedError
 from transforms.vocabularies.word_counts import WordCounts
 
 _WORD, _COUNT = "word", "count"

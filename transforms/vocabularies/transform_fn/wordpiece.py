@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
-from transforms.tokenization import unicode_tables as tables
-from transforms.tokenization.kernels.wordpiece import MAX_WORD
+from maskmill.tokenization import unicode_tables as tables
+from maskmill.tokenization.kernels.wordpiece import MAX_WORD
 from transforms.vocabularies.transform_fn import strings
 
 # What an output of a code point can be beside a code point.

@@ -1,0 +1,302 @@
+"""Machine code on disk: a file for each kernel that Python calls and each list of argument types.
+
+A file is named after the kernel, the stamp of all that its machine code depends on (maskmill.kernels.sources), and a
+hash of the argument types. Several installs and versions share a directory: they find what they have in common, and
+leave each other's files alone. A file is the sha256 (32 bytes) of its rest, then numba's own form of the machine code,
+pickled. Beside them a file MODULE-STAMP.ready says that all kernels of a module are there, and names their files.
+
+Code is looked for in the package, where a wheel brings it (machine_code/), and in the user's directories: `maskmill`
+in `$NUMBA_CACHE_DIR` where that is set; else `maskmill/kernels` in the user's cache directory (`$XDG_CACHE_HOME` or
+`~/.cache`), or one in the temporary directory. It is written to the first of these that can be written, so an install
+without a home directory works.
+"""
+
+import contextlib
+import functools
+import hashlib
+import logging
+import multiprocessing
+import os
+import pickle
+import stat
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
+from numba.core.types import BaseNamedTuple, BaseTuple
+
+from maskmill import compilation
+from maskmill.errors import RunFailedError
+from maskmill.kernels import sources
+
+KEPT_DAYS = 60
+
+# Where `setup.py` puts the machine code of a wheel.
+PACKAGED = Path(__file__).with_name("machine_code")
+
+_SUFFIX = ".machine-code"
+_READY = ".ready"
+_TEMPORARY = ".incomplete"
+_HASH_DIGITS = 16
+_DIGEST = hashlib.sha256().digest_size
+_DAY = 24 * 60 * 60.0  # seconds
+
+_log = logging.getLogger(__name__)
+
+
+class KernelCache(NullCache):
+    """Where numba looks for the machine code of one kernel before it compiles, and keeps it afterwards."""
+
+    def __init__(self, kernel: Dispatcher) -> None:
+        self._kernel = kernel
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        """The machine code for a list of argument types, or None where no directory has it."""
+        # numba's own refresh() imports all that it can compile, SciPy too where it is installed: 0.3 s for nothing.
+        rtsys.initialize(target_context)
+        name = self._file_name(sig)
+        payload = _find(name)
+        if payload is None and not _ready_soon:
+            if compilation.begin():
+                payload = _find(name)
+            else:
+                _tell_of_compiling()
+        return None if payload is None else CompileResult._rebuild(target_context, *payload)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Writes the machine code for a list of argument types to the first directory that takes it."""
+        name = self._file_name(sig)
+        if data.library.has_dynamic_globals:
+            _log.warning("%s refers to a place in this process's memory: each process compiles it anew.", name)
+            return
+        content = dumps(data._reduce())
+        if _write_first(name, hashlib.sha256(content).digest() + content) is None:
+            _log.warning("No directory can keep compiled kernels: each process compiles anew. Set NUMBA_CACHE_DIR.")
+
+    def _file_name(self, signature: Any) -> str:
+        arguments = _describe_types(normalize_signature(signature)[0])
+        function = self._kernel.py_func
+        name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
+        call = hashlib.sha256(repr((arguments, self._kernel.targetoptions)).encode()).hexdigest()
+        name = f"{name}-{_stamp(function.__module__)}-{call[:_HASH_DIGITS]}{_SUFFIX}"
+        _used.add(name)
+        return name
+
+
+@functools.cache
+def _tell_of_compiling() -> None:
+    """Says once in a process why it is silent now, unless it is a worker."""
+    if multiprocessing.parent_process() is None:
+        sys.stderr.write("maskmill: compiling what this command runs, which `maskmill warm-up` does beforehand\n")
+        sys.stderr.flush()
+
+
+# The names of the files that this process looked for, and the modules that are made ready.
+_used: set[str] = set()
+_ready_soon: set[str] = set()
+
+
+def is_ready(module: str) -> bool:
+    """Whether the machine code of all kernels of a module is there."""
+    path = _path_of(f"{module}-{_stamp(module)}{_READY}")
+    if path is None:
+        return False
+    _note_use(path, path.stat().st_mtime)
+    return all(_path_of(name) is not None for name in ready_files(module))
+
+
+def ready_files(module: str) -> list[str]:
+    """The names of the files of a module's kernels, once all are there."""
+    path = _path_of(f"{module}-{_stamp(module)}{_READY}")
+    return [] if path is None else path.read_text().split()
+
+
+def export(modules: Sequence[str], folder: Path) -> None:
+    """Copies the machine code of modules to a folder.
+
+    Raises:
+      RunFailedError: it is not there, because no directory can keep it.
+    """
+    for module in modules:
+        if not is_ready(module):
+            raise RunFailedError(f"No machine code of {module} is kept; name a directory in NUMBA_CACHE_DIR.")
+        for path in map(_path_of, [f"{module}-{_stamp(module)}{_READY}", *ready_files(module)]):
+            if path is not None:
+                (folder / path.name).write_bytes(path.read_bytes())
+
+
+@contextlib.contextmanager
+def making_ready(module: str) -> Iterator[None]:
+    """Notes that all kernels of a module are there once the block, which calls each of them, has ended."""
+    before = set(_used)
+    _ready_soon.add(module)
+    yield
+    _write_first(f"{module}-{_stamp(module)}{_READY}", "".join(f"{n}\n" for n in sorted(_used - before)).encode())
+
+
+def _stamp(module: str) -> str:
+    triple, processor, features = cpu_target.target_context.codegen().magic_tuple()
+    return sources.stamp(module, triple, processor, features)[:_HASH_DIGITS]
+
+
+def _describe_types(numba_types: Iterable[Any]) -> str:
+    """A text that two lists of numba's types share only where they give the same machine code."""
+    return ", ".join(map(_describe_type, numba_types))
+
+
+def _describe_type(numba_type: Any) -> str:
+    kind = type(numba_type)
+    if not issubclass(kind, BaseTuple):
+        return f"{kind.__qualname__} {numba_type}"
+    text = f"{kind.__qualname__}({_describe_types(numba_type.types)})"
+    if issubclass(kind, BaseNamedTuple):
+        # numba's own text leaves out the module of the class and the order of its fields.
+        record = numba_type.instance_class
+        text += f" {record.__module__}.{record.__qualname__}{record._fields}"
+    return text
+
+
+@functools.cache
+def cache_directories() -> tuple[Path, ...]:
+    """The directories that machine code is looked for in, in this order: the package's, then the user's."""
+    return (*((PACKAGED,) if PACKAGED.is_dir() else ()), *user_directories())
+
+
+@functools.cache
+def user_directories() -> tuple[Path, ...]:
+    """The directories that machine code is written to: the first that can be written."""
+    # Read once a process: where code is cached is no option of any step.
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        return (Path(given) / "maskmill",)
+    directories = []
+    user_cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    if os.path.isabs(user_cache):
+        directories.append(Path(user_cache) / "maskmill" / "kernels")
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    if (shared := _temporary_directory()) is not None:
+        directories.append(shared / f"maskmill-kernels-{user}")
+    return tuple(directories)
+
+
+def writable_directory() -> Path | None:
+    """The directory that machine code is written to; None where none can be."""
+    name = f"{uuid.uuid4().hex}{_TEMPORARY}"
+    directory = _write_first(name, b"")
+    if directory is not None:
+        (directory / name).unlink(missing_ok=True)
+    return directory
+
+
+def remove_unused(before: float) -> int:
+    """Removes the files that no process has used since a time (seconds, as of time.time()); returns their number."""
+    removed = 0
+    for directory in filter(_is_trusted, user_directories()):
+        for suffix in (_SUFFIX, _READY, _TEMPORARY):
+            for path in directory.glob(f"*{suffix}"):
+                # Another process may remove it, or a cache be read-only.
+                with contextlib.suppress(OSError):
+                    if path.stat().st_mtime < before:
+                        path.unlink()
+                        removed += 1
+    return removed
+
+
+def _temporary_directory() -> Path | None:
+    """The system's directory for temporary files; None where none can be written, as on a full disk."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return None
+
+
+def _is_trusted(directory: Path) -> bool:
+    """Whether code from a directory may be run: in a shared temporary directory anyone can make one."""
+    if directory.parent != _temporary_directory():
+        return True
+    try:
+        status = directory.lstat()
+    except FileNotFoundError:
+        return True
+    is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return stat.S_ISDIR(status.st_mode) and is_own and not status.st_mode & 0o022
+
+
+def _path_of(name: str) -> Path | None:
+    """Where the file of a name is; None where no directory has it."""
+    paths = (directory / name for directory in cache_directories() if _is_trusted(directory))
+    return next((path for path in paths if path.exists()), None)
+
+
+def _find(name: str) -> Any:
+    """What the file of a name holds in the first directory that has it; None where none has."""
+    for directory in filter(_is_trusted, cache_directories()):
+        if (payload := _read(directory / name)) is not None:
+            return payload
+    return None
+
+
+def _read(path: Path) -> Any:
+    """What a file holds, or None where it is missing or cannot be used; it is then made anew."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+            last_use = os.fstat(file.fileno()).st_mtime
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _log.debug("%s: the kernels' cache cannot be read (%s)", path, error)
+        return None
+    if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
+        # A crash of the machine can leave an empty file, or one with holes.
+        _log.info("%s is damaged; it is made anew", path)
+        return None
+    try:
+        payload = pickle.loads(memoryview(content)[_DIGEST:])
+    except (ImportError, AttributeError) as error:
+        # It names modules and classes that numba needs with it, and that another version had elsewhere.
+        _log.info("%s is of another version (%s); it is made anew", path, error)
+        return None
+    _note_use(path, last_use)
+    return payload
+
+
+def _note_use(path: Path, last_use: float) -> None:
+    if last_use < time.time() - _DAY:
+        with contextlib.suppress(OSError):  # a cache that can only be read
+            os.utime(path)
+
+
+def _write_first(name: str, content: bytes) -> Path | None:
+    """Writes a file to the first directory that takes it; returns the directory, None where none does."""
+    for directory in user_directories():
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_trusted(directory):
+                _write(directory / name, content)
+                return directory
+        except OSError as error:
+            # A cache that cannot be written costs the next process its compile time, nothing else.
+            _log.debug("%s: the kernels' cache cannot be written (%s)", directory, error)
+    return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Writes a file that other processes see whole or not at all."""
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_TEMPORARY}")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

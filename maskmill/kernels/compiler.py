@@ -1,0 +1,210 @@
+"""The decorators of kernels, and their warm-up."""
+
+import gc
+import importlib
+import os
+import pkgutil
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from maskmill.errors import RunFailedError
+from maskmill.kernels import cache, processor, sources
+from maskmill.kernels.dispatchers import Kernel
+from maskmill.kernels.python_mode import IN_PYTHON, in_python
+
+if not IN_PYTHON:
+    processor.choose()
+
+_HERE = Path(__file__).resolve().parent
+_HOME = _HERE.parents[1]
+
+# Nothing calls kernels from C: without `no_cfunc_wrapper` numba compiles a way to do so for each.
+_OPTIONS: Mapping[str, Any] = {
+    "nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True,
+}  # fmt: skip
+
+# CPU seconds that the longest modules take to compile, and about what each of the others takes.
+_SECONDS = {
+    "transforms.extraction.kernels.wikitext": 20.0,
+    "transforms.sentences.kernels.boundaries": 10.0,
+    "transforms.inputs.kernels.bzip2": 6.0,
+    "maskmill.verification.kernels.rows": 4.0,
+    "transforms.vocabularies.kernels.merges": 4.0,
+}
+_OTHER_SECONDS = 1.2
+_MOST_PROCESSES = 8  # each takes up to 400 MB, and more are of no use: one module takes a quarter of the time
+# The garbage collector would take a fifth of the time: numba makes millions of objects that live long.
+_OBJECTS_BETWEEN_COLLECTIONS = (50_000, 50, 50)
+
+# Is told how many modules of how many are compiled.
+Progress = Callable[[int, int], None]
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` with numba on first call: no Python objects, GIL released, machine code kept on disk.
+
+    Division by zero follows NumPy's rules; nothing checks array bounds.
+    """
+    return _compiled(function, _nrt=True)
+
+
+def lean_kernel(function: Callable[..., Any]) -> Any:
+    """Compiles `function` as `kernel` does, but without counting references to arrays, so that it cannot make any.
+
+    It is for functions that take arrays out of named tuples: each field that is looked at would be counted up and down,
+    at several times the cost of the look.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Has numba copy `function` into each kernel that calls it, in place of a call.
+
+    It is for a piece of a large kernel that has a name of its own to be read, and one caller or few: a call would pass
+    each array of a named tuple as seven arguments. Each copy costs compile time, the more the larger the caller is.
+    """
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Any, **options: Any) -> Any:
+    if IN_PYTHON:
+        return in_python(function)
+    dispatcher: Any = Kernel(function, {**_OPTIONS, **options})
+    dispatcher._cache = cache.KernelCache(dispatcher)
+    return dispatcher
+
+
+def kernel_modules() -> list[str]:
+    """The names of all modules that hold kernels: `maskmill.kernels.*` and `transforms.STEP.kernels.*`."""
+    folders = [_HERE, *sorted(_HERE.parent.glob("*/kernels"))]
+    return [
+        ".".join((*folder.relative_to(_HOME).parts, module.name))
+        for folder in folders
+        for module in pkgutil.iter_modules([str(folder)])
+        if not module.name.startswith("_")
+    ]
+
+
+def chosen_modules(only: Sequence[str] | None = None) -> list[str]:
+    """The names of the modules with a warm-up, or of some of them: of those with kernels that Python calls.
+
+    only: steps (`extraction`), or the beginnings of their modules' names (`extraction.kernels.wikitext`); None: all.
+    """
+    return [
+        name
+        for name in kernel_modules()
+        if (only is None or any(f"{name}.".startswith((f"transforms.{o}.", f"transforms.{o}_")) for o in only))
+        and b"\ndef warm_up(" in sources.source(name)
+    ]
+
+
+def prepare(only: Sequence[str] | None = None, progress: Progress | None = None) -> int:
+    """Compiles what a command will run and no directory has, before it starts, on all cores; tells the user so.
+
+    Worker processes then find all of it. Otherwise each of them would compile it, and none could tell the user.
+
+    Args:
+      only: what the command runs, as `chosen_modules`; None: everything.
+      progress: is told how far it is.
+
+    Returns:
+      The number of modules that were compiled.
+
+    Raises:
+      RunFailedError: the compiler did not end well.
+    """
+    if IN_PYTHON:
+        return 0
+    cold = [name for name in chosen_modules(only) if not cache.is_ready(name)]
+    directory = cache.writable_directory() if cold else None
+    if directory is None:
+        return 0  # if anything is cold, then each process compiles what it calls, and says so
+    parts = _parts(cold)
+    seconds = max(sum(map(_seconds, part)) for part in parts)
+    sys.stderr.write(
+        f"maskmill: compiling {len(cold)} of {len(chosen_modules())} modules for this kind of processor, once; "
+        f"it takes about {seconds:.0f} s and is kept in {directory}\n"
+    )
+    sys.stderr.flush()
+    for done, _ in enumerate(_compiled_in_processes(parts), 1):
+        if progress is not None:
+            progress(done, len(cold))
+    return len(cold)
+
+
+def warm(names: Sequence[str]) -> Iterator[str]:
+    """Compiles the kernels of some modules (or loads them, where they are kept); yields each module's name then."""
+    for name in names:
+        module = importlib.import_module(name)
+        with cache.making_ready(name):
+            module.warm_up()
+        yield name
+
+
+def compile_in_this_process(names: Sequence[str]) -> None:
+    """What a process of `prepare` does: `warm`, with a line on standard output for each module."""
+    gc.set_threshold(*_OBJECTS_BETWEEN_COLLECTIONS)
+    for name in warm(names):
+        print(name, flush=True)
+
+
+# CPython keeps the frames of Python's functions in chunks of 16 kB, and gives each back once it is empty. numba's calls
+# are deep, and a loop that ends up at the edge of a chunk maps and unmaps one at each call: a million times for
+# wikitext, a quarter of its CPU time. A frame that asks for 8 MB gets a chunk of 16, with room for all above it.
+compile_in_this_process.__code__ = compile_in_this_process.__code__.replace(co_stacksize=(1 << 20) + 1)
+
+
+def _seconds(name: str) -> float:
+    return _SECONDS.get(name, _OTHER_SECONDS)
+
+
+def _parts(names: Sequence[str]) -> list[list[str]]:
+    """Deals modules to processes, the longest first, each to the one that has least to do."""
+    parts: list[list[str]] = [[] for _ in range(min(os.cpu_count() or 1, _MOST_PROCESSES, len(names)))]
+    for name in sorted(names, key=_seconds, reverse=True):
+        min(parts, key=lambda part: sum(map(_seconds, part))).append(name)
+    return parts
+
+
+def _compiled_in_processes(parts: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Compiles each part in a process of its own; yields each module's name when it is done.
+
+    The processes are not multiprocessing's, which would run the main module of a user's program again. They run with
+    `-P`, because the current directory may have packages of the names of ours.
+    """
+    paths = os.pathsep.join(filter(None, (str(_HOME), os.environ.get("PYTHONPATH"))))
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "maskmill.kernels", *part],
+            env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for part in parts
+    ]  # fmt: skip
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def read(process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line.strip())
+        lines.put(None)
+
+    try:
+        for process in running:
+            threading.Thread(target=read, args=(process,), daemon=True).start()
+        for _ in running:
+            yield from iter(lines.get, None)
+        for process in running:
+            said = process.stderr.read().strip() if process.stderr is not None else ""
+            if process.wait() != 0:
+                why = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+                raise RunFailedError(f"Compiling failed ({why}); run the command again, or set NUMBA_CACHE_DIR.")
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()

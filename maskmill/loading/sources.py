@@ -1,0 +1,89 @@
+"""Opens what a loader reads."""
+
+import dataclasses
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from maskmill.reading.block_reader import BlockReader
+from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
+from maskmill.reading.data_set import DataSet
+from maskmill.reading.opening import open_data_set, reader_of
+from maskmill.storage import files
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A data set that is open.
+
+    Attributes:
+      data_set: what it is.
+      reader: reads its files.
+      ranges: the bytes of its files.
+      reopen: opens the same data set in another process; picklable. None: the source itself is picklable.
+    """
+
+    data_set: DataSet
+    reader: BlockReader
+    ranges: ByteRanges
+    reopen: "Callable[[], Source] | None" = None
+
+    def reopened(self) -> "Source":
+        """The same data set, with files and connections of its own."""
+        return self if self.reopen is None else self.reopen()
+
+    def __reduce__(self) -> Any:
+        if self.reopen is not None:
+            return self.reopen, ()
+        return Source, (self.data_set, self.reader, self.ranges)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OpeningOptions:
+    """What a user can choose when a data set is opened.
+
+    Attributes:
+      split: "train" or "eval".
+      vocab_file: the vocabulary, for a data set that has no copy of it.
+      vocabulary_size: of the model: ids must be below it. None: not checked.
+      max_seq_length: most pieces of a row that the model takes. None: not checked.
+      checksums: whether all files are read through at once, and held against their checksums in the manifest.
+      cache_dir: where pieces of remote files are kept; None: below the user's cache directory.
+      cache_bytes: how much is kept there at most; 0: nothing; None: 8 GiB.
+    """
+
+    split: str = "train"
+    vocab_file: str | None = None
+    vocabulary_size: int | None = None
+    max_seq_length: int | None = None
+    checksums: bool = False
+    cache_dir: str | None = None
+    cache_bytes: int | None = None
+
+    def ranges(self, path: str) -> ByteRanges:
+        """Reads the files under a path."""
+        if files.is_local(path):
+            return LocalRanges()
+        from maskmill.reading.remote import CACHE_BYTES, open_ranges
+
+        return open_ranges(path, self.cache_dir, CACHE_BYTES if self.cache_bytes is None else self.cache_bytes)
+
+    def data_set(self, path: str | os.PathLike[str], ranges: ByteRanges) -> DataSet:
+        """The data set under a path, checked."""
+        return open_data_set(
+            path,
+            split=self.split,
+            ranges=ranges,
+            vocab_file=self.vocab_file,
+            vocabulary_size=self.vocabulary_size,
+            max_seq_length=self.max_seq_length,
+            checksums=self.checksums,
+        )
+
+
+def source_of(data_set: DataSet, options: OpeningOptions, ranges: ByteRanges | None = None) -> Source:
+    """A data set whose files can be read, here and in other processes. ranges: its files; None: they are opened."""
+    if ranges is None:
+        ranges = options.ranges(data_set.path)
+    return Source(data_set, reader_of(data_set, ranges), ranges, functools.partial(source_of, data_set, options))

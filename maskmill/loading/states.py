@@ -1,0 +1,85 @@
+"""The state of a loader: where its consumer stands, and what tells whether another loader can go on from there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from maskmill.errors import UnusableInputError
+from maskmill.loading.schedule import Place
+
+State = dict[str, Any]
+
+# Raised whenever the same seed gives another order or other masks.
+VERSION = 1
+
+
+def state_of(description: Mapping[str, Any], place: Place) -> State:
+    """A state, of values that JSON has.
+
+    description: fingerprint, seed, shuffle, window, and "files", the digest of each by its path.
+    """
+    return {
+        "version": VERSION,
+        **description,
+        "files": list(description["files"].values()),
+        "epoch": place.epoch,
+        "sample": place.sample,
+    }
+
+
+def checked_place(state: Mapping[str, Any], description: Mapping[str, Any], samples: int | None) -> Place:
+    """The place of a state that fits a loader.
+
+    Args:
+      state: of this loader or another.
+      description: of this loader, as for `state_of`.
+      samples: of an epoch; None: there is no end.
+
+    Raises:
+      UnusableInputError: the state is no state, or of something else.
+    """
+    expected = {"version", "epoch", "sample", *description}
+    if not isinstance(state, Mapping) or not expected <= set(state):
+        raise UnusableInputError("This is no state of a loader; give what its state_dict() returned.")
+    if state["version"] != VERSION:
+        raise UnusableInputError(
+            f"This state of a loader has version {state['version']}, but this maskmill reads version {VERSION}: its "
+            "order is another one; go on with the maskmill that wrote the state, or start without it."
+        )
+    if (reason := _difference(state, description)) is not None:
+        raise UnusableInputError(reason)
+    epoch, sample = state["epoch"], state["sample"]
+    if type(epoch) is not int or type(sample) is not int or epoch < 0 or sample < 0:
+        raise UnusableInputError(f"This state of a loader is damaged: epoch is {epoch!r} and sample is {sample!r}.")
+    if samples is not None and sample and sample >= samples:
+        raise UnusableInputError(
+            f"This state of a loader is damaged: sample is {sample:,}, but an epoch has {samples:,} samples."
+        )
+    return Place(epoch, sample)
+
+
+def _difference(state: Mapping[str, Any], description: Mapping[str, Any]) -> str | None:
+    """One sentence about what the state and the loader do not have in common; None: they fit."""
+    files = dict(description["files"])
+    for (path, digest), found in zip(files.items(), state["files"], strict=False):
+        if digest != found:
+            return (
+                f"{path}: this file is not the one that the state of the loader was made with; open the same data "
+                "set again, or start without the state."
+            )
+    if len(files) != len(state["files"]):
+        return (
+            f"The state of the loader is of {len(state['files']):,} files, but {len(files):,} are open; open the same "
+            "data set again, or start without the state."
+        )
+    if state["fingerprint"] != description["fingerprint"]:
+        return (
+            "The state of the loader is of the same files, but of other masks, weights or repetitions; open them as "
+            "before, or start without the state."
+        )
+    for name in ("seed", "shuffle", "window"):
+        if state[name] != description[name]:
+            return (
+                f"The state of the loader is of {name}={state[name]}, but it was opened with "
+                f"{name}={description[name]}, so the order is another one; open it with {name}={state[name]}."
+            )
+    return None

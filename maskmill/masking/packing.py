@@ -1,0 +1,85 @@
+"""Packs sequences into rows of equal length, and deals rows to bins by length; both leave less padding.
+
+Packing is best-fit decreasing: the longest sequence first, each into the row with the least room that is enough for
+it. Krell et al., "Efficient Sequence Packing without Cross-contamination" (arXiv 2107.02027), call it
+longest-pack-first histogram-packing. Bins are equally wide, as those of NVIDIA's LDDL (lddl/dask/bert/binning.py).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.masking.kernels import packing as kernels
+from maskmill.masking.kernels.rows import Rows
+from maskmill.masking.kernels.sequences import Sequences
+
+
+def pack(lengths: npt.NDArray[np.int32], most: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Packs sequences into rows of at most `most` pieces, in linear time.
+
+    The longest sequences come first, of equally long ones the first. Each goes into the row with the least room that
+    is enough for it; of several such rows, into the one that came to have that much room last. A sequence of a single
+    piece takes as much room as one of two, so that a row has at most `most // 2` of them.
+
+    Args:
+      lengths: how many pieces each sequence has, 1 to `most`, special ones included.
+      most: the pieces of a row, 2 or more.
+
+    Returns:
+      The sequences of all rows, row after row, and where those of each row end: Rows.members and Rows.ends. Rows are
+      in the order of their first sequences, and the sequences of a row in the order in which they stand in the text.
+
+    Raises:
+      ValueError: a sequence is empty, or longer than a row.
+    """
+    check_lengths(lengths, most)
+    lengths = np.ascontiguousarray(lengths, np.int32)
+    row_of, rows = kernels.best_fit(lengths, kernels.longest_first(lengths, most), most)
+    members, ends = kernels.rows_in_order(row_of, rows)
+    return members, ends
+
+
+def check_lengths(lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: int) -> None:
+    """Looks whether all are from 1 to `most`.
+
+    Raises:
+      ValueError: one is not.
+    """
+    if len(lengths) and (lengths.min() < 1 or lengths.max() > most):
+        raise ValueError(f"lengths from {lengths.min()} to {lengths.max()} do not fit into rows of {most} pieces")
+
+
+def row_lengths(sequences: Sequences, rows: Rows) -> npt.NDArray[np.int64]:
+    """int64[rows]: how many pieces each row has, special ones included."""
+    sums = np.cumsum(sequences.lengths[rows.members], dtype=np.int64)[rows.ends - 1]
+    lengths: npt.NDArray[np.int64] = np.diff(sums, prepend=0)
+    return lengths
+
+
+def bin_widths(most: int, bins: int) -> npt.NDArray[np.int64]:
+    """int64[bins]: the most pieces of a row of each bin. Bin k has rows of (k·most/bins, (k+1)·most/bins] pieces.
+
+    Where `most` is not a multiple of `bins`, these bounds are rounded up. LDDL refuses such a number of bins.
+    """
+    return -(-np.arange(1, bins + 1, dtype=np.int64) * most // bins)
+
+
+def bin_of(lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: int, bins: int) -> npt.NDArray[np.int64]:
+    """int64[rows]: the bin of each row.
+
+    Raises:
+      ValueError: a row is empty, or longer than `most`.
+    """
+    check_lengths(lengths, most)
+    return np.searchsorted(bin_widths(most, bins), lengths)
+
+
+def bin_orders(
+    order: npt.NDArray[np.int64], lengths: npt.NDArray[np.int32] | npt.NDArray[np.int64], most: int, bins: int
+) -> list[npt.NDArray[np.int64]]:
+    """For each bin its rows, as they come in `order`, which names rows of these lengths.
+
+    Raises:
+      ValueError: a row is empty, or longer than `most`.
+    """
+    numbers = bin_of(lengths, most, bins)[order]
+    return [order[numbers == number] for number in range(bins)]

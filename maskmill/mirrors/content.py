@@ -1,0 +1,73 @@
+"""Wikimedia's new layout: other/mediawiki_content_current/WIKI/YYYY-MM-DD/xml/bzip2/ with SHA256SUMS and _SUCCESS.
+
+Source: https://meta.wikimedia.org/wiki/Data_dumps/mediawiki_content_current.
+"""
+
+import datetime
+from collections.abc import Callable, Iterator
+
+from transforms.inputs.dump_dates import date_in_name
+from maskmill.mirrors.checksum_files import read_checksums
+from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dumps import Dump, DumpFile
+from maskmill.mirrors.pages_files import choose_pages_files, missing_part
+from maskmill.storage import files
+
+LAYOUT = "content"
+
+_FOLDER = "other/mediawiki_content_current"
+_CHECKSUMS = "SHA256SUMS"
+_SUCCESS = "_SUCCESS"
+
+
+def find_dumps(source: str, wiki: str, client: MirrorClient, say: Callable[[str], None]) -> Iterator[Dump] | None:
+    """The complete dumps of a wiki, newest first; None where the mirror has no such folder.
+
+    Arguments and errors are those of classic.find_dumps.
+    """
+    folder = files.join(files.join(source, _FOLDER), wiki)
+    names = client.names(folder)
+    if names is None:
+        return None
+    dates = sorted((name.rstrip("/") for name in names if _is_date(name.rstrip("/"))), reverse=True)
+    return _complete(folder, wiki, dates, client, say)
+
+
+def _is_date(name: str) -> bool:
+    try:
+        return datetime.date.fromisoformat(name).isoformat() == name
+    except ValueError:
+        return False
+
+
+def _complete(
+    folder: str, wiki: str, dates: list[str], client: MirrorClient, say: Callable[[str], None]
+) -> Iterator[Dump]:
+    for date in dates:
+        place = files.join(folder, f"{date}/xml/bzip2")
+        found = _read_dump(place, wiki, date, client)
+        if isinstance(found, Dump):
+            yield found
+        else:
+            say(f"{place}: this dump does not count: {found}.")
+
+
+def _read_dump(place: str, wiki: str, date: str, client: MirrorClient) -> Dump | str:
+    """The dump in a folder, or a clause that says why there is no complete one."""
+    # _SUCCESS is written behind all else, so it is read first: what is read after it is complete.
+    if client.read(files.join(place, _SUCCESS)) is None:
+        return f"{_SUCCESS} is not there yet"
+    content = client.read(files.join(place, _CHECKSUMS))
+    if content is None:
+        return f"{_CHECKSUMS} is not there yet"
+    sums = read_checksums(content)
+    chosen = []
+    for name in choose_pages_files([name for name in sums if ".xml" in name]):
+        if date_in_name(name) != date:
+            return f"{name} is not of {date}"
+        checksum, algorithm = sums[name]
+        chosen.append(DumpFile(name=name, url=files.join(place, name), checksum=checksum, algorithm=algorithm))
+    if not chosen:
+        return f"{_CHECKSUMS} lists no XML"
+    missing = missing_part([file.name for file in chosen])
+    return missing or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)

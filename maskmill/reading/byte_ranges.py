@@ -1,0 +1,124 @@
+"""Bytes of files, local or not."""
+
+import abc
+import glob
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+
+
+class ByteRanges(abc.ABC):
+    """Reads ranges of files. Several threads may call the methods at the same time.
+
+    Attributes:
+      parallel_reads: how many reads should be under way at a time; 0: one after the other is fast enough.
+    """
+
+    parallel_reads: int = 0
+
+    @abc.abstractmethod
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        """Bytes [start, end) of a file, in an array of its own that may be written to.
+
+        Raises:
+          MissingFileError: there is no such file. `read_all` and `size` raise it, too.
+          UnusableInputError: the file ends before `end`, or must not be read.
+          RunFailedError: it cannot be read.
+        """
+
+    @abc.abstractmethod
+    def read_all(self, path: str) -> bytes:
+        """The whole content of a small file."""
+
+    @abc.abstractmethod
+    def size(self, path: str) -> int:
+        """The size of a file in bytes."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file of this name; raises what `size` does, but MissingFileError."""
+        try:
+            self.size(path)
+        except MissingFileError:
+            return False
+        return True
+
+    def sizes(self, paths: Sequence[str]) -> list[int]:
+        """The size of each of these files; raises what `size` does, for the first of them that is at fault."""
+        return [self.size(path) for path in paths]
+
+    def glob(self, pattern: str) -> list[str]:
+        """The files whose paths match a pattern with *, ? and [...], sorted; a path of a file matches itself.
+
+        Raises:
+          UnusableInputError: files cannot be listed there.
+        """
+        raise UnusableInputError(f"{pattern}: files cannot be listed here; name a data set's directory.")
+
+    @abc.abstractmethod
+    def forget(self, path: str) -> bool:
+        """Drops what is kept of a file; returns whether reading it again may give other bytes."""
+
+    def stats(self) -> dict[str, int]:
+        """How much was read: `bytes_read`; where there is a cache, `cache_hits`, `cache_misses` and `bytes_fetched`."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Closes files and connections."""
+
+
+class LocalRanges(ByteRanges):
+    """Files on this machine."""
+
+    def __init__(self) -> None:
+        self._bytes_read = 0
+        self._counting = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        return type(self), ()  # a lock cannot be pickled
+
+    def read(self, path: str, start: int, end: int) -> npt.NDArray[np.uint8]:
+        data = np.empty(end - start, np.uint8)
+        try:
+            with open(path, "rb", buffering=0) as file:
+                file.seek(start)
+                filled = 0
+                while filled < len(data):
+                    count = file.readinto(data[filled:].data)
+                    if not count:
+                        raise UnusableInputError(f"{path}: this file ends before byte {end:,}; make or fetch it again.")
+                    filled += count
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
+        except OSError as error:
+            raise RunFailedError(f"{path}: this file cannot be read ({error.strerror or error}).") from error
+        with self._counting:
+            self._bytes_read += len(data)
+        return data
+
+    def read_all(self, path: str) -> bytes:
+        return self.read(path, 0, self.size(path)).tobytes()
+
+    def size(self, path: str) -> int:
+        try:
+            return os.path.getsize(path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingFileError(f"{path}: this file does not exist; check the path, or make it again.") from None
+        except OSError as error:
+            raise UnusableInputError(f"{path}: this file cannot be read ({error.strerror}).") from None
+
+    def glob(self, pattern: str) -> list[str]:
+        if os.path.isfile(pattern):
+            return [pattern]
+        return sorted(path for path in glob.glob(os.path.expanduser(pattern)) if os.path.isfile(path))
+
+    def forget(self, path: str) -> bool:
+        return False
+
+    def stats(self) -> dict[str, int]:
+        return {"bytes_read": self._bytes_read}

@@ -1,0 +1,110 @@
+"""What a manifest says of examples: their files, their columns, their options and their vocabulary."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maskmill.errors import UnusableInputError
+from maskmill.reading.data_set import DataFile
+from maskmill.reading.fingerprints import digest_of_sha256
+from maskmill.reading.read_columns import SchemaColumn
+from maskmill.reading.read_vocabulary import KnownVocabulary
+from maskmill.records.options import Format
+from maskmill.storage import files, manifest
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MadeExamples:
+    """The examples of a split, as their manifest describes them.
+
+    Attributes:
+      format: of the files.
+      files: those that have samples.
+      index_sha256: of the files' indexes, by path.
+      schema: the columns; None in manifests of older versions.
+      options: those that the examples were made with, and what was decided where they leave it open.
+      vocabulary: what is known of it.
+    """
+
+    format: Format
+    files: Sequence[DataFile]
+    index_sha256: Mapping[str, str]
+    schema: Sequence[SchemaColumn] | None
+    options: Mapping[str, Any]
+    vocabulary: KnownVocabulary
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether readers draw the masks."""
+        return bool(self.options.get("dynamic_masking"))
+
+    @property
+    def predictions(self) -> int:
+        """Most masks of a row; 0: not known."""
+        return int(self.options.get("max_predictions_per_seq", 0))
+
+
+def parse_examples(made: Mapping[str, Any], split: str, directory: str) -> MadeExamples:
+    """What a manifest says of the examples of a split, of which there may be none.
+
+    Args:
+      made: the manifest.
+      split: "train" or "eval".
+      directory: where it lies, with the files.
+
+    Raises:
+      UnusableInputError: an entry is missing, or is not as maskmill writes it.
+    """
+    try:
+        # The parameters of picked eval examples are those of the picking.
+        options = dict(made.get("examples", made["parameters"])) | dict(made.get("decided", {}))
+        width = int(options.get("max_seq_length", 0))
+        shards = [shard for shard in made["shards"] if shard["kind"] == split]
+        entries = [entry for shard in shards for entry in manifest.files_of_shard(shard) if entry["examples"]]
+        return MadeExamples(
+            format=made.get("format", "tfrecord"),
+            files=[_data_file(entry, directory, width) for entry in entries],
+            index_sha256={files.join(directory, e["index"]): e["index_sha256"] for e in entries if "index" in e},
+            schema=[_schema_column(entry) for entry in made["schema"]] if "schema" in made else None,
+            options=options,
+            vocabulary=_vocabulary(made, options, directory),
+        )
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise UnusableInputError(
+            f"{files.join(directory, manifest.MANIFEST)}: an entry of this manifest is missing or not as maskmill "
+            f"writes it ({type(error).__name__}: {error}); run the command that made the directory again."
+        ) from None
+
+
+def _data_file(entry: Mapping[str, Any], directory: str, width: int) -> DataFile:
+    """A file that the manifest lists; `width` is that of rows which are in no bin."""
+    return DataFile(
+        path=files.join(directory, entry["name"]),
+        samples=int(entry["examples"]),
+        size=int(entry["bytes"]),
+        sha256=str(entry["sha256"]),
+        index=files.join(directory, entry["index"]) if "index" in entry else None,
+        width=int(entry.get("width", width)),
+        digest=digest_of_sha256(entry["sha256"]),
+    )
+
+
+def _schema_column(entry: Mapping[str, Any]) -> SchemaColumn:
+    (length,) = entry["shape"]
+    return SchemaColumn(str(entry["name"]), None if length is None else int(length), entry["dtype"] == "float32")
+
+
+def _vocabulary(made: Mapping[str, Any], options: Mapping[str, Any], directory: str) -> KnownVocabulary:
+    """What the manifest says of the vocabulary; those of older versions say less."""
+    copied = made.get("vocabulary")
+    is_tokenizer = options.get("tokenizer_file") is not None
+    option = "tokenizer_file" if is_tokenizer else "vocab_file"
+    return KnownVocabulary(
+        size=made.get("vocabulary_size"),
+        special_ids=dict(made.get("special_ids", {})),
+        sha256=options.get(f"{option}_sha256") if copied is None else copied["sha256"],
+        copy=None if copied is None else files.join(directory, copied["name"]),
+        name=options.get(option),
+        is_tokenizer=is_tokenizer,
+        duplicates=options.get("duplicate_pieces", "first"),
+    )

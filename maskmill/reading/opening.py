@@ -1,0 +1,328 @@
+"""Opens data sets: finds their files and columns, and checks them before anything is read."""
+
+import concurrent.futures
+import dataclasses
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.masking.kernels.row_masks import RowMaskRules
+from maskmill.reading.beside import INDEX_SUFFIX, lies_beside
+from maskmill.reading.block_reader import BlockReader
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.data_set import DataFile, DataSet
+from maskmill.reading.fingerprints import digest_of_ends, fingerprint
+from maskmill.reading.made_examples import MadeExamples, parse_examples
+from maskmill.reading.read_columns import RowLimits, SchemaColumn, columns_of_example, columns_of_schema
+from maskmill.reading.read_vocabulary import UNKNOWN, KnownVocabulary, NamedVocabulary, load_known, mask_rules
+from maskmill.reading.record_indexes import count_samples, first_example
+from maskmill.records.options import Format
+from maskmill.storage import files, manifest
+
+_EXAMPLES = "examples"  # the folder of a build that has its examples
+_STAGES = ("examples", "eval")
+_MOST_SEGMENTS = 256  # of TFRecords without a schema; a pair of maskmill's has two parts
+_PAIR = 2
+_HASHED_BYTES = 8 << 20
+_THREADS = 16  # that read different files
+_PIECES = ("input_ids", "input_word_ids")
+_NOTHING_NAMED = "No data set was named: give its directory, or TFRecords."
+_NOT_RECORDS = (".parquet", ".mds")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Request:
+    """What open_data_set was asked for; the fields are its arguments."""
+
+    path: str
+    split: str
+    ranges: ByteRanges
+    vocab_file: str | None
+    vocabulary_size: int | None
+    max_seq_length: int | None
+    checksums: bool
+    sizes: bool
+
+
+def open_data_set(
+    path: str | os.PathLike[str],
+    *,
+    split: str = "train",
+    ranges: ByteRanges,
+    vocab_file: str | os.PathLike[str] | None = None,
+    vocabulary_size: int | None = None,
+    max_seq_length: int | None = None,
+    checksums: bool = False,
+    sizes: bool = True,
+) -> DataSet:
+    """Finds the files and columns of a data set, and checks them.
+
+    Args:
+      path: the directory of `maskmill examples`, of a build (its examples are read) or of its picked eval examples; or
+        TFRecords without a manifest: a file, a glob, or a list of both separated by commas.
+      split: "train" or "eval"; TFRecords without a manifest have no splits.
+      ranges: reads the files.
+      vocab_file: the vocabulary of a data set that has no copy of it.
+      vocabulary_size: of the model; ids must be below it.
+      max_seq_length: most pieces of a row that the model takes.
+      checksums: whether all files are read through at once, and held against their checksums in the manifest.
+      sizes: whether the files' sizes are held against the manifest at once; without, a missing or damaged file is
+        found when it is read.
+
+    Raises:
+      UnusableInputError: there is no such data set or split, a file is missing or not as the manifest says, or the
+        data does not fit the model.
+      RunFailedError: a file cannot be read.
+    """
+    request = _Request(
+        path=_trimmed(os.path.expanduser(os.fspath(path))),
+        split=split,
+        ranges=ranges,
+        vocab_file=None if vocab_file is None else os.path.expanduser(os.fspath(vocab_file)),
+        vocabulary_size=vocabulary_size,
+        max_seq_length=max_seq_length,
+        checksums=checksums,
+        sizes=sizes,
+    )
+    if not request.path:
+        raise UnusableInputError(_NOTHING_NAMED)
+    found = find_manifest(request.path, ranges)
+    data_set = _open_records(request) if found is None else _open_made(request, *found)
+    _check_model(data_set, request)
+    return data_set
+
+
+def reader_of(data_set: DataSet, ranges: ByteRanges) -> BlockReader:
+    """Reads the files of a data set, through ranges."""
+    # Each format's reader is imported only where it is needed: Arrow takes a moment.
+    if data_set.format == "parquet":
+        from maskmill.reading.parquet import ParquetReader
+
+        return ParquetReader(data_set, ranges)
+    if data_set.format == "mds":
+        from maskmill.reading.mds import MdsReader
+
+        return MdsReader(data_set, ranges)
+    from maskmill.reading.tfrecords import TfRecordReader
+
+    return TfRecordReader(data_set, ranges)
+
+
+def _trimmed(path: str) -> str:
+    return path.rstrip("/") or path
+
+
+def find_manifest(path: str, ranges: ByteRanges) -> tuple[dict[str, Any], str] | None:
+    """The manifest of a data set and its directory; None where there is none.
+
+    Raises:
+      UnusableInputError: it is damaged, or not of examples.
+    """
+    for directory in (path, files.join(path, _EXAMPLES)):
+        file = files.join(directory, manifest.MANIFEST)
+        try:
+            content = ranges.read_all(file)
+        except MissingFileError:
+            continue
+        made = manifest.parse_manifest(file, content)
+        if made["stage"] not in _STAGES:
+            raise UnusableInputError(
+                f"{directory}: this directory belongs to {made['stage']!r} and has no examples; name the directory "
+                "of the examples."
+            )
+        return made, directory
+    return None
+
+
+def _open_made(request: _Request, made: Mapping[str, Any], directory: str) -> DataSet:
+    """A data set with a manifest."""
+    examples = parse_examples(made, request.split, directory)
+    if not examples.files:
+        raise UnusableInputError(f"{request.path}: {_why_no_samples(made, request.split)}")
+    if request.sizes:
+        _check_sizes(examples.files, request.ranges)
+    if request.checksums:
+        _check_sha256(examples, request.ranges)
+    named = NamedVocabulary(request.path, request.vocab_file, request.ranges)
+    known, rules = examples.vocabulary, None
+    vocabulary = load_known(known, named, is_needed=examples.is_dynamic)
+    if vocabulary is not None:
+        known = dataclasses.replace(known, size=vocabulary.size, special_ids=vocabulary.special_ids)
+        rules = mask_rules(examples.options, vocabulary) if examples.is_dynamic else None
+    content = _Content(
+        format=examples.format,
+        files=examples.files,
+        schema=examples.schema,
+        features=first_example(examples.files[0].path, request.ranges) if examples.schema is None else {},
+        rules=rules,
+        predictions=examples.predictions if examples.is_dynamic else None,
+    )
+    return _assembled(request, content, known)
+
+
+def _why_no_samples(made: Mapping[str, Any], split: str) -> str:
+    """What is wrong with a split of which there is no file with samples, and what to do."""
+    kinds = list(dict.fromkeys(shard["kind"] for shard in made["shards"]))
+    others = " and ".join(repr(kind) for kind in kinds if kind != split)
+    if split in kinds:
+        return f"the split {split!r} of this data set has no examples; make some, or choose another split."
+    if others:
+        return f"this data set has no split {split!r}, only {others}; choose one that it has."
+    return "this data set has no examples; make some from more text."
+
+
+def _check_sizes(listed: Sequence[DataFile], ranges: ByteRanges) -> None:
+    """Holds the files' sizes against those in the manifest."""
+    for file, size in zip(listed, ranges.sizes([file.path for file in listed]), strict=True):
+        if size != file.size:
+            raise UnusableInputError(
+                f"{file.path}: this file has {size:,} bytes, but {file.size:,} are in the manifest; fetch the file "
+                "again, or run the command that made it again."
+            )
+
+
+def _check_sha256(examples: MadeExamples, ranges: ByteRanges) -> None:
+    """Holds the content of files and of their indexes against the checksums in the manifest."""
+    expected = {file.path: file.sha256 for file in examples.files} | dict(examples.index_sha256)
+    with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
+        digests = threads.map(lambda path: _sha256_of(path, ranges), expected)
+        for (path, wanted), digest in zip(expected.items(), digests, strict=True):
+            if digest != wanted:
+                raise UnusableInputError(
+                    f"{path}: the content of this file is not what was written (another sha256 than in the manifest); "
+                    "fetch the file again, or run the command that made it again."
+                )
+
+
+def _sha256_of(path: str, ranges: ByteRanges) -> str:
+    digest, size = hashlib.sha256(), ranges.size(path)
+    for start in range(0, size, _HASHED_BYTES):
+        digest.update(ranges.read(path, start, min(size, start + _HASHED_BYTES)).data)
+    return digest.hexdigest()
+
+
+def _open_records(request: _Request) -> DataSet:
+    """TFRecords without a manifest."""
+    ranges = request.ranges
+    paths = _matching_files(request.path, ranges)
+    if paths[0].endswith(_NOT_RECORDS):
+        raise UnusableInputError(
+            f"{paths[0]}: only TFRecords can be read without a manifest; name the directory of the data set."
+        )
+    known = UNKNOWN
+    vocabulary = load_known(known, NamedVocabulary(request.path, request.vocab_file, ranges), is_needed=False)
+    if vocabulary is not None:
+        known = dataclasses.replace(known, size=vocabulary.size, special_ids=vocabulary.special_ids)
+    with concurrent.futures.ThreadPoolExecutor(_THREADS) as threads:
+        listed = [file for file in threads.map(lambda path: _counted_file(path, ranges), paths) if file.samples]
+    if not listed:
+        raise UnusableInputError(f"{paths[0]}: there is no example in these files; name others.")
+    content = _Content(format="tfrecord", files=listed, features=first_example(listed[0].path, ranges))
+    return _assembled(request, content, known)
+
+
+def _matching_files(path: str, ranges: ByteRanges) -> list[str]:
+    """The TFRecords that a list of paths and globs names, each once, in its order."""
+    paths: dict[str, None] = {}
+    for pattern in (part.strip() for part in path.split(",")):
+        if not pattern:
+            continue
+        matches = [match for match in ranges.glob(pattern) if not lies_beside(match)]
+        if not matches and any(sign in pattern for sign in "*?["):
+            raise UnusableInputError(f"{pattern}: no examples match; check the path.")
+        if not matches:
+            raise UnusableInputError(
+                f"{pattern}: this is neither a data set (a directory with a manifest.json) nor a file of examples; "
+                "name the directory that `maskmill examples` or a build has written, or TFRecords (a glob, too)."
+            )
+        paths |= dict.fromkeys(matches)
+    if not paths:
+        raise UnusableInputError(_NOTHING_NAMED)
+    return list(paths)
+
+
+def _counted_file(path: str, ranges: ByteRanges) -> DataFile:
+    """A TFRecord without a manifest."""
+    index = f"{path}{INDEX_SUFFIX}" if ranges.exists(f"{path}{INDEX_SUFFIX}") else None
+    size, samples = ranges.size(path), count_samples(path, ranges, index)
+    digest = digest_of_ends(path, size, samples, ranges)
+    return DataFile(path=path, samples=samples, size=size, sha256=None, index=index, width=0, digest=digest)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Content:
+    """What was found of a data set.
+
+    Attributes:
+      format, files: as in DataSet; a file of width 0 has rows of any width.
+      schema: of the manifest; None: there is none.
+      features: without a schema, those of the first example.
+      rules, predictions: how masks are drawn, and how many at most; None: they are stored.
+    """
+
+    format: Format
+    files: Sequence[DataFile]
+    schema: Sequence[SchemaColumn] | None = None
+    features: Mapping[str, tuple[int, str]]
+    rules: RowMaskRules | None = None
+    predictions: int | None = None
+
+
+def _assembled(request: _Request, content: _Content, known: KnownVocabulary) -> DataSet:
+    """The data set, from what was found of it."""
+    width = max((file.width for file in content.files), default=0) or _width_of(content)
+    size, whose = known.size, "the data set's vocabulary"
+    if size is None:
+        size, whose = request.vocabulary_size, "the model's vocabulary"
+    limits = RowLimits(
+        width=width,
+        vocabulary_size=size,
+        vocabulary=whose,
+        segments=_MOST_SEGMENTS if content.schema is None else _PAIR,
+        pad_id=known.special_ids.get("pad_id") or 0,
+    )
+    if content.schema is None:
+        columns = columns_of_example(content.features, limits)
+    else:
+        columns = columns_of_schema(content.schema, limits)
+    by_feature = {column.feature: column for column in columns}
+    stored = by_feature["masked_lm_positions"].width if "masked_lm_positions" in by_feature else 0
+    listed = tuple(dataclasses.replace(file, width=file.width or width) for file in content.files)
+    return DataSet(
+        path=request.path,
+        format=content.format,
+        files=listed,
+        columns=columns,
+        width=width,
+        fingerprint=fingerprint(listed, columns, width, content.rules),
+        vocabulary_size=size,
+        special_ids=known.special_ids,
+        packed="cu_seqlens" in by_feature,
+        mask_rules=content.rules,
+        predictions=stored if content.predictions is None else content.predictions,
+    )
+
+
+def _width_of(content: _Content) -> int:
+    """Most pieces of a row, by the columns alone."""
+    lengths = {name: length for name, (length, _) in content.features.items()}
+    lengths |= {column.name: column.length or 0 for column in content.schema or ()}
+    of_pieces = [length for name, length in lengths.items() if name in _PIECES]
+    return max(of_pieces or lengths.values(), default=0)
+
+
+def _check_model(data_set: DataSet, request: _Request) -> None:
+    """Raises UnusableInputError if a data set does not fit the model."""
+    if request.max_seq_length is not None and data_set.width > request.max_seq_length:
+        raise UnusableInputError(
+            f"{request.path}: its rows have up to {data_set.width:,} pieces, but the model takes at most "
+            f"{request.max_seq_length:,} (max_seq_length); make shorter examples, or choose another model."
+        )
+    size, of_model = data_set.vocabulary_size, request.vocabulary_size
+    if size is not None and of_model is not None and size > of_model:
+        raise UnusableInputError(
+            f"{request.path}: its vocabulary has {size:,} ids, but the model's has only {of_model:,} "
+            "(vocabulary_size); make the examples with the model's vocabulary, or choose another model."
+        )

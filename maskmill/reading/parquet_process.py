@@ -1,0 +1,254 @@
+"""A process of its own that reads Parquet, because pyarrow may abort its process on a damaged file.
+
+The process opens no file. It asks its parent for ranges of bytes, which the parent reads wherever the file lies, and
+sends answers back. It serves one task after another and stays for the next file, because it takes 0.2 s to start; a
+process whose task is given up is killed.
+
+A message is a byte that says what it is, the number of its fields (1 byte), the sizes of the fields (8 bytes each,
+little endian), and the fields.
+"""
+
+import atexit
+import contextlib
+import io
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files
+
+# To the process: a task's name, the file's path and size, the task's arguments; bytes of the file.
+_TASK, _BYTES = b"t", b"b"
+# From the process: a request for bytes of the file (offset, count); an answer; a sentence for the user; the end.
+_REQUEST, _ANSWER, _UNUSABLE, _DONE = b"r", b"a", b"u", b"d"
+
+_LARGEST_REQUEST = 1 << 20
+_BUFFER_BYTES = 256 << 10
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from transforms.inputs import parquet_process; "
+    "parquet_process.serve()"
+)
+# Signals by which a process ends because of what it does, not because somebody sends them.
+_CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGTRAP}
+
+# Processes that wait for a task.
+_idle: list["_Process"] = []
+
+
+def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = None) -> Iterator[tuple[bytes, ...]]:
+    """Lets a process do a task on a file, and yields its answers.
+
+    Args:
+      task: the name of a function of `parquet_reader`, which gives the answers.
+      path: the file.
+      arguments: passed to the function as text.
+      file: reads the file; None: it is opened by its path.
+
+    Raises:
+      UnusableInputError: the function raised it, or the process crashed: the file is damaged.
+      RunFailedError: the file cannot be read on, or something killed the process.
+    """
+    with files.open_input(path) if file is None else file as file:
+        process = _idle_process()
+        is_idle = False
+        try:
+            yield from process.answers(task, file, path, [str(argument) for argument in arguments])
+            is_idle = True
+        except UnusableInputError:
+            # A damaged file is no reason to start another process, unless it crashed this one.
+            is_idle = process.lives()
+            raise
+        finally:
+            if is_idle:
+                _idle.append(process)
+            else:
+                process.kill()
+
+
+def _idle_process() -> "_Process":
+    with contextlib.suppress(IndexError):
+        while True:
+            process = _idle.pop()
+            if process.lives():
+                return process
+            process.kill()
+    return _Process()
+
+
+@atexit.register
+def _kill_idle_processes() -> None:
+    while _idle:
+        _idle.pop().kill()
+
+
+class _Process:
+    """A process that reads Parquet, seen from its parent."""
+
+    def __init__(self) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `kill` closes it
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _START, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            bufsize=_BUFFER_BYTES,
+            # Ctrl-C is for the parent; this process ends when its parent's end of the pipes is closed.
+            start_new_session=True,
+        )
+
+    def lives(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Ends the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            with contextlib.suppress(BrokenPipeError):
+                cast(BinaryIO, stream).close()
+
+    def answers(self, task: str, file: BinaryIO, path: str, arguments: list[str]) -> Iterator[tuple[bytes, ...]]:
+        """Yields the answers of a task on a file; errors as in the function `answers`."""
+        size = file.seek(0, os.SEEK_END)
+        self._send(path, _TASK, *map(_encode, (task, path, str(size), *arguments)))
+        while True:
+            kind, fields = self._receive(path)
+            if kind == _ANSWER:
+                yield tuple(fields)
+            elif kind == _REQUEST:
+                offset, count = (int(field) for field in fields)
+                file.seek(offset)
+                self._send(path, _BYTES, file.read(count))
+            elif kind == _UNUSABLE:
+                raise UnusableInputError(_decode(fields[0]))
+            else:
+                return
+
+    def _send(self, path: str, kind: bytes, *fields: bytes) -> None:
+        stream = cast(BinaryIO, self._process.stdin)
+        try:
+            _write(stream, kind, *fields)
+            stream.flush()
+        except BrokenPipeError:
+            raise self._ended(path) from None
+
+    def _receive(self, path: str) -> tuple[bytes, list[bytes]]:
+        try:
+            return _read(cast(BinaryIO, self._process.stdout))
+        except EOFError:
+            raise self._ended(path) from None
+
+    def _ended(self, path: str) -> Exception:
+        """The error for a process that ended in the middle of a task."""
+        code = self._process.wait()
+        self._errors.seek(0)
+        printed = self._errors.read().decode("utf-8", "replace").strip()
+        if code >= 0:
+            return RuntimeError(f"{path}: the process that reads Parquet ended with code {code}: {printed}")
+        name = signal.Signals(-code).name
+        if -code in _CRASHES:
+            last_line = f": {printed.splitlines()[-1]}" if printed else ""
+            return UnusableInputError(
+                f"{path}: the Parquet data is damaged: reading it crashed a process ({name}{last_line}); "
+                "make or fetch the file again."
+            )
+        return RunFailedError(
+            f"{path}: something killed the process that reads this file ({name}), often for want of memory; "
+            "run the same command again."
+        )
+
+
+def _encode(text: str) -> bytes:
+    # A path may hold bytes that are not UTF-8.
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _decode(field: bytes) -> str:
+    return field.decode("utf-8", "surrogateescape")
+
+
+def _write(stream: BinaryIO, kind: bytes, *fields: bytes) -> None:
+    stream.write(struct.pack(f"<cB{len(fields)}Q", kind, len(fields), *map(len, fields)))
+    for field in fields:
+        stream.write(field)
+
+
+def _read(stream: BinaryIO) -> tuple[bytes, list[bytes]]:
+    """The next message; raises EOFError where the stream ends."""
+    kind, count = struct.unpack("<cB", _exactly(stream, 2))
+    sizes = struct.unpack(f"<{count}Q", _exactly(stream, 8 * count))
+    return kind, [_exactly(stream, size) for size in sizes]
+
+
+def _exactly(stream: BinaryIO, count: int) -> bytes:
+    block = stream.read(count)
+    if len(block) < count:
+        raise EOFError
+    return block
+
+
+class _ParentsFile(io.RawIOBase):
+    """A file whose bytes the parent reads."""
+
+    def __init__(self, size: int, source: BinaryIO, requests: BinaryIO) -> None:
+        self._size = size
+        self._source = source
+        self._requests = requests
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise OSError(f"there is no byte {base + offset}")
+        self._position = base + offset
+        return self._position
+
+    def readinto(self, buffer: Any, /) -> int:
+        view = memoryview(buffer).cast("B")
+        count = min(len(view), _LARGEST_REQUEST, max(0, self._size - self._position))
+        if count == 0:
+            return 0
+        _write(self._requests, _REQUEST, str(self._position).encode(), str(count).encode())
+        self._requests.flush()
+        _, (block,) = _read(self._source)
+        view[: len(block)] = block
+        self._position += len(block)
+        return len(block)
+
+
+def serve() -> None:
+    """Does one task after another, until the parent closes its end of the pipe."""
+    # Whatever a library prints goes where errors go, not among the messages.
+    source = os.fdopen(os.dup(0), "rb", _BUFFER_BYTES)
+    sink = os.fdopen(os.dup(1), "wb", _BUFFER_BYTES)
+    os.dup2(2, 1)
+    from maskmill.reading import parquet_reader
+
+    try:
+        while True:
+            _, (task, path, size, *arguments) = _read(source)
+            file = io.BufferedReader(_ParentsFile(int(size), source, sink), _BUFFER_BYTES)
+            try:
+                do = getattr(parquet_reader, task.decode())
+                for answer in do(file, _decode(path), *map(_decode, arguments)):
+                    _write(sink, _ANSWER, *answer)
+                _write(sink, _DONE)
+            except UnusableInputError as error:
+                _write(sink, _UNUSABLE, _encode(str(error)))
+            sink.flush()
+    except (EOFError, BrokenPipeError):
+        os._exit(0)  # the parent has closed its end, or has ended

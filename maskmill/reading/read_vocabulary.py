@@ -1,0 +1,150 @@
+"""The vocabulary of a data set: beside its examples, or where the user says; and how masks are drawn with it."""
+
+import contextlib
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from maskmill.errors import UnusableInputError
+from maskmill.masking.kernels.row_masks import RowMaskRules
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.masking.row_masks import rules_of
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.storage import files
+from maskmill.tokenization.vocabulary import Vocabulary, parse_vocabulary
+
+_Options = TypeVar("_Options", MaskingOptions, ObjectiveOptions)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KnownVocabulary:
+    """What a data set says of its vocabulary.
+
+    Attributes:
+      size: ids are below it; None: not known.
+      special_ids: Vocabulary.special_ids; empty: not known.
+      sha256: of its file; None: not known.
+      copy: the path of the copy beside the examples; None: there is none.
+      name: of the file that the examples were made with, for messages.
+      is_tokenizer: whether it is a tokenizer.json.
+      duplicates: which id a piece has that a vocab.txt has twice.
+    """
+
+    size: int | None
+    special_ids: dict[str, int | None]
+    sha256: str | None
+    copy: str | None
+    name: str | None
+    is_tokenizer: bool
+    duplicates: str
+
+
+UNKNOWN = KnownVocabulary(
+    size=None, special_ids={}, sha256=None, copy=None, name=None, is_tokenizer=False, duplicates="first"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedVocabulary:
+    """What a user named: the path of a data set, and its vocabulary's file, which may be left out; and what reads them.
+
+    The vocabulary may lie elsewhere: on another machine than the data.
+    """
+
+    path: str
+    vocab_file: str | None
+    ranges: ByteRanges
+
+    def read(self, file: str) -> bytes:
+        """The content of a vocabulary's file."""
+        if file != self.vocab_file or files.is_local(file) == files.is_local(self.path):
+            return self.ranges.read_all(file)
+        from maskmill.reading.remote import open_ranges
+
+        with contextlib.closing(open_ranges(file, cache_bytes=0)) as ranges:
+            return ranges.read_all(file)
+
+
+def load_known(known: KnownVocabulary, named: NamedVocabulary, *, is_needed: bool) -> Vocabulary | None:
+    """Loads the vocabulary of a data set: the file that the user named, or the copy beside the examples.
+
+    Args:
+      known: what the data set says of it.
+      named: the data set, and what the user says.
+      is_needed: whether masks are drawn; otherwise it is loaded only where the user named it and the data set does not
+        say all that it could tell.
+
+    Raises:
+      UnusableInputError: it is needed and there is none, or the file is missing, cannot be used or is another one.
+    """
+    if named.vocab_file is not None:
+        content = named.read(named.vocab_file)
+        if _is_known(known, content):
+            return _parsed(named.vocab_file, content, known)
+        # Training may name a file of the other kind with the same pieces; then what the data set says counts.
+        is_other_kind = _is_tokenizer(content) != known.is_tokenizer
+        if not is_other_kind or (is_needed and known.copy is None):
+            raise UnusableInputError(
+                f"{named.vocab_file}: the examples of {named.path} were made with another vocabulary, whose sha256 is "
+                f"{known.sha256}; name that one."
+            )
+    if not is_needed:
+        return None
+    if known.copy is None:
+        made_with = "" if known.name is None else f" ({known.name})"
+        raise UnusableInputError(
+            f"{named.path}: masks are drawn with the vocabulary, and this data set of an older version has no copy of "
+            f"it; give the file that its examples were made with{made_with} as vocab_file."
+        )
+    content = named.ranges.read_all(known.copy)
+    if not _is_known(known, content):
+        raise UnusableInputError(
+            f"{known.copy}: this copy of the vocabulary is not what was written (another sha256 than in the manifest); "
+            "fetch the file again, or run the command that made it again."
+        )
+    return _parsed(known.copy, content, known)
+
+
+def _is_known(known: KnownVocabulary, content: bytes) -> bool:
+    """Whether a file may be the vocabulary that a data set was made with."""
+    return known.sha256 is None or hashlib.sha256(content).hexdigest() == known.sha256
+
+
+def _is_tokenizer(content: bytes) -> bool:
+    # A vocab.txt may have a piece "{", but hardly on its first line.
+    return content.lstrip().startswith(b"{")
+
+
+def _parsed(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
+    if _is_tokenizer(content):
+        return _tokenizer_vocabulary(file, content, known)
+    return parse_vocabulary(file, content, "last" if known.duplicates == "last" else "first")
+
+
+def _tokenizer_vocabulary(file: str, content: bytes, known: KnownVocabulary) -> Vocabulary:
+    """The vocabulary of a tokenizer.json; the data set says which of its tokens are special."""
+    # The library is imported only where it is needed: it takes a moment.
+    from maskmill.tokenization.tokenizer_vocabulary import tokenizer_vocabulary, vocabulary_of_ids
+    from maskmill.tokenization.tokenizers import parse_tokenizer
+
+    ids = parse_tokenizer(file, content).get_vocab(with_added_tokens=True)
+    if not known.special_ids:
+        return tokenizer_vocabulary(file, content, ids)
+    return vocabulary_of_ids(file, content, ids, known.special_ids)
+
+
+def mask_rules(options: Mapping[str, Any], vocabulary: Vocabulary) -> RowMaskRules:
+    """How the masks of a data set are drawn: as its writer would have drawn them; options: MadeExamples.options.
+
+    Raises:
+      UnusableInputError: an option has a value that cannot be meant.
+    """
+    return rules_of(vocabulary, _options(MaskingOptions, options), _options(ObjectiveOptions, options))
+
+
+def _options(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
+    """Options from a manifest's parameters; those that it does not have were declared later, and have their default."""
+    names = [field.name for field in dataclasses.fields(kind)]
+    return kind(**{name: parameters[name] for name in names if name in parameters})

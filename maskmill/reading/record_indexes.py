@@ -1,0 +1,154 @@
+"""Where the records of a TFRecord file lie: told by the index beside it, or found by reading the file once."""
+
+import dataclasses
+import io
+import os
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+from google.protobuf.message import Message
+
+from maskmill.errors import UnusableInputError
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.kernels import indexes as kernels
+from maskmill.records import example_proto
+from maskmill.records.kernels.frames import FRAME, HEAD
+from maskmill.records.tfrecord import record_runs, unpacked
+
+BLOCK_RECORDS = 256
+_SHORTEST_LINE = 4  # bytes of "0 1" and a newline
+_READ_BYTES = 1 << 20
+_FIRST_BYTES = 1 << 16  # most first examples are smaller
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockIndex:
+    """Where the blocks of a file lie.
+
+    samples: how many records the file has. starts: int64[blocks + 1], where each block starts in the file, unpacked,
+    and where the last one ends.
+    """
+
+    samples: int
+    starts: npt.NDArray[np.int64]
+
+
+class RangeFile(io.RawIOBase):
+    """A file read through ByteRanges, from its start to its end or from anywhere."""
+
+    def __init__(self, path: str, ranges: ByteRanges) -> None:
+        self._path, self._ranges = path, ranges
+        self._size = ranges.size(path)
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def readinto(self, buffer: Any, /) -> int:
+        count = max(0, min(len(buffer), self._size - self._at))
+        if count:
+            buffer[:count] = self._ranges.read(self._path, self._at, self._at + count).data
+        self._at += count
+        return count
+
+
+def open_range_file(path: str, ranges: ByteRanges, read_bytes: int = _READ_BYTES) -> BinaryIO:
+    """A file to read from its start on; it is read `read_bytes` at a time."""
+    return cast(BinaryIO, io.BufferedReader(RangeFile(path, ranges), read_bytes))
+
+
+def read_index(index: str, ranges: ByteRanges, block_records: int = BLOCK_RECORDS) -> BlockIndex | None:
+    """What DALI's index says of a file's blocks; None if it is none, or its records do not lie one behind the other."""
+    text = np.frombuffer(bytearray(ranges.read_all(index)), np.uint8)
+    starts = np.empty(len(text) // (_SHORTEST_LINE * block_records) + 2, np.int64)
+    records, end = kernels.read_index(text, block_records, starts)
+    if records < 0:
+        return None
+    blocks = -(-records // block_records)
+    starts[blocks] = end
+    return BlockIndex(records, starts[: blocks + 1].copy())
+
+
+def find_records(file: BinaryIO, path: str, block_records: int = BLOCK_RECORDS) -> BlockIndex:
+    """The blocks of a file, for which it is read from its start to its end, and every checksum is verified.
+
+    Args:
+      file: the records, unpacked.
+      path: what the file is called in messages.
+      block_records: how many records a block has.
+
+    Raises:
+      UnusableInputError: the file is truncated, damaged or no TFRecord.
+    """
+    starts: list[npt.NDArray[np.int64]] = []
+    records = end = 0
+    for run in record_runs(file, path):
+        starts.append(run.offset + run.starts[-records % block_records :: block_records] - HEAD)
+        records += len(run.starts)
+        end = run.offset + int(run.starts[-1] + run.sizes[-1]) - HEAD + FRAME
+    return BlockIndex(records, np.concatenate([*starts, np.array([end])]))
+
+
+def index_blocks(path: str, ranges: ByteRanges, index: str | None = None) -> BlockIndex:
+    """The blocks of a TFRecord file, gzipped or not.
+
+    Args:
+      path: the file.
+      ranges: reads it.
+      index: its index. If it does not fit the file, or there is none, the file is read to its end.
+
+    Raises:
+      UnusableInputError: the file is missing, truncated, damaged or no TFRecord.
+    """
+    blocks = None if index is None else read_index(index, ranges)
+    if blocks is not None and blocks.starts[-1] == ranges.size(path):
+        return blocks
+    return find_records(unpacked(open_range_file(path, ranges), path), path)
+
+
+def count_samples(path: str, ranges: ByteRanges, index: str | None = None) -> int:
+    """How many records a TFRecord file has; see `index_blocks`."""
+    return index_blocks(path, ranges, index).samples
+
+
+def first_example(path: str, ranges: ByteRanges) -> dict[str, tuple[int, str]]:
+    """The features of a file's first example: by name, how many values each has, and "int64", "float" or "bytes".
+
+    A feature without a list of values counts as one of integers. A file without examples has no features.
+
+    Raises:
+      UnusableInputError: the file is missing, or no TFRecord of examples.
+    """
+    file = unpacked(open_range_file(path, ranges, _FIRST_BYTES), path)
+    for run in record_runs(file, path, _FIRST_BYTES):
+        start, size = int(run.starts[0]), int(run.sizes[0])
+        features = features_of_record(run.data[start : start + size].tobytes())
+        if features is None:
+            raise UnusableInputError(f"{path}: this is no TFRecord of examples.")
+        return features
+    return {}
+
+
+def features_of_record(record: bytes) -> dict[str, tuple[int, str]] | None:
+    """The features of an example as `first_example` gives them; None: the record is none."""
+    try:
+        features = example_proto.parse_example(record, strict=False)
+    except ValueError:
+        return None
+    return {name: (example_proto.count_values(feature), _kind(feature)) for name, feature in features.items()}
+
+
+def _kind(feature: Message) -> str:
+    return str(feature.WhichOneof("kind") or "int64_list").removesuffix("_list")

@@ -1,0 +1,98 @@
+"""Columns as kernels that read rows take them, and what is wrong with values that are not allowed."""
+
+import math
+import weakref
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.kernels.memory import exposed_address
+from maskmill.reading.data_set import ReadColumn
+from maskmill.reading.kernels import targets as kernels
+from maskmill.reading.rows import Rows
+
+
+class TargetTable:
+    """The table of the columns of a data set (kernels/targets.py), for any Rows."""
+
+    def __init__(self, columns: Sequence[ReadColumn]) -> None:
+        self._columns = columns
+        self._made: tuple[weakref.ref[Rows], npt.NDArray[np.int64]] | None = None
+        self._table = np.zeros((len(columns), kernels.TARGET), np.int64)
+        for line, column in zip(self._table, columns, strict=True):
+            line[kernels.VALUE_BYTES] = column.dtype.itemsize
+            line[kernels.IS_FLOAT] = is_float(column)
+            line[kernels.WIDTH] = column.width
+            line[kernels.VARIES] = column.varies
+            line[kernels.FILL] = column.fill or 0
+            line[kernels.FILLS_WITH_LAST] = column.fill is None
+            line[kernels.IS_OPTIONAL] = column.optional
+            allowed = np.array(limits(column))
+            line[kernels.LOW : kernels.HIGH + 1] = allowed.view(np.int64) if is_float(column) else allowed
+            name = column.name.encode()
+            line[kernels.NAME_SIZE] = len(name)
+            line[kernels.NAME :] = np.frombuffer(name.ljust(kernels.MOST_NAME_BYTES, b"\0"), np.int64)
+
+    def of(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """The table for these rows, which must live while it is used.
+
+        Raises:
+          ValueError: the rows do not have arrays for these columns.
+        """
+        made = self._made
+        if made is not None and made[0]() is rows:
+            return made[1]
+        table = self._table.copy()
+        for line, column in zip(table, self._columns, strict=True):
+            array = rows.arrays[column.feature]
+            if array.dtype != column.dtype or array.shape[1:] != (column.width,) or not array.flags.c_contiguous:
+                raise ValueError(
+                    f"{column.feature}: rows must have {column.width} values of {column.dtype}, in C order"
+                )
+            line[kernels.ADDRESS] = exposed_address(array)
+            if column.varies:
+                line[kernels.COUNTS] = exposed_address(rows.counts[column.feature])
+        self._made = (weakref.ref(rows), table)
+        return table
+
+
+def is_float(column: ReadColumn) -> bool:
+    """Whether the values of a column are floats."""
+    return column.dtype.kind == "f"
+
+
+def limits(column: ReadColumn) -> tuple[float, float]:
+    """The smallest and the largest value that a column allows; both are NaN where floats may be anything."""
+    return _float_limits(column) if is_float(column) else integer_limits(column)
+
+
+def integer_limits(column: ReadColumn) -> tuple[int, int]:
+    """The smallest and the largest integer that a column allows, and that its type can hold."""
+    info = np.iinfo(column.dtype)
+    low = info.min if column.low is None else max(info.min, math.ceil(column.low))
+    high = info.max if column.high is None else min(info.max, math.floor(column.high))
+    return int(low), int(high)
+
+
+def _float_limits(column: ReadColumn) -> tuple[float, float]:
+    if column.low is None and column.high is None:
+        return math.nan, math.nan
+    return (
+        -math.inf if column.low is None else column.low,
+        math.inf if column.high is None else column.high,
+    )
+
+
+def wrong_value(column: ReadColumn, values: npt.NDArray[np.int64] | npt.NDArray[np.float32]) -> str:
+    """What is wrong with the first value that a column does not allow, as a sentence without the place."""
+    low, high = limits(column)
+    wrong = values[~((values >= low) & (values <= high))]
+    meaning = column.meaning or f"from {low} to {high}"
+    worst = f"is {wrong[0].item()}" if len(wrong) else "has a value that is not allowed"
+    return f"{column.name} {worst}, but it must be {meaning}."
+
+
+def wrong_count(column: ReadColumn, count: int) -> str:
+    """What is wrong with a number of values, as a sentence without the place."""
+    return f"{column.name} has length {count}, but it must be {'at most ' if column.varies else ''}{column.width}."

@@ -1,0 +1,190 @@
+"""TFRecords of tf.train.Examples, gzipped or not, with or without an index."""
+
+import dataclasses
+import logging
+import struct
+import tempfile
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import UnusableInputError
+from maskmill.reading.block_reader import Block, BlockReader, DamagedBlockError
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
+from maskmill.reading.kernels import examples as kernels
+from maskmill.reading.kernels import targets
+from maskmill.reading.record_indexes import BLOCK_RECORDS, BlockIndex, find_records, open_range_file, read_index
+from maskmill.reading.rows import Rows
+from maskmill.reading.targets import TargetTable, is_float, wrong_count, wrong_value
+from maskmill.reading.unpacked_files import UnpackedFiles
+from maskmill.records import example_proto
+from maskmill.records.kernels.frames import HEAD
+from maskmill.records.tfrecord import unpacked
+
+_log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    """Where the blocks of a file are.
+
+    blocks: their places in the file, unpacked. unpacked_at: where that starts in UnpackedFiles; None: the file is
+    plain. is_told: whether an index tells it, which nothing has confirmed.
+    """
+
+    blocks: BlockIndex
+    unpacked_at: int | None
+    is_told: bool
+
+
+class TfRecordReader(BlockReader):
+    """Reads TFRecords. A block is 256 records; of each file only the places of its blocks are kept."""
+
+    block_samples = BLOCK_RECORDS
+
+    def __init__(self, data_set: DataSet, ranges: ByteRanges) -> None:
+        """Reads nothing yet."""
+        self._files, self._columns, self._ranges = data_set.files, data_set.columns, ranges
+        if len(self._columns) > kernels.MOST_COLUMNS:
+            raise ValueError(f"{len(self._columns)} columns are more than {kernels.MOST_COLUMNS}")
+        self._targets = TargetTable(self._columns)
+        self._unpacked = UnpackedFiles()
+        self._found: dict[int, _Found] = {}
+        self._not_trusted: set[int] = set()  # files whose index is not used any more
+        self._locks = [threading.Lock() for _ in self._files]
+        self._said: set[str] = set()
+
+    def fetch(self, block: Block) -> Any:
+        with self._locks[block.file]:
+            found = self._found.get(block.file)
+            if found is None:
+                found = self._found[block.file] = self._find(block.file)
+        number = block.first // BLOCK_RECORDS
+        start, end = found.blocks.starts[number : number + 2].tolist()
+        if found.unpacked_at is not None:
+            return self._unpacked.read(found.unpacked_at + start, found.unpacked_at + end)
+        return self._ranges.read(self._files[block.file].path, start, end)
+
+    def decode(
+        self, fetched: Any, block: Block, wanted: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], into: Rows
+    ) -> None:
+        # Copies, because numba compiles anew for arrays that cannot be written to.
+        wanted, rows = np.array(wanted, np.int64), np.array(rows, np.int64)
+        table = self._targets.of(into)
+        end, record, at, column, why = kernels.read_examples(fetched, block.count, wanted, rows, table)
+        if end == kernels.BAD_EXAMPLE:
+            (size,) = struct.unpack_from("<Q", fetched, at)
+            reason = explain_example(fetched[at + HEAD : at + HEAD + size].tobytes(), self._columns, column, why)
+            raise DamagedBlockError(f"{self._files[block.file].path}, record {block.first + record + 1:,}: {reason}")
+        if end != kernels.DONE:
+            raise DamagedBlockError(self._describe_damage(block, end, record))
+
+    def forget(self, block: Block) -> bool:
+        file = self._files[block.file]
+        may_change = self._ranges.forget(file.path)
+        if file.index is not None:
+            may_change |= self._ranges.forget(file.index)
+        with self._locks[block.file]:
+            found = self._found.pop(block.file, None)
+            if may_change or found is None or not found.is_told:
+                return may_change
+            # The bytes are what they were, but the index may have said wrongly where the block is.
+            self._not_trusted.add(block.file)
+            return True
+
+    def close(self) -> None:
+        self._unpacked.close()
+
+    def _find(self, number: int) -> _Found:
+        """Finds the blocks of a file: by its index, if that fits, else by reading the file once."""
+        file = self._files[number]
+        told = None if number in self._not_trusted else self._told(file)
+        size = self._ranges.size(file.path) if file.size is None else file.size
+        if told is not None and told.starts[-1] == size:
+            return _Found(told, None, is_told=True)
+        raw = open_range_file(file.path, self._ranges)
+        content = unpacked(raw, file.path)
+        start = None
+        if content is not raw:
+            self._say(
+                "%s: files of this data set are packed with gzip, and each process unpacks those that it reads into "
+                "%s; make the examples without --packed.",
+                file.path,
+                tempfile.gettempdir(),
+            )
+            start, end = self._unpacked.add(content, file.path)
+            if told is not None and told.starts[-1] == end - start:
+                return _Found(told, start, is_told=True)
+            content = self._unpacked.open(start, end)
+        if file.index is not None:
+            self._say(
+                "%s: this index is missing or does not fit %s, which is read once more to find its records; make the "
+                "index again.",
+                file.index,
+                file.path,
+            )
+        blocks = find_records(content, file.path)
+        if blocks.samples != file.samples:
+            raise DamagedBlockError(
+                f"{file.path}: this file has {blocks.samples:,} records instead of {file.samples:,}; make or fetch it "
+                "again."
+            )
+        return _Found(blocks, start, is_told=False)
+
+    def _say(self, message: str, *names: str) -> None:
+        """Logs a warning, but not again for another file."""
+        if message not in self._said:
+            self._said.add(message)
+            _log.warning(message, *names)
+
+    def _told(self, file: DataFile) -> BlockIndex | None:
+        """What the index of a file says; None if it has none that can be."""
+        if file.index is None:
+            return None
+        try:
+            told = read_index(file.index, self._ranges)
+        except UnusableInputError:  # it is missing: the file itself tells as much
+            return None
+        return told if told is not None and told.samples == file.samples else None
+
+    def _describe_damage(self, block: Block, end: int, record: int) -> str:
+        """What is wrong with a record of a block, as a message."""
+        file, found = self._files[block.file], self._found.get(block.file)
+        where = f"{file.path}, record {block.first + record + 1:,}"
+        if end == kernels.BAD_DATA:
+            return f"{where} has data that does not fit its checksum: the file is damaged; make or fetch it again."
+        what = "has a length that does not fit its checksum"
+        if end == kernels.OTHER_END:
+            where, what = f"{file.path}, record {block.first + record:,}", "does not end where the next one starts"
+        if found is not None and found.is_told:
+            return f"{where} {what}: the file or its index is damaged; make or fetch both again."
+        return f"{where} {what}: the file is damaged; make or fetch it again."
+
+
+def explain_example(record: bytes, columns: Sequence[ReadColumn], place: int, why: int) -> str:
+    """What is wrong with an example, as a sentence without the place.
+
+    columns: of the data set. place: which of them is wrong; -1: none. why: targets.UNREADABLE and so on.
+    """
+    try:
+        features = example_proto.parse_example(record, strict=False)
+    except ValueError:
+        place = -1
+    if place < 0 or why == targets.UNREADABLE:
+        return "this is no example (tf.train.Example)."
+    column = columns[place]
+    if why == targets.MISSING:
+        return f"the feature {column.name} is missing."
+    if why == targets.REPEATED:
+        return f"the feature {column.name} is there twice."
+    if why == targets.OTHER_KIND:
+        kind = "floats (a float_list)" if is_float(column) else "integers (an int64_list)"
+        return f"{column.name} must be {kind}."
+    feature = features[column.name]
+    if why == targets.OTHER_COUNT:
+        return wrong_count(column, example_proto.count_values(feature))
+    return wrong_value(column, np.array(getattr(feature, str(feature.WhichOneof("kind"))).value))

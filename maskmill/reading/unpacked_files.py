@@ -1,0 +1,98 @@
+"""Files that were unpacked so that they can be read anywhere, kept on disk while they are read."""
+
+import io
+import os
+import tempfile
+import threading
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import RunFailedError
+from maskmill.records.tfrecord import read_part
+
+_COPIED = 1 << 20
+
+
+class UnpackedFiles:
+    """The contents of files, each in a part of one temporary file.
+
+    That has no name, so it is gone when the process is, however it ends. Several threads may call the methods at the
+    same time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file: BinaryIO | None = None
+        self._size = 0
+
+    def add(self, content: BinaryIO, path: str) -> tuple[int, int]:
+        """Keeps a file's content, and returns where it starts and ends in the temporary file.
+
+        Args:
+          content: of `unpacked`.
+          path: what the file is called in messages.
+
+        Raises:
+          UnusableInputError: the file is damaged.
+          RunFailedError: there is no room for it.
+        """
+        with self._lock:
+            start = self._size
+            while part := read_part(content, path, _COPIED):
+                try:
+                    self._append(part)
+                except OSError as error:
+                    raise RunFailedError(
+                        f"{path}: this file is packed and cannot be unpacked in {tempfile.gettempdir()} "
+                        f"({error.strerror or error}); set TMPDIR to a directory with room, or unpack it first."
+                    ) from error
+            return start, self._size
+
+    def _append(self, part: bytes) -> None:
+        if self._file is None:
+            self._file = cast(BinaryIO, tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - `close` closes it
+        left = memoryview(part)
+        while left:
+            written = os.pwrite(self._file.fileno(), left, self._size)
+            self._size += written
+            left = left[written:]
+
+    def read(self, start: int, end: int) -> npt.NDArray[np.uint8]:
+        """Bytes [start, end) of the temporary file, which must have them, in an array that may be written to."""
+        data = np.empty(end - start, np.uint8)
+        filled = 0
+        while self._file is not None and filled < len(data):
+            count = os.preadv(self._file.fileno(), [data[filled:].data], start + filled)
+            if not count:
+                raise RunFailedError(f"{tempfile.gettempdir()}: a temporary file became shorter; start again.")
+            filled += count
+        return data
+
+    def open(self, start: int, end: int) -> BinaryIO:
+        """Bytes [start, end) of the temporary file as a file, to be read from its start on."""
+        return cast(BinaryIO, io.BufferedReader(_Part(self, start, end), _COPIED))
+
+    def close(self) -> None:
+        """Drops all contents."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
+
+
+class _Part(io.RawIOBase):
+    """A part of the temporary file."""
+
+    def __init__(self, files: UnpackedFiles, start: int, end: int) -> None:
+        self._files, self._at, self._end = files, start, end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        count = min(len(buffer), self._end - self._at)
+        buffer[:count] = self._files.read(self._at, self._at + count).data
+        self._at += count
+        return count

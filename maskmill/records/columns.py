@@ -1,0 +1,256 @@
+"""The columns of a data set: which there are, what they are called, and the arrays that rows give for them.
+
+Every format is written from these, so that the same rows read from any of them are the same arrays.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.masking.kernels.rows import RowArrays
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.options import FeatureNames, Format
+
+# What TensorFlow Models calls features that have another name there.
+V2_NAMES = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a data set.
+
+    Attributes:
+      name: as it is written.
+      feature: what it is, by google's name or ours, whatever it is called.
+      length: how many values each row has; None: as many as the row needs.
+      largest: the largest value, from which a format chooses its type; None for floats.
+    """
+
+    name: str
+    feature: str
+    length: int | None
+    largest: int | None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The smallest type that fits: uint8, uint16 or int32; float32 for floats."""
+        return np.dtype(np.float32) if self.largest is None else smallest_integers(self.largest)
+
+
+def smallest_integers(largest: float) -> np.dtype:
+    """The smallest type of integers, uint8, uint16 or int32, that has all from 0 to `largest`."""
+    for kind in (np.uint8, np.uint16):
+        if largest <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype(np.int32)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ColumnRules:
+    """What decides the columns.
+
+    masking, objective: as the rows were made. vocabulary_size: ids are below it. names: how features are called.
+    special_tokens_mask: whether there is such a column. padded: whether the columns of pieces have `width` values in
+    every row, or only those of its pieces. continuation_mask: whether a reader that draws masks must be told
+    where words start.
+    """
+
+    masking: MaskingOptions
+    objective: ObjectiveOptions
+    vocabulary_size: int
+    names: FeatureNames
+    special_tokens_mask: bool
+    padded: bool
+    continuation_mask: bool = False
+
+
+def columns_of(rules: ColumnRules, width: int) -> tuple[Column, ...]:
+    """The columns of rows, in the order of their features' names, padded to `width` pieces where they are padded.
+
+    Types follow from max_seq_length, so that the files of all bins have the same.
+    """
+    objective, predictions = rules.objective, rules.masking.max_predictions_per_seq
+    longest = rules.masking.max_seq_length
+    pieces = width if rules.padded else None
+    packed, pairs = objective.pack, objective.objective in ("nsp", "sop")
+    wanted: dict[str, tuple[int | None, int | None]] = {"input_ids": (pieces, rules.vocabulary_size - 1)}
+    if rules.padded:
+        wanted["input_mask"] = (pieces, 1)
+    if rules.continuation_mask:
+        wanted["continuation_mask"] = (pieces, 1)
+    if pairs:
+        wanted["segment_ids"] = (pieces, 1)
+        wanted["next_sentence_labels"] = (None if packed else 1, 1)
+    if rules.special_tokens_mask:
+        wanted["special_tokens_mask"] = (pieces, 1)
+    if packed:
+        wanted |= {
+            "sequence_ids": (pieces, longest // 2),
+            "position_ids": (pieces, longest - 1),
+            "cu_seqlens": (None, longest),
+        }
+    if not objective.dynamic_masking:
+        wanted |= {
+            "masked_lm_positions": (predictions, longest - 1),
+            "masked_lm_ids": (predictions, rules.vocabulary_size - 1),
+            "masked_lm_weights": (predictions, None),
+        }
+    v2 = V2_NAMES if rules.names == "v2" else {}
+    columns = [
+        Column(name=v2.get(feature, feature), feature=feature, length=length, largest=largest)
+        for feature, (length, largest) in wanted.items()
+    ]
+    return tuple(sorted(columns, key=lambda column: column.name))
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnValues:
+    """The values of a column for some rows.
+
+    values: of all rows, one row after the other, of the column's dtype. offsets: int64[rows + 1], where each row's
+    values start and end.
+    """
+
+    values: npt.NDArray[np.generic]
+    offsets: npt.NDArray[np.int64]
+
+
+def column_values(column: Column, rows: RowArrays, count: int, special_ids: Sequence[int], width: int) -> ColumnValues:
+    """The values of a column for the first `count` rows of a block.
+
+    Args:
+      column: one of `columns_of` for this width.
+      rows: a block.
+      count: how many of its rows are meant.
+      special_ids: those of [CLS] and [SEP].
+      width: how many pieces a padded row has; no row of the block has more.
+    """
+    rows = RowArrays(*(array[:count] for array in rows))
+    table, used = _table(column.feature, rows, special_ids, width)
+    if column.length is None:
+        values = table[_up_to(used, table.shape[1])]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used, dtype=np.int64)])
+    else:
+        values = table[:, : column.length].reshape(-1)
+        offsets = np.arange(count + 1, dtype=np.int64) * column.length
+    if values.dtype == np.bool_:
+        values = values.view(np.uint8)
+    return ColumnValues(values.astype(column.dtype, copy=False), offsets)
+
+
+def _table(
+    feature: str, rows: RowArrays, special_ids: Sequence[int], width: int
+) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int32]]:
+    """The values of a feature as an array with a line for each row, padded; and how many of a line are no padding."""
+    if feature == "next_sentence_labels":
+        return rows.next_sentence_labels, rows.members
+    if feature == "cu_seqlens":
+        return rows.sequence_starts, rows.members + 1
+    if feature == "masked_lm_positions":
+        return rows.positions, rows.masked
+    if feature == "masked_lm_ids":
+        return rows.labels, rows.masked
+    if feature == "masked_lm_weights":
+        return _up_to(rows.masked, rows.labels.shape[1]).astype(np.float32), rows.masked
+    if feature == "input_ids":
+        return rows.input_ids[:, :width], rows.lengths
+    if feature == "segment_ids":
+        return rows.segment_ids[:, :width], rows.lengths
+    if feature == "continuation_mask":
+        return rows.continues[:, :width], rows.lengths
+    if feature == "input_mask":
+        return _is_piece(rows, width), rows.lengths
+    if feature == "special_tokens_mask":
+        return _is_special(rows, special_ids, width), rows.lengths
+    return (_sequence_ids if feature == "sequence_ids" else _position_ids)(rows, width), rows.lengths
+
+
+def _up_to(counts: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
+    """bool[rows, width]: whether a place is one of the first `counts` of its row."""
+    places = np.arange(width, dtype=np.int32)  # of the same type as counts: both are compared as they are
+    return places < counts[:, None]
+
+
+def _is_piece(rows: RowArrays, width: int) -> npt.NDArray[np.bool_]:
+    """bool[rows, width]: whether a piece stands there, and not padding."""
+    return _up_to(rows.lengths, width)
+
+
+def _is_special(rows: RowArrays, special_ids: Sequence[int], width: int) -> npt.NDArray[np.bool_]:
+    """bool[rows, width]: whether [CLS], [SEP] or padding stood there before masking."""
+    is_special = ~_is_piece(rows, width)
+    ids = rows.input_ids[:, :width]
+    for special_id in special_ids:
+        is_special |= ids == special_id
+    lines, masks = np.nonzero(_up_to(rows.masked, rows.labels.shape[1]))
+    is_special[lines, rows.positions[lines, masks]] = np.isin(rows.labels[lines, masks], special_ids)
+    return is_special
+
+
+def _sequence_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
+    """int32[rows, width]: 1, 2, … for the sequences of a row, 0 for padding."""
+    numbers = np.arange(1, rows.sequence_starts.shape[1] + 1, dtype=np.int32)
+    ids: npt.NDArray[np.int32] = _spread(np.where(numbers <= rows.members[:, None], numbers, 0), rows, width)
+    return ids
+
+
+def _position_ids(rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
+    """int32[rows, width]: a piece's place in its sequence, 0 for padding."""
+    places = np.arange(width, dtype=np.int32) - _spread(rows.sequence_starts, rows, width)
+    return np.where(_is_piece(rows, width), places, np.int32(0))
+
+
+def _spread(values: npt.NDArray[np.int32], rows: RowArrays, width: int) -> npt.NDArray[np.int32]:
+    """int32[rows, width]: at each place the value of its sequence; that behind a row's last one is for padding.
+
+    values: int32[rows, M + 1], as sequence_starts is.
+    """
+    count, columns = values.shape
+    is_run = _up_to(rows.members + 1, columns)
+    starts = np.concatenate([rows.sequence_starts[is_run], np.zeros(1, np.int32)])
+    sizes = np.diff(starts)
+    sizes[np.cumsum(rows.members + 1) - 1] = width - rows.lengths
+    return np.repeat(values[is_run], sizes).reshape(count, width)
+
+
+# What each feature is, for the schema in a manifest.
+_MEANINGS = {
+    "continuation_mask": "1 for a piece that goes on the word before it, else 0",
+    "cu_seqlens": "0, then where each sequence of the row ends; padding is not counted",
+    "input_ids": "pieces, as the model reads them",
+    "input_mask": "1 for a piece, 0 for padding",
+    "masked_lm_ids": "the pieces that belong at the masked positions, then 0",
+    "masked_lm_positions": "the masked positions, ascending, then 0",
+    "masked_lm_weights": "1.0 for a masked position, 0.0 behind the last",
+    "next_sentence_labels": "of each pair: 0 as in the text, 1 with a random second part (nsp) or swapped (sop)",
+    "position_ids": "a piece's place in its sequence, from 0; 0 for padding",
+    "segment_ids": "0 for the first part of a pair and for padding, 1 for the second part",
+    "sequence_ids": "1, 2, … for the sequences of the row, 0 for padding",
+    "special_tokens_mask": "1 for [CLS], [SEP] and padding, as they stood before masking",
+}
+
+
+def schema(columns: Sequence[Column], format: Format) -> list[dict[str, Any]]:
+    """The columns as a manifest lists them.
+
+    Each has its name, the type of its values as the format stores them, the shape of a row's values ([n], or [null]
+    where it varies from row to row) and what it is.
+    """
+    return [
+        {
+            "name": column.name,
+            "dtype": _stored_dtype(column, format),
+            "shape": [column.length],
+            "what": _MEANINGS[column.feature],
+        }
+        for column in columns
+    ]
+
+
+def _stored_dtype(column: Column, format: Format) -> str:
+    # A tf.train.Feature has integers of one size only.
+    return "int64" if format == "tfrecord" and column.largest is not None else column.dtype.name

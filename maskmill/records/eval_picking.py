@@ -1,0 +1,103 @@
+"""Picks examples at even distance: the eval examples of a build, or of any TFRecord files.
+
+Source of the rule: pick_eval_samples.py of mlcommons/training.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from google.protobuf.message import Message
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.records.example_proto import count_values, encode_example, parse_example
+from maskmill.records.tfrecord import WrittenFile, count_records, frame, read_records
+from maskmill.storage import files
+
+
+def pick_examples(
+    inputs: str | Sequence[str],
+    output: str,
+    count: int,
+    *,
+    max_seq_length: int | None = None,
+    max_predictions_per_seq: int | None = None,
+    checksum: bool = True,
+) -> WrittenFile:
+    """Writes `count` examples at even distance over all examples of TFRecord files, read as one.
+
+    The rule is pick_eval_samples.py's: example int(i * number / count) for each i. An example keeps its features;
+    its feature map is laid out in sorted order. An output whose name ends in .gz is gzipped.
+
+    Args:
+      inputs: one TFRecord file or several, gzipped or not.
+      output: the TFRecord to write.
+      count: how many examples to pick, from 1.
+      max_seq_length, max_predictions_per_seq: where given, how many values each example's features must have.
+
+    Raises:
+      UnusableInputError: a file is missing or damaged, there are fewer examples than `count`, or an example is not
+        what it should be.
+      RunFailedError: the inputs cannot be read on or change meanwhile, or the output cannot be written.
+    """
+    paths = [inputs] if isinstance(inputs, str) else list(inputs)
+    if count < 1:
+        raise UnusableInputError(f"{count} examples to pick: this must be 1 or more.")
+    available = sum(count_records(path) for path in paths)
+    if available == 0:
+        raise UnusableInputError(f"{', '.join(paths)}: there is no example to pick from.")
+    if count > available:
+        raise UnusableInputError(
+            f"{', '.join(paths)}: there are {available:,} examples, {count:,} cannot be picked; "
+            "pick fewer, or make more."
+        )
+    lengths = _expected_lengths(max_seq_length, max_predictions_per_seq)
+    picked = 0
+    with files.new_file(output, checksum=checksum, packed=output.endswith(".gz")) as file:
+        for path, place, record in _at_even_distance(paths, available, count):
+            features = _checked(record, lengths, path, place)
+            file.write(frame(encode_example(features)))
+            picked += 1
+        if picked < count:
+            raise RunFailedError(f"{', '.join(paths)}: these files changed while they were read; run it again.")
+    return WrittenFile(path=output, size=file.size, sha256=file.sha256 if checksum else None)
+
+
+def _at_even_distance(paths: Sequence[str], available: int, count: int) -> Iterator[tuple[str, int, bytes]]:
+    """Yields `count` of the `available` records of some files: the file, the record's number in it, the record."""
+    distance = available / count
+    wanted = iter([int(i * distance) for i in range(count)])
+    next_one = next(wanted, None)
+    number = 0
+    for path in paths:
+        for place, record in enumerate(read_records(path)):
+            if number == next_one:
+                yield path, place, record
+                next_one = next(wanted, None)
+            number += 1
+
+
+def _expected_lengths(max_seq_length: int | None, max_predictions_per_seq: int | None) -> dict[str, int]:
+    """How many values features must have, by name."""
+    lengths: dict[str, int] = {}
+    if max_seq_length is not None:
+        lengths |= dict.fromkeys(("input_ids", "input_mask", "segment_ids"), max_seq_length)
+    if max_predictions_per_seq is not None:
+        names = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
+        lengths |= dict.fromkeys(names, max_predictions_per_seq)
+    return lengths
+
+
+def _checked(record: bytes, lengths: Mapping[str, int], path: str, place: int) -> dict[str, Message]:
+    """The features of the example that a record holds; those in `lengths` have as many values."""
+    try:
+        features = parse_example(record)
+    except ValueError as error:
+        raise UnusableInputError(f"{path}: record {place + 1:,} is not a tf.train.Example ({error}).") from None
+    for name, length in lengths.items():
+        values = count_values(features[name]) if name in features else None
+        if values != length:
+            have = "no such feature" if values is None else f"{values} values"
+            raise UnusableInputError(
+                f"{path}: record {place + 1:,} has {have} in {name}, not {length}; "
+                "give the lengths that the examples were made with."
+            )
+    return features

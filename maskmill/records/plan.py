@@ -1,0 +1,82 @@
+"""What decides the examples of a text: how rows are drawn, and which files they become."""
+
+import dataclasses
+from typing import get_args
+
+from maskmill.masking.objective_options import ObjectiveOptions, asks_for_words
+from maskmill.masking.options import MaskingOptions
+from maskmill.masking.packing import bin_widths
+from maskmill.records.columns import Column, ColumnRules, columns_of
+from maskmill.records.options import FormatOptions
+from maskmill.text.text_shards import ShardKind
+from maskmill.tokenization.vocabulary import Vocabulary
+
+_BERT_SHARES = (0.8, 0.1, 0.1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExamplesPlan:
+    """What decides the examples of a text, its vocabulary aside."""
+
+    masking: MaskingOptions
+    objective: ObjectiveOptions = ObjectiveOptions()
+    format: FormatOptions = FormatOptions()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the instances are those of create_pretraining_data.py, draw for draw (masking/instances.py)."""
+        objective = self.objective
+        return (
+            objective.objective == "nsp"
+            and objective.mask_unit in (None, "piece", "whole_word")
+            and (objective.mask_share, objective.random_share, objective.keep_share) == _BERT_SHARES
+            and not (objective.strict_labels or objective.dynamic_masking or objective.pack)
+        )
+
+    @property
+    def exact_masking(self) -> MaskingOptions:
+        """The masking options of the exact path; mask_unit, where it is given, tells whether words are masked whole."""
+        if self.objective.mask_unit is None:
+            return self.masking
+        return dataclasses.replace(self.masking, do_whole_word_mask=self.objective.mask_unit == "whole_word")
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether all rows of a file have the same width: always, unless the reader draws the masks."""
+        return self.format.format == "tfrecord" or not self.objective.dynamic_masking
+
+    def folders_of(self, kind: ShardKind) -> list[str]:
+        """The folders of a kind's files below the output: of MDS one, or one for each bin, as streaming reads folders.
+
+        Files of other formats have none: they lie in the output itself.
+        """
+        if self.format.format != "mds":
+            return []
+        bins = self.objective.bins
+        return [kind] if bins is None else [f"{kind}/bin-{number}" for number in range(bins)]
+
+    @property
+    def folders(self) -> list[str]:
+        """Those of all kinds."""
+        return [folder for kind in get_args(ShardKind) for folder in self.folders_of(kind)]
+
+    @property
+    def widths(self) -> list[int]:
+        """The most pieces of a row: of each bin, or of all rows."""
+        length = self.masking.max_seq_length
+        return [length] if self.objective.bins is None else bin_widths(length, self.objective.bins).tolist()
+
+    def columns(self, vocabulary: Vocabulary, width: int) -> tuple[Column, ...]:
+        """The columns of rows of this width, whose ids are those of `vocabulary`."""
+        rules = ColumnRules(
+            masking=self.masking,
+            objective=self.objective,
+            vocabulary_size=vocabulary.size,
+            names=self.format.feature_names,
+            special_tokens_mask=self.format.special_tokens_mask,
+            padded=self.is_padded,
+            continuation_mask=not vocabulary.marks_words
+            and self.objective.dynamic_masking
+            and asks_for_words(self.masking, self.objective),
+        )
+        return columns_of(rules, width)

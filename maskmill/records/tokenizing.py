@@ -1,0 +1,42 @@
+"""What examples are tokenized with: a WordPiece vocabulary, or the tokenizer of a tokenizer.json."""
+
+import functools
+
+from maskmill.masking.options import MaskingOptions
+from maskmill.storage import files
+from maskmill.tokenization.tokenized_text import LoadedTokenizer
+from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
+from maskmill.tokenization.wordpiece import Tokenizer
+
+WORDPIECE_KERNELS = ("tokenization.kernels.wordpiece",)
+
+
+def load_tokenization(path: str, masking: MaskingOptions, *, is_tokenizer: bool) -> LoadedTokenizer:
+    """Loads a vocabulary with its tokenizer.
+
+    Args:
+      path: of a vocab.txt, or of a tokenizer.json.
+      masking: how a vocab.txt is read, and text is split into its pieces; a tokenizer.json knows this by itself.
+      is_tokenizer: whether it is a tokenizer.json.
+
+    Raises:
+      UnusableInputError: the file is missing or not what it should be, or lacks a piece that masking needs.
+    """
+    if not is_tokenizer:
+        return wordpiece(load_vocabulary(path, masking.duplicate_pieces), masking)
+    # The library is imported only where it is needed: it takes a moment.
+    from maskmill.tokenization.tokenizers import load_tokenizer
+
+    return load_tokenizer(path, files.read_bytes(path))
+
+
+def wordpiece(vocabulary: Vocabulary, masking: MaskingOptions) -> LoadedTokenizer:
+    """A WordPiece vocabulary with its tokenizer.
+
+    Raises:
+      ValueError: the vocabulary was loaded with another rule for duplicate pieces than the options say.
+    """
+    if vocabulary.duplicates != masking.duplicate_pieces:
+        raise ValueError("the vocabulary was loaded with another rule for duplicate pieces than the options say")
+    make = functools.partial(Tokenizer, vocabulary, do_lower_case=masking.do_lower_case, unicode=masking.unicode)
+    return LoadedTokenizer(vocabulary=vocabulary, tokenizer=make, kernels=WORDPIECE_KERNELS)

@@ -1,0 +1,73 @@
+"""Where the releases below a directory lie, and what their names say.
+
+ROOT/latest.json                  names the latest release (pointer.py)
+ROOT/latest                       a symlink to it, on local disks
+ROOT/releases/NAME/               a release: text, examples, eval, train, report.html
+ROOT/releases/NAME/release.json   what it was made of; written last, so a release that has it is complete
+ROOT/releases/.state/NAME.…       who builds, reads or removes it (locks.py, leases.py, removing.py)
+"""
+
+import dataclasses
+import datetime
+import re
+
+from maskmill.storage import files
+
+RELEASES = "releases"
+STATE = ".state"
+RECORD = "release.json"
+LATEST = "latest.json"
+LATEST_LINK = "latest"
+
+_NAME = re.compile(r"([a-z0-9][a-z0-9_]*)-(\d{4}-\d\d-\d\d)-([0-9a-f]{8})")
+DIGEST_DIGITS = 8
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReleaseName:
+    """The name of a release.
+
+    Attributes:
+      wiki: of its dump, as enwiki; of another corpus the name that its build gives.
+      date: of its dump, ISO.
+      digest: 8 hexadecimal digits of what decides its content: configuration, inputs, the code's formats.
+    """
+
+    wiki: str
+    date: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.wiki}-{self.date}-{self.digest}"
+
+    @classmethod
+    def parse(cls, text: str) -> "ReleaseName | None":
+        """The name that a text is; None if it is none."""
+        match = _NAME.fullmatch(text)
+        if match is None:
+            return None
+        try:
+            datetime.date.fromisoformat(match[2])
+        except ValueError:
+            return None
+        return cls(wiki=match[1], date=match[2], digest=match[3])
+
+
+def release_path(root: str, name: ReleaseName) -> str:
+    """The directory of a release below the directory of a build's `output`."""
+    return files.join(files.join(root, RELEASES), str(name))
+
+
+def state_path(root: str, name: ReleaseName, what: str) -> str:
+    """The path of a file about a release that is no part of it: `what` is lock, removing or leases/ID."""
+    return files.join(files.join(root, RELEASES), f"{STATE}/{name}.{what}")
+
+
+def find_release(path: str) -> tuple[str, ReleaseName] | None:
+    """The release that a path is, or lies in: the directory above all releases, and the name; None if it is in none."""
+    parts = path.rstrip("/").split("/")
+    for place in range(len(parts) - 1, 0, -1):
+        name = ReleaseName.parse(parts[place])
+        if name is not None and parts[place - 1] == RELEASES:
+            return "/".join(parts[: place - 1]) or ("/" if path.startswith("/") else "."), name
+    return None

@@ -1,0 +1,125 @@
+"""Which release is the latest: ROOT/latest.json says so, and on local disks a symlink beside it follows.
+
+The file is the truth. It is replaced in one step, so a reader finds the one release or the other. Scripts can read it:
+`path` is the release's directory below ROOT.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import secrets
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases.names import LATEST, LATEST_LINK, RECORD, RELEASES, ReleaseName, release_path
+from maskmill.storage import conditional, files
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Latest:
+    """The latest release.
+
+    Attributes:
+      name: of the release.
+      fingerprint: of its content (records.fingerprint).
+    """
+
+    name: ReleaseName
+    fingerprint: str
+
+    def encode(self) -> bytes:
+        """The content of latest.json."""
+        fields = {
+            "release": str(self.name),
+            "path": f"{RELEASES}/{self.name}",
+            "date": self.name.date,
+            "fingerprint": self.fingerprint,
+        }
+        return (json.dumps(fields, indent=1) + "\n").encode()
+
+
+def read_latest(root: str) -> Latest | None:
+    """The latest release below a directory; None if none is complete yet.
+
+    Raises:
+      UnusableInputError: latest.json is damaged, or cannot be read.
+    """
+    path = files.join(root, LATEST)
+    found = conditional.read(path)
+    if found is None:
+        return None
+    return _parse(path, found[0])
+
+
+def _parse(path: str, content: bytes) -> Latest:
+    latest = _decode(content)
+    if latest is None:
+        raise UnusableInputError(
+            f"{path}: this file is damaged; delete it and run maskmill build --release again, which writes it anew."
+        )
+    return latest
+
+
+def _decode(content: bytes) -> Latest | None:
+    try:
+        fields = json.loads(content)
+        name = ReleaseName.parse(fields["release"])
+        return None if name is None else Latest(name=name, fingerprint=str(fields["fingerprint"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def switch_latest(root: str, name: ReleaseName, fingerprint: str) -> bool:
+    """Makes a complete release the latest, unless the present one has a newer dump; also mends the symlink.
+
+    The caller holds the release's lock, so that nobody removes it meanwhile.
+
+    Returns:
+      whether it is the latest now.
+
+    Raises:
+      RunFailedError: the release is not complete.
+      UnusableInputError: latest.json is damaged, or cannot be written.
+    """
+    if not conditional.exists(files.join(release_path(root, name), RECORD)):
+        raise RunFailedError(f"{release_path(root, name)}: this release is not complete, so it cannot be the latest.")
+    path = files.join(root, LATEST)
+    latest = Latest(name=name, fingerprint=fingerprint)
+    while True:
+        found = conditional.read(path)
+        present = None if found is None else _parse(path, found[0])
+        is_newer = present is not None and present.name.date > name.date
+        if is_newer or present == latest:
+            break
+        with contextlib.suppress(conditional.ChangedMeanwhileError):
+            conditional.write(path, latest.encode(), expected=None if found is None else found[1])
+            break
+    repair_link(root)
+    return not is_newer
+
+
+def repair_link(root: str) -> None:
+    """Makes the symlink name what latest.json names; does nothing on an object store, or without latest.json.
+
+    Raises:
+      UnusableInputError: something that is no symlink has its name.
+    """
+    path, link = files.join(root, LATEST), files.join(root, LATEST_LINK)
+    if not files.is_local(root) or not os.path.exists(path):
+        return
+    # Whoever switches next repairs the link after this process, from what it has written.
+    with conditional.guarded(path):
+        latest = read_latest(root)
+        if latest is None:
+            return
+        target = os.path.join(RELEASES, str(latest.name))
+        if os.path.lexists(link):
+            if not os.path.islink(link):
+                raise UnusableInputError(
+                    f"{link}: this is no symlink, and builds make one of that name to the latest release; move it away."
+                )
+            if os.readlink(link) == target:
+                return
+        temporary = f"{link}.{secrets.token_hex(8)}{files.TEMPORARY_SUFFIX}"
+        os.symlink(target, temporary)
+        os.replace(temporary, link)

@@ -1,0 +1,212 @@
+"""release.json: what a release was made of. It is written last, so a release that has it is complete."""
+
+import dataclasses
+import datetime
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases import fingerprints
+from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
+from maskmill.storage import cloud_objects, conditional, files, manifest
+
+_CHECKSUM = "record_sha256"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReleaseRecord:
+    """What a release was made of.
+
+    Attributes:
+      name: of the release.
+      config: the build's options by section, as plain values.
+      inputs: path, bytes and checksum of each input, and the url of one that was downloaded.
+      dump: wiki, date, layout and files of the dump; None where the inputs are none.
+      stages: by name, each with its directory below the release, the sha256 of its manifest, and the fingerprint of the
+        data set where it has one.
+      versions: of the software, as in manifests.
+      previous: the name of the release from which something was taken; empty without one.
+      reused: by stage, what was taken (storage/reuse.py: Reused, as plain values).
+      made_by: maskmill's version and the digest of its code.
+      options_sha256: the digest of all that decides the data, apart from the inputs (pipelines/releasing/release_plan.py).
+      finished: when the record was written, ISO in UTC: all else is the same for equal builds.
+    """
+
+    name: ReleaseName
+    config: Mapping[str, Any]
+    inputs: Sequence[Mapping[str, Any]]
+    dump: Mapping[str, Any] | None = None
+    stages: Mapping[str, Mapping[str, Any]]
+    versions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    previous: str = ""
+    reused: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    made_by: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    options_sha256: str = ""
+    finished: str = ""
+
+    def encode(self) -> bytes:
+        """The content of release.json, with a checksum over it."""
+        fields: dict[str, Any] = {
+            "release": str(self.name),
+            **{f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self) if f.name != "name"},
+            "fingerprint": fingerprint(self),
+        }
+        return (_json({**fields, _CHECKSUM: _digest(fields)}) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _plain(dataclasses.asdict(value))
+    return value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=1)
+
+
+def _digest(fields: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_json(dict(fields)).encode()).hexdigest()
+
+
+def fingerprint(record: ReleaseRecord) -> str:
+    """What tells the data of a release: the sha256 over the manifests' sha256 of its stages (fingerprints.py)."""
+    digests = {
+        stage: str(facts["manifest_sha256"]) for stage, facts in record.stages.items() if "manifest_sha256" in facts
+    }
+    return fingerprints.fingerprint_of(digests)
+
+
+def write_record(root: str, record: ReleaseRecord) -> ReleaseRecord:
+    """Completes a release: writes its record, with the time. A release that is complete already stays as it is.
+
+    Returns:
+      the record that stands.
+
+    Raises:
+      RunFailedError: the release is complete already, with other content.
+      UnusableInputError: the record cannot be written.
+    """
+    directory = release_path(root, record.name)
+    if not record.finished:
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+        record = dataclasses.replace(record, finished=now)
+    try:
+        # A release holds nothing but its data.
+        guard = state_path(root, record.name, "record")
+        conditional.write(files.join(directory, RECORD), record.encode(), expected=None, guard=guard)
+    except conditional.ChangedMeanwhileError:
+        standing = read_record(directory)
+        if standing is None or fingerprint(standing) != fingerprint(record):
+            raise RunFailedError(
+                f"{directory}: this release is complete already, with other content, and a release never changes; "
+                "delete the directory to make it anew."
+            ) from None
+        return standing
+    return record
+
+
+def read_record(release_directory: str) -> ReleaseRecord | None:
+    """The record of the release in a directory; None if the release is not complete.
+
+    Raises:
+      UnusableInputError: the record is damaged, or cannot be read.
+    """
+    path = files.join(release_directory, RECORD)
+    found = conditional.read(path)
+    if found is None:
+        return None
+    record = _decode(found[0])
+    if record is None:
+        raise UnusableInputError(
+            f"{path}: this record is damaged; delete the release {release_directory} and build it again."
+        )
+    return record
+
+
+def _decode(content: bytes) -> ReleaseRecord | None:
+    try:
+        fields = json.loads(content)
+        checksum = fields.pop(_CHECKSUM)
+        if checksum != _digest(fields):
+            return None
+        del fields["fingerprint"]
+        name = ReleaseName.parse(fields.pop("release"))
+        return None if name is None else ReleaseRecord(name=name, **fields)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def check_inputs(
+    release_directory: str, inputs: Sequence[Mapping[str, Any]], digests: Mapping[str, str]
+) -> Iterator[str]:
+    """Holds the inputs of a release against those that the manifest of the stage that reads them lists.
+
+    Files are told by their names, sizes and checksums: their folder may have moved.
+
+    Args:
+      release_directory: of the release.
+      inputs: as in ReleaseRecord.
+      digests: of its manifests by stage, as `fingerprints.manifest_digests` gives them.
+
+    Returns:
+      A clause for each input that only one of the two has.
+    """
+    stage = next((stage for stage in ("extract", "examples") if stage in digests), None)
+    if stage is None:
+        return
+    directory = files.join(release_directory, fingerprints.DATA_STAGES[stage])
+    left: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in (manifest.find_manifest(directory) or {"inputs": []})["inputs"]:
+        left.setdefault(files.base_name(str(entry["path"])), []).append(entry)
+    for file in inputs:
+        of_name = left.get(files.base_name(str(file.get("path", ""))), [])
+        same = next((entry for entry in of_name if _is_same(file, entry)), None)
+        if same is None:
+            yield f"{file.get('path')}: the release names this input, but {directory} was not made of it"
+        else:
+            of_name.remove(same)
+    # Examples list their vocabulary, too.
+    for entry in itertools.chain.from_iterable(left.values()) if stage == "extract" else ():
+        yield f"{entry['path']}: {directory} was made of this input, but the release does not name it"
+
+
+def _is_same(file: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Whether an input of a record is one of a manifest; each may lack what the other has."""
+    both = file.keys() & entry.keys() & {"bytes", "sha256", "source"}
+    return all(file[name] == entry[name] for name in both)
+
+
+def all_names(root: str) -> list[ReleaseName]:
+    """The names of all releases below a directory, complete or not, oldest dump first."""
+    releases = files.join(root, RELEASES)
+    conditional.check_store(releases)
+    if files.is_local(root):
+        found = [entry.name for entry in os.scandir(releases) if entry.is_dir()] if os.path.isdir(releases) else []
+    else:
+        found = cloud_objects.list_folders(releases)
+    names = [ReleaseName.parse(name) for name in found if name != STATE]
+    return sorted((name for name in names if name is not None), key=lambda name: (name.date, str(name)))
+
+
+def complete_releases(root: str) -> list[ReleaseRecord]:
+    """The records of all complete releases below a directory: oldest dump first, of one dump the first made first.
+
+    Raises:
+      UnusableInputError: a record is damaged, or cannot be read.
+    """
+    found = [read_record(release_path(root, name)) for name in all_names(root)]
+    records = [record for record in found if record is not None]
+    return sorted(records, key=lambda record: (record.name.date, record.finished, str(record.name)))
+
+
+def unfinished_releases(root: str) -> list[ReleaseName]:
+    """The names of the releases that have a directory but no record, oldest dump first."""
+    return [name for name in all_names(root) if not conditional.exists(files.join(release_path(root, name), RECORD))]

@@ -1,0 +1,210 @@
+"""Old releases are removed, but never the latest one, one that somebody reads with a lease, or one that is being built.
+
+Who removes a release holds its lock, writes NAME.removing, and looks for leases only then (see leases.py). The record
+goes first: without it a release is not complete, and nobody begins to read it. NAME.removing goes last, so that a later
+run sees a removal that was killed and finishes it.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import os
+import shutil
+from collections.abc import Callable, Sequence
+
+from maskmill.errors import RunFailedError
+from maskmill.releases import holders, leases, locks
+from maskmill.releases.holders import new_holder
+from maskmill.releases.names import RECORD, RELEASES, STATE, ReleaseName, release_path, state_path
+from maskmill.releases.pointer import read_latest
+from maskmill.releases.records import all_names, complete_releases, unfinished_releases
+from maskmill.storage import cloud_objects, conditional, files
+
+_ATTEMPTS = 100  # to delete a directory to which files are added meanwhile
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Removal:
+    """What a clean-up did, or would do.
+
+    Attributes:
+      removed: the releases that were removed, unfinished ones and those of killed removals among them.
+      in_use: those that would have been, and why they were not: "it is read by …", "it is locked by …".
+    """
+
+    removed: Sequence[ReleaseName] = ()
+    in_use: Sequence[tuple[ReleaseName, str]] = ()
+
+
+def removable(root: str, keep: int) -> list[ReleaseName]:
+    """The releases that `remove_old` would remove, if nobody reads or builds them; changes nothing.
+
+    Args:
+      root: the directory above all releases.
+      keep: how many complete releases stay.
+    """
+    if keep < 1:
+        raise ValueError(f"keep={keep}")
+    latest = read_latest(root)
+    complete = [record.name for record in complete_releases(root)]
+    old = [name for name in complete[:-keep] if latest is None or name != latest.name]
+    abandoned = [name for name in unfinished_releases(root) if latest is not None and name.date < latest.name.date]
+    return old + abandoned
+
+
+def remove_old(root: str, keep: int, *, say: Callable[[str], None] = lambda line: None) -> Removal:
+    """Removes old releases: of the complete ones all but the newest `keep` and the latest, and abandoned ones.
+
+    A release that is not complete is abandoned when the latest one has a newer dump and nobody builds it. Removals that
+    were killed are finished, whatever `keep` is.
+
+    Args:
+      root: the directory above all releases.
+      keep: how many complete releases stay, the newest ones.
+      say: is told of each release that is removed, or is not although it is old.
+
+    Raises:
+      UnusableInputError: latest.json or a record is damaged, or something cannot be deleted.
+      RunFailedError: something cannot be deleted.
+    """
+    removed: list[ReleaseName] = []
+    in_use: list[tuple[ReleaseName, str]] = []
+    for remove, names in ((_finish, _begun(root)), (_remove, removable(root, keep))):
+        for name in names:
+            if name in removed:
+                continue
+            reason = _with_lock(root, name, remove)
+            if reason is None:
+                removed.append(name)
+                say(f"{release_path(root, name)}: removed")
+            elif reason != _STAYS:
+                in_use.append((name, reason))
+                say(f"{release_path(root, name)}: not removed, {reason}")
+    for name in all_names(root):
+        leases.sweep(root, name)
+    for path in _state_files(root, ".lock"):
+        holders.sweep(path)
+    if files.is_local(root):
+        for directory in (root, files.join(root, f"{RELEASES}/{STATE}")):
+            files.delete_abandoned(directory)
+    return Removal(removed=tuple(removed), in_use=tuple(in_use))
+
+
+# The reason for a release that was not to be removed after all.
+_STAYS = "it stays"
+
+
+def _begun(root: str) -> list[ReleaseName]:
+    """The releases that somebody removes, or was killed while he did."""
+    suffix = f".{leases.REMOVING}"
+    markers = _state_files(root, suffix)
+    names = [ReleaseName.parse(files.base_name(path).removesuffix(suffix)) for path in markers]
+    return [name for name in names if name is not None]
+
+
+def _state_files(root: str, suffix: str) -> list[str]:
+    """The files about releases whose names end so."""
+    state = files.join(root, f"{RELEASES}/{STATE}")
+    if files.is_local(state):
+        return files.list_directory(state, f"*{suffix}")
+    return [path for path in cloud_objects.list_below(state) if path.endswith(suffix)]
+
+
+def finish_removal(root: str, name: ReleaseName) -> bool:
+    """Finishes the removal of a release if one was killed; the caller holds the release's lock, and builds it anew.
+
+    Returns:
+      whether something was removed.
+    """
+    marker = state_path(root, name, leases.REMOVING)
+    found = conditional.read(marker)
+    if found is None:
+        return False
+    is_begun = not conditional.exists(files.join(release_path(root, name), RECORD))
+    if is_begun:
+        _delete_tree(release_path(root, name))
+        _delete_tree(leases.lease_folder(root, name))
+    with contextlib.suppress(conditional.ChangedMeanwhileError):
+        conditional.delete(marker, expected=found[1])
+    return is_begun
+
+
+def _with_lock(
+    root: str, name: ReleaseName, remove: Callable[[str, ReleaseName, locks.Lock], str | None]
+) -> str | None:
+    """Removes a release by a function that needs its lock; returns why it was not removed, a clause."""
+    try:
+        with locks.hold(root, name) as lock:
+            return remove(root, name, lock)
+    except locks.LockedError as error:
+        return f"it is locked by {error.holder.owner}" if error.holder is not None else "it is locked"
+
+
+def _finish(root: str, name: ReleaseName, lock: locks.Lock) -> str | None:
+    return None if finish_removal(root, name) else _STAYS
+
+
+def _remove(root: str, name: ReleaseName, lock: locks.Lock) -> str | None:
+    finish_removal(root, name)  # a marker that was left by a dead process
+    latest = read_latest(root)
+    if latest is not None and latest.name == name:
+        return _STAYS
+    directory = release_path(root, name)
+    marker = state_path(root, name, leases.REMOVING)
+    holder = new_holder("", locks.LIFETIME)
+    try:
+        version = conditional.write(marker, holder.encode(), expected=None)
+    except conditional.ChangedMeanwhileError:
+        return "another process removes it"  # which has lost its lock and does not know yet
+    readers = leases.active(root, name)
+    if readers:
+        conditional.delete(marker, expected=version)
+        return f"it is read by {', '.join(reader.owner for reader in readers)}"
+    lock.check()
+    if not holder.is_live():
+        conditional.delete(marker, expected=version)
+        raise RunFailedError(f"{directory}: this process was stopped while it removed the release; run it again.")
+    _delete_file(files.join(directory, RECORD))
+    _delete_tree(directory)
+    _delete_tree(leases.lease_folder(root, name))
+    with contextlib.suppress(conditional.ChangedMeanwhileError):
+        conditional.delete(marker, expected=version)
+    return None
+
+
+def _delete_file(path: str) -> None:
+    if files.is_local(path):
+        files.delete([path])
+    else:
+        cloud_objects.delete_objects([path])
+
+
+def _delete_tree(directory: str) -> None:
+    """Deletes a directory and all below it; one that is not there is no error.
+
+    Raises:
+      RunFailedError: something cannot be deleted.
+    """
+    if not files.is_local(directory):
+        cloud_objects.delete_objects(cloud_objects.list_below(directory))
+        return
+    last: OSError | None = None
+    for _ in range(_ATTEMPTS):
+        if not os.path.lexists(directory):
+            return
+        try:
+            shutil.rmtree(directory)
+        except OSError as error:
+            # Somebody who does not know yet may add a file to a directory that was just emptied, or delete one, too.
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+                raise _not_deleted(directory, error) from error
+            last = error
+    if last is not None:
+        raise _not_deleted(directory, last) from last
+
+
+def _not_deleted(directory: str, error: OSError) -> RunFailedError:
+    return RunFailedError(
+        f"{error.filename or directory}: this cannot be deleted ({error.strerror}); check its permissions, and run the "
+        "same command again."
+    )

@@ -1,0 +1,232 @@
+"""Everything that the page of a data set tells, as plain values."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from maskmill.reporting import documents, figures, lineage, made_stages, shown
+from maskmill.reporting.checked import Checked, checked_of
+from maskmill.reporting.documents import Documents
+from maskmill.reporting.figures import Figure
+from maskmill.reporting.lineage import Input, Option, Step
+from maskmill.reporting.made_stages import MadeStage
+from maskmill.reporting.row_facts import RowFacts, row_facts_of
+from maskmill.reporting.samples import FrequentPiece, Samples, frequent_pieces, noting, samples_of
+from maskmill.reporting.stage_counts import StageCounts, stage_counts_of
+from maskmill.reporting.text_facts import TextFacts, text_facts_of
+from maskmill.storage import files, timings
+from maskmill.storage.reuse import Reused, read_reused
+from maskmill.storage.timings import Timing
+from maskmill.verification.findings import Verification
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shard:
+    """A shard, as its manifest has it.
+
+    Attributes:
+      stage: its stage's title.
+      split: "train" or "eval".
+      name: of the file, or of the first of its files.
+      bytes: of all its files.
+      counts: documents, sentences, examples …
+    """
+
+    stage: str
+    split: str
+    name: str
+    bytes: int
+    counts: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Places:
+    """What the places of all rows of a split hold.
+
+    Attributes:
+      split: "training" or "eval".
+      text: pieces of text that are not predicted; where the reader draws the masks, all of them.
+      predicted, special, padding: how many are predicted, are [CLS], [SEP] and the like, and hold nothing.
+    """
+
+    split: str
+    text: int
+    predicted: int
+    special: int
+    padding: int
+
+    @property
+    def all(self) -> int:
+        """How many places there are."""
+        return self.text + self.predicted + self.special + self.padding
+
+    def share(self, name: str) -> float:
+        """The share of one kind, 0 to 1."""
+        return figures.share(getattr(self, name), self.all)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StageTimings:
+    """How long the steps of a stage took at the last run that made something."""
+
+    stage: str
+    steps: tuple[Timing, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StageReused:
+    """What a stage took from the release before.
+
+    Attributes:
+      stage: its title.
+      previous: that release's name.
+      reused: how many pages and shards there are, and how many of them were taken.
+    """
+
+    stage: str
+    previous: str
+    reused: Reused
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a page tells of a data set.
+
+    Attributes:
+      name, path: of its directory.
+      stages: the titles of its stages.
+      steps: how it was made.
+      stage_counts: what went into each stage, and what came out.
+      figures: its numbers.
+      inputs, options, versions: what it was made from and with.
+      dump_date: as `1 May 2016`; empty: its input has none.
+      documents: what became of the input's documents; None: there is no text stage.
+      shards: of all stages.
+      row_length: most pieces of a row; None: there are no examples.
+      places: by split, what the places of rows hold, as the manifest says.
+      rows: by split, what its rows look like; empty where they were not read.
+      frequent: the most frequent pieces of the first split.
+      texts: by split, what its text looks like; empty where it was not read.
+      timings: by stage.
+      reused: by stage, what a release took from the one before; empty where there was none.
+      checked: what verify found; None: the data was not verified.
+      samples: how the data looks.
+    """
+
+    name: str
+    path: str
+    stages: tuple[str, ...]
+    steps: tuple[Step, ...]
+    stage_counts: tuple[StageCounts, ...]
+    figures: tuple[Figure, ...]
+    inputs: tuple[Input, ...]
+    options: tuple[Option, ...]
+    versions: Mapping[str, str]
+    dump_date: str
+    documents: Documents | None
+    shards: tuple[Shard, ...]
+    row_length: int | None
+    places: tuple[Places, ...]
+    rows: Mapping[str, RowFacts]
+    frequent: tuple[FrequentPiece, ...]
+    texts: Mapping[str, TextFacts]
+    timings: tuple[StageTimings, ...]
+    reused: tuple[StageReused, ...]
+    checked: Checked | None
+    samples: Samples
+
+    def figure(self, group: str, name: str) -> Figure | None:
+        """A figure; None where the data set does not have it."""
+        return next((f for f in self.figures if (f.group, f.name) == (group, name)), None)
+
+
+def collect(
+    path: str, *, verification: Verification | None = None, shards: str = "", with_samples: bool = True
+) -> Facts:
+    """Collects what there is to tell of a data set.
+
+    Args:
+      path: the directory of a build, or of one of its stages.
+      verification: what `verify` found of it; None: the page is made of the manifests alone.
+      shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
+      with_samples: whether to show how the data looks, for which the beginning of some files is read.
+
+    Raises:
+      UnusableInputError: there is no manifest, or it is damaged.
+    """
+    directory = path.rstrip("/") or path
+    unread: list[str] = []
+    frequent: tuple[FrequentPiece, ...] = ()
+    stages = made_stages.find_stages(directory)
+    by_name = {stage.name: stage for stage in stages}
+    examples = by_name.get("examples") or by_name.get("eval")
+    text = by_name.get("extract")
+    results = () if verification is None else verification.results
+    rows = row_facts_of(results, directory=None if examples is None else examples.directory)
+    if examples is not None:
+        with noting(unread):
+            frequent = tuple(frequent_pieces(rows, examples.directory))
+    return Facts(
+        name=files.base_name(directory) if directory not in (".", "/") else directory,
+        path=directory,
+        stages=tuple(stage.title for stage in stages),
+        steps=lineage.lineage_of(stages),
+        stage_counts=stage_counts_of(stages),
+        figures=tuple(figure for stage in stages for figure in figures.figures_of(stage)),
+        inputs=lineage.inputs_of(stages),
+        options=lineage.options_of(stages),
+        versions=lineage.versions_of(stages),
+        dump_date=lineage.dump_date(stages),
+        documents=None if text is None else documents.documents_of(text),
+        shards=tuple(_shards(stages)),
+        row_length=None if examples is None else examples.parameter("max_seq_length"),
+        places=tuple(_places(by_name["examples"])) if "examples" in by_name else (),
+        rows=rows,
+        frequent=frequent,
+        texts=text_facts_of(results),
+        timings=tuple(_timings(stages)),
+        reused=tuple(_reused(stages)),
+        checked=None if verification is None else checked_of(verification, shards),
+        samples=samples_of(stages, directory, unread) if with_samples else Samples(unread=tuple(unread)),
+    )
+
+
+def _shards(stages: Sequence[MadeStage]) -> list[Shard]:
+    return [
+        Shard(
+            stage=stage.title,
+            split=str(entry.get("kind", "train")),
+            name=str(entry["name"]),
+            bytes=sum(int(file.get("bytes") or 0) for file in made_stages.files_of(entry)),
+            counts={name: value for name, value in entry.items() if type(value) is int and name != "random_seed"},
+        )
+        for stage in stages
+        for entry in stage.shards
+    ]
+
+
+def _timings(stages: Sequence[MadeStage]) -> list[StageTimings]:
+    found = [StageTimings(stage=stage.title, steps=timings.read(stage.directory)) for stage in stages]
+    return [timed for timed in found if timed.steps]
+
+
+def _reused(stages: Sequence[MadeStage]) -> Iterator[StageReused]:
+    for stage in stages:
+        reused = read_reused(stage.directory)
+        if reused is not None and reused.previous:
+            name = shown.text(files.base_name(files.parent(reused.previous)))
+            yield StageReused(stage=stage.title, previous=name, reused=reused)
+
+
+def _places(stage: MadeStage) -> Iterator[Places]:
+    """What the places of rows hold, for each split that says it."""
+    for split, name in figures.SPLITS.items():
+        counts = stage.counts.get(split, {})
+        if counts.get("examples") and counts.get("padding_tokens") is not None:
+            predicted = counts.get("masked_positions") or 0
+            yield Places(
+                split=name,
+                text=counts["example_tokens"] - predicted,
+                predicted=predicted,
+                special=counts["special_tokens"],
+                padding=counts["padding_tokens"],
+            )

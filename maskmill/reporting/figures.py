@@ -1,0 +1,96 @@
+"""The figures of a data set, each with a name: the page lists them, and compares those of two data sets."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from maskmill.reporting import shown
+from maskmill.reporting.made_stages import MadeStage
+
+Unit = Literal["count", "bytes", "share", "number"]
+_SHOWN = {"count": shown.count, "bytes": shown.size, "share": shown.percent, "number": shown.number}
+
+# The counts of shards that are figures, with their names.
+_SHARD_COUNTS: Mapping[str, str] = {
+    "shards": "shards",
+    "documents": "documents",
+    "sentences": "sentences",
+    "tokens": "pieces of the text",
+    "examples": "examples",
+    "sequences": "sequences",
+    "picked": "examples picked",
+}
+SPLITS = {"train": "training", "eval": "eval"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A number of a data set.
+
+    Attributes:
+      group: what it belongs to: "Text, training".
+      name: what it is: "sentences".
+      value: the number; a share is 0 to 1.
+      unit: how it is shown.
+    """
+
+    group: str
+    name: str
+    value: float
+    unit: Unit = "count"
+
+    @property
+    def text(self) -> str:
+        """The number as it is shown."""
+        return _SHOWN[self.unit](self.value)
+
+
+def share(part: float, whole: float) -> float:
+    """A part of a whole, 0 to 1; 0 of nothing."""
+    return part / whole if whole else 0.0
+
+
+def figures_of(stage: MadeStage) -> Iterator[Figure]:
+    """The figures of a stage."""
+    if stage.name == "extract":
+        yield Figure(
+            group="Input", name="bytes", value=sum(i.get("bytes", 0) for i in stage.made["inputs"]), unit="bytes"
+        )
+        yield Figure(group="Input", name="pages or documents read", value=stage.counted("extract", "read"))
+    if stage.name == "vocabulary":
+        yield Figure(group=stage.title, name="pieces", value=stage.counted("vocabulary", "pieces"))
+    for split, title in SPLITS.items():
+        group = f"{stage.title}, {title}" if stage.name != "eval" else stage.title
+        for name, label in _SHARD_COUNTS.items():
+            if name in stage.counts.get(split, {}):
+                yield Figure(group=group, name=label, value=stage.counted(split, name))
+        if split in stage.counts:
+            yield Figure(group=group, name="bytes", value=stage.bytes_of(split), unit="bytes")
+        if stage.name == "examples" and split in stage.counts:
+            yield from _of_examples(stage, split, group)
+
+
+def _of_examples(stage: MadeStage, split: str, group: str) -> Iterator[Figure]:
+    counts = stage.counts[split]
+    places = places_of(stage, split)
+    if counts.get("tokens"):
+        used = 1 - share(counts.get("unused_tokens") or 0, counts["tokens"])
+        yield Figure(group=group, name="text used", value=used, unit="share")
+        pieces = share(counts["tokens"], counts.get("words") or 0)
+        yield Figure(group=group, name="pieces a word", value=pieces, unit="number")
+        unknown = share(counts.get("unknown_words") or 0, counts.get("words") or 0)
+        yield Figure(group=group, name="unknown words", value=unknown, unit="share")
+    if counts.get("padding_tokens") is not None and places:
+        yield Figure(group=group, name="padding", value=share(counts["padding_tokens"], places), unit="share")
+    if counts.get("masked_positions") is not None and counts.get("example_tokens"):
+        masked = share(counts["masked_positions"], counts["example_tokens"] + counts["special_tokens"])
+        yield Figure(group=group, name="predicted pieces", value=masked, unit="share")
+    pairs = counts.get("sequences") or counts["examples"]
+    for name, label in (("random_next", "random pairs"), ("swapped", "swapped pairs")):
+        if counts.get(name) is not None:
+            yield Figure(group=group, name=label, value=share(counts[name], pairs), unit="share")
+
+
+def places_of(stage: MadeStage, split: str) -> int:
+    """How many places the rows of a split have: pieces of text, special ones and padding."""
+    return sum(stage.counted(split, name) for name in ("example_tokens", "special_tokens", "padding_tokens"))

@@ -1,0 +1,107 @@
+"""The stages of a build or of a single directory, as their manifests tell of them."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files, manifest
+
+# The folders of a build, and what is in them.
+FOLDERS = ("text", "vocabulary", "examples", "eval")
+TITLES: Mapping[str, str] = {
+    "extract": "Text",
+    "vocabulary": "Vocabulary",
+    "examples": "Examples",
+    "eval": "Picked eval examples",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MadeStage:
+    """A directory that a stage has written.
+
+    Attributes:
+      name: of the stage: "extract", "vocabulary", "examples" or "eval".
+      directory: its path.
+      made: its manifest.
+    """
+
+    name: str
+    directory: str
+    made: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """What the stage makes, as a heading."""
+        return TITLES.get(self.name, self.name)
+
+    @property
+    def counts(self) -> Mapping[str, Mapping[str, int]]:
+        """Its counts, by what they are of."""
+        counts: Mapping[str, Mapping[str, int]] = self.made["counts"]
+        return counts
+
+    def counted(self, step: str, name: str) -> int:
+        """A count; 0 where there is none."""
+        return int(self.counts.get(step, {}).get(name) or 0)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The options that it was made with."""
+        parameters: Mapping[str, Any] = self.made["parameters"]
+        return parameters
+
+    def parameter(self, name: str) -> Any:
+        """An option: as it was decided, where it was left open."""
+        decided = self.made.get("decided", {}).get(name)
+        return self.parameters.get(name) if decided is None else decided
+
+    @property
+    def shards(self) -> Sequence[Mapping[str, Any]]:
+        """What the manifest says of each shard."""
+        shards: Sequence[Mapping[str, Any]] = self.made["shards"]
+        return shards
+
+    def bytes_of(self, kind: str | None = None) -> int:
+        """How large its shards are; those of one kind, or all."""
+        chosen = [shard for shard in self.shards if kind is None or shard.get("kind") == kind]
+        return sum(int(file.get("bytes") or 0) for shard in chosen for file in manifest.files_of_shard(shard))
+
+
+def files_of(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The files of a shard that a manifest lists."""
+    return manifest.files_of_shard(entry)
+
+
+def find_stages(path: str) -> tuple[MadeStage, ...]:
+    """The stages below a build's directory, or the one whose directory this is, in the order in which they run.
+
+    Raises:
+      UnusableInputError: there is none.
+    """
+    found = _found(path)
+    if not found:
+        raise UnusableInputError(
+            f"{path}: there is no {manifest.MANIFEST} here, nor in {', '.join(FOLDERS)} below it, to report on; name "
+            "the directory of a build or of one of its stages."
+        )
+    order = list(TITLES)
+    return tuple(sorted(found.values(), key=lambda stage: order.index(stage.name) if stage.name in order else 9))
+
+
+def has_stages(path: str) -> bool:
+    """Whether there is anything to report on: a build may be of other stages alone."""
+    return bool(_found(path))
+
+
+def _found(path: str) -> dict[str, MadeStage]:
+    """The stages below a directory, or of it, by their names."""
+    found = {}
+    for directory in (path, *(files.join(path, folder) for folder in FOLDERS)):
+        made = manifest.find_manifest(directory)
+        if made is not None:
+            found[made["stage"]] = MadeStage(name=made["stage"], directory=directory, made=made)
+        if made is not None and directory == path:
+            break
+    return found

@@ -1,0 +1,158 @@
+"""What rows of examples look like, summed over the files that were read."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from maskmill.verification.pieces import PieceResult, RowStatistics
+
+_BINS = 64  # of lengths and positions: as many as a chart of a phone's width can show
+_MOST_FREQUENT = 12
+_RANKS = 48  # of pieces by frequency, evenly on a logarithmic scale
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Bin:
+    """Neighbouring lengths, positions or ranks, [first, last], and what was counted there."""
+
+    first: int
+    last: int
+    value: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RowFacts:
+    """What the rows of a split look like.
+
+    Attributes:
+      rows: how many were read.
+      width: most pieces of a row.
+      pieces: all pieces of the rows, special ones too.
+      lengths: rows that are not full by their number of pieces; value: rows.
+      full_rows: how many have no padding.
+      mean_length: pieces of a row on average.
+      pieces_at, masks_at: by position, the share of rows that have a piece there, and the share of pieces there that
+        are predicted.
+      masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
+        with another than [MASK].
+      masks: rows by their number of masks: the number, and rows.
+      second_label: rows whose label is 1.
+      vocabulary: how many ids there are; used: how many of them occur.
+      ranks: the most frequent pieces first: ranks from 1, and how often one of them occurs on average.
+      coverage: by rank, the share of all pieces that are of this rank or one before.
+      frequent: the most frequent ids, and how often they occur.
+    """
+
+    rows: int
+    width: int
+    pieces: int
+    lengths: tuple[Bin, ...]
+    full_rows: int
+    mean_length: float
+    pieces_at: tuple[Bin, ...]
+    masks_at: tuple[Bin, ...]
+    masked: int
+    masked_kept: int
+    masked_random: int
+    masks: tuple[Bin, ...]
+    second_label: int
+    vocabulary: int
+    used: int
+    ranks: tuple[Bin, ...]
+    coverage: tuple[Bin, ...]
+    frequent: tuple[tuple[int, int], ...]
+
+
+def row_facts_of(results: Iterable[Any], *, directory: str | None) -> dict[str, RowFacts]:
+    """What the rows of each split look like: of the files of one directory, so that no row counts twice."""
+    found: dict[str, list[RowStatistics]] = {}
+    for result in results:
+        if isinstance(result, PieceResult) and result.rows is not None and result.piece.directory == directory:
+            found.setdefault(result.piece.split, []).append(result.rows)
+    return {split: _facts(statistics) for split, statistics in sorted(found.items(), reverse=True)}
+
+
+def _facts(statistics: Sequence[RowStatistics]) -> RowFacts:
+    lengths, pieces_at, masks_at, masks, counts = (
+        _summed([getattr(one, name) for one in statistics])
+        for name in ("lengths", "pieces_at", "masks_at", "masks", "piece_counts")
+    )
+    rows = sum(one.rows for one in statistics)
+    width = len(pieces_at)
+    pieces = int((lengths * np.arange(len(lengths))).sum())
+    sorted_counts = np.sort(counts[counts > 0])[::-1]
+    return RowFacts(
+        rows=rows,
+        width=width,
+        pieces=pieces,
+        lengths=_sums(lengths, _edges(0, min(width, len(lengths)) - 1)),
+        full_rows=int(lengths[width]) if len(lengths) > width else 0,
+        mean_length=pieces / rows if rows else 0.0,
+        pieces_at=_ratios(pieces_at, np.full(width, rows), _edges(0, width - 1)),
+        masks_at=_ratios(masks_at, pieces_at, _edges(0, width - 1)),
+        masked=sum(one.masked for one in statistics),
+        masked_kept=sum(one.masked_kept for one in statistics),
+        masked_random=sum(one.masked_random for one in statistics),
+        masks=_sums(masks, _edges(0, len(masks) - 1)),
+        second_label=sum(one.second_label for one in statistics),
+        vocabulary=len(counts),
+        used=len(sorted_counts),
+        ranks=_of_ranks(sorted_counts),
+        coverage=_coverage(sorted_counts),
+        frequent=tuple(
+            (int(i), int(counts[i])) for i in np.argsort(-counts, kind="stable")[:_MOST_FREQUENT] if counts[i]
+        ),
+    )
+
+
+def _summed(arrays: Sequence[Any]) -> Any:
+    """The sum of arrays of counts, which may have several lengths."""
+    total = np.zeros(max((len(array) for array in arrays), default=0), np.int64)
+    for array in arrays:
+        total[: len(array)] += array
+    return total
+
+
+def _edges(first: int, last: int) -> list[tuple[int, int]]:
+    """Neighbouring ranges [a, b] of the same size that cover [first, last]: at most _BINS."""
+    if last < first:
+        return []
+    step = -(-(last - first + 1) // _BINS)
+    return [(start, min(last, start + step - 1)) for start in range(first, last + 1, step)]
+
+
+def _sums(values: Any, edges: Sequence[tuple[int, int]]) -> tuple[Bin, ...]:
+    return tuple(Bin(first=a, last=b, value=int(values[a : b + 1].sum())) for a, b in edges)
+
+
+def _ratios(parts: Any, wholes: Any, edges: Sequence[tuple[int, int]]) -> tuple[Bin, ...]:
+    return tuple(
+        Bin(first=a, last=b, value=float(parts[a : b + 1].sum() / max(1, wholes[a : b + 1].sum()))) for a, b in edges
+    )
+
+
+def _rank_ends(count: int) -> list[int]:
+    """Ranks from 1 to `count`, evenly on a logarithmic scale."""
+    if not count:
+        return []
+    return sorted({round(count ** (step / (_RANKS - 1))) for step in range(_RANKS)})
+
+
+def _of_ranks(counts: Any) -> tuple[Bin, ...]:
+    bins, before = [], 0
+    for end in _rank_ends(len(counts)):
+        bins.append(Bin(first=before + 1, last=end, value=float(counts[before:end].mean())))
+        before = end
+    return tuple(bins)
+
+
+def _coverage(counts: Any) -> tuple[Bin, ...]:
+    sums = np.cumsum(counts)
+    return tuple(Bin(first=1, last=end, value=float(sums[end - 1] / sums[-1])) for end in _rank_ends(len(counts)))
+
+
+def named(facts: Mapping[str, RowFacts]) -> list[tuple[str, RowFacts]]:
+    """The splits with their names for a reader, training first."""
+    return [({"train": "training", "eval": "eval"}.get(split, split), one) for split, one in facts.items()]

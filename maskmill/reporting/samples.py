@@ -1,0 +1,239 @@
+"""How the data looks: the beginning of some texts and some examples."""
+
+import collections
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.inspection.decoded import DecodedExample
+from transforms.following.followed_articles import find_document
+from maskmill.inspection.examples import open_examples
+from maskmill.inspection.words import Words
+from maskmill.reporting import shown
+from maskmill.reporting.documents import first_title
+from maskmill.reporting.made_stages import MadeStage
+from maskmill.reporting.row_facts import RowFacts
+from maskmill.storage import files
+
+_MOST_BYTES = 1 << 20
+_MOST_LINES = 8
+_MOST_CHARACTERS = 400
+_MOST_WIKITEXT = 1200
+_SENTENCES, _MOST_SENTENCE = 3, 80  # whose pieces are shown, and how many of each
+_SEARCHED_BYTES = 256 << 20
+_TEXTS = 2
+_COUNTED_EXAMPLES = 64
+_MOST_PIECES = 10  # of a word that are told apart
+_EXAMPLES = {"train": 2, "eval": 1}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SampleText:
+    """The first document of a text shard.
+
+    Attributes:
+      file: its path.
+      lines: its first sentences.
+      more: how many sentences it has behind them; None: it is not known.
+    """
+
+    file: str
+    lines: tuple[str, ...]
+    more: int | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Article:
+    """The beginning of one article at every stage.
+
+    Attributes:
+      title, input: its title, and the path of the file that has it.
+      wikitext, text: as the input has it, and what the extraction made of it.
+      shard: the path of its text shard; empty: it is in none.
+      lines: its first sentences.
+      more: how many there are behind them.
+      pieces: of each of the first sentences, as the vocabulary has them; empty where there are no examples.
+      examples: rows that hold it.
+      rows: how many there are.
+    """
+
+    title: str
+    input: str
+    wikitext: str
+    text: str
+    shard: str
+    lines: tuple[str, ...]
+    more: int
+    pieces: tuple[tuple[str, ...], ...]
+    examples: tuple[DecodedExample, ...]
+    rows: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Samples:
+    """How the data looks at each stage.
+
+    Attributes:
+      article: the first article at every stage; None: it cannot be followed.
+      texts: the beginning of some documents.
+      examples: some rows.
+      word_pieces: how many words of some rows have so many pieces: (pieces, words); empty where it is not known.
+      unread: why some of it cannot be shown, a sentence each: files that are missing or damaged.
+    """
+
+    article: Article | None = None
+    texts: tuple[SampleText, ...] = ()
+    examples: tuple[DecodedExample, ...] = ()
+    word_pieces: tuple[tuple[int, int], ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FrequentPiece:
+    """A piece of the vocabulary, and how often it occurs."""
+
+    id: int
+    text: str
+    count: int
+
+
+def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
+    """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
+    for split, facts in list(rows.items())[:1]:
+        opened = open_examples(directory, split=split)
+        words = Words(opened.vocabulary)
+        opened.close()
+        for id, count in facts.frequent:
+            yield FrequentPiece(id=id, text=words.piece(id), count=count)
+
+
+@contextlib.contextmanager
+def noting(unread: list[str]) -> Iterator[None]:
+    """Notes why something cannot be read: what is damaged is just what a page has to tell of."""
+    try:
+        yield
+    except (UnusableInputError, RunFailedError) as error:
+        unread.append(str(error))
+
+
+def samples_of(stages: Sequence[MadeStage], path: str, unread: Sequence[str] = ()) -> Samples:
+    """How the data of stages looks, as far as it can be read.
+
+    Args:
+      stages: of a build.
+      path: the build's directory, or that of the one stage.
+      unread: why something else cannot be read.
+    """
+    article: Article | None = None
+    texts: list[SampleText] = []
+    examples: list[DecodedExample] = []
+    word_pieces: list[tuple[int, int]] = []
+    reasons = list(unread)
+    for stage in stages:
+        if stage.name == "extract":
+            with noting(reasons):
+                article = article or _article(stage, path)
+            with noting(reasons):
+                texts.extend(_texts(stage))
+        elif stage.name == "examples":
+            with noting(reasons):
+                examples.extend(_examples(stage))
+            with noting(reasons):
+                word_pieces.extend(_word_pieces(stage))
+    return Samples(
+        article=article,
+        texts=tuple(texts),
+        examples=tuple(examples),
+        word_pieces=tuple(word_pieces),
+        unread=tuple(dict.fromkeys(reasons)),
+    )
+
+
+def _article(stage: MadeStage, path: str) -> Article | None:
+    """The first article at every stage; None where the inputs are gone or have no titles, or where it may be anywhere
+    in a lot of text, because sources are mixed or MLPerf's chain shuffled it.
+    """
+    title = first_title(stage)
+    is_in_order = not stage.made.get("decided", {}).get("sources") and stage.parameters.get("compat") != "mlperf"
+    if title is None or not (is_in_order or stage.bytes_of() < _SEARCHED_BYTES):
+        return None
+    try:
+        found = find_document(path, title, most_examples=1)
+    except UnusableInputError:  # the inputs are not there any more
+        return None
+    lines = () if found.document is None else found.document.lines
+    return Article(
+        title=shown.beginning(found.title, _MOST_CHARACTERS),
+        input=found.input,
+        wikitext=shown.beginning(found.wikitext, _MOST_WIKITEXT),
+        text=shown.beginning(found.text, _MOST_WIKITEXT),
+        shard="" if found.document is None else found.document.file,
+        lines=tuple(shown.beginning(line, _MOST_CHARACTERS) for line in lines[:_MOST_LINES]),
+        more=max(0, len(lines) - _MOST_LINES),
+        pieces=tuple(pieces[:_MOST_SENTENCE] for pieces in found.pieces[:_SENTENCES]),
+        examples=found.examples,
+        rows=0 if found.rows is None else found.rows.count,
+    )
+
+
+def _texts(stage: MadeStage) -> Iterator[SampleText]:
+    """The first documents of the first shard, and of the first of the eval set."""
+    first: dict[str, str] = {}
+    for shard in stage.shards:
+        if shard.get("documents", 1):
+            first.setdefault(str(shard.get("kind")), str(shard["name"]))
+    for name in list(first.values())[:_TEXTS]:
+        path = files.join(stage.directory, name)
+        if files.exists(path):
+            yield _first_document(path)
+
+
+def _first_document(path: str) -> SampleText:
+    content = files.read_range(path, 0, min(_MOST_BYTES, files.size(path)))
+    document, end, _ = content.lstrip(b"\n").partition(b"\n\n")
+    lines = document.decode("utf-8", "replace").split("\n")
+    return SampleText(
+        file=path,
+        lines=tuple(shown.beginning(line, _MOST_CHARACTERS) for line in lines[:_MOST_LINES]),
+        more=max(0, len(lines) - _MOST_LINES) if end else None,
+    )
+
+
+def _examples(stage: MadeStage) -> Iterator[DecodedExample]:
+    """The first and the middle row of training, and the first of eval."""
+    for split in ("train", "eval"):
+        if not stage.counted(split, "examples"):
+            continue
+        opened = open_examples(stage.directory, split=split)
+        try:
+            for sample in (0, opened.count // 2)[: _EXAMPLES[split]]:
+                yield opened.decoded(sample)
+        finally:
+            opened.close()
+
+
+def _word_pieces(stage: MadeStage) -> list[tuple[int, int]]:
+    """How many words of the first training rows have so many pieces."""
+    if not stage.counted("train", "examples"):
+        return []
+    opened = open_examples(stage.directory, split="train")
+    try:
+        if opened.vocabulary is None:
+            return []
+        examples = list(opened.all_decoded(0, min(_COUNTED_EXAMPLES, opened.count)))
+    finally:
+        opened.close()
+    sizes: list[int] = []
+    for example in examples:
+        in_word = False
+        for piece in example.pieces:
+            if piece.role == "special":
+                in_word = False
+            elif piece.goes_on and in_word:
+                sizes[-1] += 1
+            else:
+                sizes.append(1)
+                in_word = True
+    counts = collections.Counter(min(size, _MOST_PIECES) for size in sizes)
+    return [(size, counts[size]) for size in range(1, max(counts, default=0) + 1)]

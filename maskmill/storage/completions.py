@@ -1,0 +1,352 @@
+"""Records of finished pieces of work, one small JSON file each, so that a re-run skips these pieces.
+
+A record lies at `<output>/.maskmill/<kind>/<key>.json`; a piece may have a table beside it, `<key>.npy`. The key is a
+fingerprint of everything that the piece depends on: the checksums of its inputs, the parameters, the format version of
+the code. A record is written once the piece's files are complete under their final names.
+
+Records and tables are a cache, and disks, copies and editors damage caches. So each carries its kind, its key and a
+checksum over all three; one that is damaged, cut or copied over another's counts as missing. `once` looks at a piece's
+record, table and files before it believes any of them, and makes the piece again where one does not fit. It leaves a
+note of what it made again and why, which storage/outcomes.py reads when the run is over.
+
+A build of a release may take finished pieces of the same stage of the release before (storage/reuse.py): `once` links
+or copies the files of a piece that has the same key there and is intact, and leaves a note that it was taken.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from maskmill.errors import RunFailedError
+from maskmill.storage import files
+from maskmill.storage.limits import one_shard_at_a_time, refuse_nesting
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+WORK_DIRECTORY = ".maskmill"
+
+# The version of each step's output. Raise it when the output changes for the same inputs and parameters: the next run
+# then rebuilds what the older code made.
+FORMAT_VERSIONS: Mapping[str, int] = {
+    "templates": 1, "punkt": 1, "extract": 6, "duplicates": 1, "clean": 1, "text": 1, "examples": 2,
+    "word_counts": 1, "merged_counts": 1, "vocabulary": 2, "vocabulary_report": 1
+}  # fmt: skip
+# The version of the records and tables themselves. It is part of every key, so those of other versions are not found.
+_RECORD_VERSION = 2
+_FINGERPRINT_DIGITS = 32
+
+# The kinds of the notes of pieces that were made again, and of those that were taken from the release before.
+REMADE = "remade"
+TAKEN = "taken"
+# Where storage/reuse.py says which release that is.
+RUN, REUSE = "run", "reuse"
+
+
+def fingerprint(*parts: Any) -> str:
+    """A 32-digit hexadecimal fingerprint of values that JSON can represent, or dataclasses of such values."""
+    return hashlib.sha256(canonical_json([_RECORD_VERSION, *parts]).encode()).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def canonical_json(value: Any, *, indent: int | None = None) -> str:
+    """JSON with sorted keys, so that equal values give equal text.
+
+    Raises:
+      TypeError: a value is neither JSON's, nor a dataclass, nor an array or a scalar of NumPy.
+    """
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, indent=indent, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.compare}
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def work_path(output: str, kind: str, name: str) -> str:
+    """The path of a working file of the build into `output`."""
+    return files.join(output, work_name(kind, name))
+
+
+def work_name(kind: str, name: str) -> str:
+    """The name of a working file below the directory of its build; `kind` is empty for the claim."""
+    return f"{WORK_DIRECTORY}/{kind}/{name}" if kind else f"{WORK_DIRECTORY}/{name}"
+
+
+def _checksum(kind: str, key: str, content: bytes) -> str:
+    """What a record or table carries: the sha256 of its kind, its key and its content."""
+    return hashlib.sha256(f"{kind}/{key}\n".encode() + content).hexdigest()
+
+
+def sealed_json(kind: str, key: str, record: Any) -> bytes:
+    """The content of a JSON file that carries its kind, its key and its checksum; `unsealed_json` reads it."""
+    checksum = _checksum(kind, key, canonical_json(record).encode())
+    return canonical_json({"kind": kind, "key": key, "record": record, "sha256": checksum}, indent=1).encode()
+
+
+def unsealed_json(kind: str, key: str, content: bytes) -> Any:
+    """What `sealed_json` has sealed; None if a single byte is not as it was written, or the file is another's."""
+    try:
+        record = json.loads(content)["record"]
+        return record if content == sealed_json(kind, key, record) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def sealed_table(kind: str, key: str, content: bytes) -> bytes:
+    """A table's file: what np.save writes, then a line with its kind, its key and its checksum. np.load reads it."""
+    return content + f"\n{kind}/{key} {_checksum(kind, key, content)}\n".encode()
+
+
+def unsealed_table(kind: str, key: str, sealed: bytes) -> bytes | None:
+    """What np.save wrote; None if a single byte is not as it was written, or the table is another's."""
+    content = sealed[: max(0, len(sealed) - len(sealed_table(kind, key, b"")))]
+    return content if sealed == sealed_table(kind, key, content) else None
+
+
+def _read(path: str) -> bytes | None:
+    """The content of a file below the work directory; None if there is no such file."""
+    return files.read_bytes(path) if files.exists(path) else None
+
+
+def write_table(output: str, kind: str, key: str, table: "npt.NDArray[Any]") -> None:
+    """Writes the array of a piece, of any shape and dtype, as `<key>.npy`."""
+    import numpy as np
+
+    content = io.BytesIO()
+    np.save(content, table)
+    files.write_bytes(work_path(output, kind, f"{key}.npy"), sealed_table(kind, key, content.getvalue()))
+
+
+def read_table(output: str, kind: str, key: str) -> "npt.NDArray[Any]":
+    """The array that `write_table` has written for a piece which `once` found finished, or made, in this run.
+
+    Raises:
+      RunFailedError: since then it was deleted or damaged.
+    """
+    import numpy as np
+
+    path = work_path(output, kind, f"{key}.npy")
+    sealed = _read(path)
+    content = None if sealed is None else unsealed_table(kind, key, sealed)
+    if content is None:
+        raise lost_meanwhile(path)
+    table: npt.NDArray[Any] = np.load(io.BytesIO(content))
+    return table
+
+
+def lost_meanwhile(path: str) -> RunFailedError:
+    """The error for a working file which `once` found, or made, in this run, and which does not fit any more."""
+    return RunFailedError(
+        f"{path}: this working file was deleted or damaged while the run needed it; run the same command again, it "
+        "makes the file again."
+    )
+
+
+def load(output: str, kind: str, key: str) -> dict[str, Any] | None:
+    """The record of a piece; None if the piece is not finished or its record is damaged."""
+    content = _read(work_path(output, kind, f"{key}.json"))
+    return None if content is None else unsealed_json(kind, key, content)
+
+
+def keys(output: str, kind: str) -> list[str]:
+    """The keys of all records of a kind that are there, damaged ones too."""
+    folder = work_path(output, kind, "").rstrip("/")
+    return [files.base_name(path).removesuffix(".json") for path in files.list_directory(folder, "*.json")]
+
+
+def finished(output: str, kind: str, key: str) -> dict[str, Any]:
+    """The record of a piece which `once` found finished, or made, in this run.
+
+    Raises:
+      RunFailedError: since then it was deleted or damaged.
+    """
+    record = load(output, kind, key)
+    if record is None:
+        raise lost_meanwhile(work_path(output, kind, f"{key}.json"))
+    return record
+
+
+def store(output: str, kind: str, key: str, record: Mapping[str, Any]) -> None:
+    """Writes a piece's record, which marks it as finished. First all its files must have their final names."""
+    files.write_bytes(work_path(output, kind, f"{key}.json"), sealed_json(kind, key, record))
+
+
+def is_intact(path: str, size: int, sha256: str, stored: str | None = None) -> bool:
+    """Whether a file exists and has exactly this content.
+
+    Args:
+      path: the file.
+      size, sha256: of the content, in bytes and in hexadecimal.
+      stored: the object store's own checksum of the content, where it is known; then the file is not read.
+    """
+    if stored is not None:
+        return files.stored_checksum(path) == stored
+    return files.exists(path) and files.size(path) == size and files.sha256_of(path) == sha256
+
+
+def note_remade(output: str, kind: str, key: str, name: str, reason: str) -> None:
+    """Notes that a piece is made again, for the summary of the run (storage/outcomes.py).
+
+    Args:
+      output, kind, key: where the piece's record lies.
+      name: what a user calls the piece.
+      reason: a clause such as "its content had changed".
+    """
+    store(output, REMADE, f"{kind}-{key}", {"kind": kind, "key": key, "name": name, "reason": reason})
+
+
+def renew(output: str, kind: str, key: str) -> None:
+    """Gives the record of a piece that this run does not repeat the current time, so that its progress counts it.
+
+    The time is a whole second, which tells the record from those of pieces that this run has made (`is_renewed`).
+    """
+    path = work_path(output, kind, f"{key}.json")
+    if files.is_local(path):
+        now = int(time.time())
+        with contextlib.suppress(FileNotFoundError):  # another run's closing step may have swept it
+            os.utime(path, (now, now))
+
+
+def is_renewed(modified_ns: int) -> bool:
+    """Whether `renew` has set this time of a record's last change, in nanoseconds."""
+    return modified_ns % 1_000_000_000 == 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PieceFiles:
+    """The files that a piece consists of, beside its record. Each is a name below `output`, a size and a sha256.
+
+    written: must be there and intact. cached: may be gone; where they are there, they must be intact. has_table: there
+    is a table of the piece's key, which must be intact.
+    """
+
+    written: Sequence[tuple[str, int, str]] = ()
+    cached: Sequence[tuple[str, int, str]] = ()
+    has_table: bool = False
+
+
+def _no_files(record: dict[str, Any]) -> PieceFiles:
+    return PieceFiles()
+
+
+def _fits_always(record: dict[str, Any]) -> bool:
+    return True
+
+
+def once(
+    output: str,
+    kind: str,
+    key: str,
+    make: Callable[[], dict[str, Any]],
+    files_of: Callable[[dict[str, Any]], PieceFiles] = _no_files,
+    *,
+    name: str = "",
+    fits: Callable[[dict[str, Any]], bool] = _fits_always,
+) -> dict[str, Any]:
+    """The record of a piece that is finished, that the release before has, or that is made now.
+
+    One piece is made at a time in this process.
+
+    A record counts only while it is intact itself and so are all files of its piece. Pieces do not nest: `make` may
+    not call `once`.
+
+    Args:
+      output, kind, key: where the record lies.
+      make: makes the piece's files and returns its record.
+      files_of: gives, for a record, the files that the piece consists of.
+      name: what a user calls the piece, for the note if it is made again.
+      fits: whether the record of the release before, which has the same key, says what this build would say; one that
+        names paths may not.
+
+    Raises:
+      RuntimeError: it is called inside the `make` of another piece, which holds the process's only slot.
+    """
+    refuse_nesting()
+    content = _read(work_path(output, kind, f"{key}.json"))
+    if content is not None:
+        record = unsealed_json(kind, key, content)
+        reason = (
+            "its record was damaged" if record is None else _unfit(output, kind, key, record, files_of(record), name)
+        )
+        if reason is None:
+            renew(output, kind, key)
+            return cast(dict[str, Any], record)
+        # Before it is made, so that no run which fails meanwhile loses the note.
+        note_remade(output, kind, key, name or key, reason)
+        files.delete([path for path in [work_path(output, TAKEN, f"{kind}-{key}.json")] if files.exists(path)])
+    with one_shard_at_a_time():
+        taken = _take(output, kind, key, files_of, fits)
+        if taken is not None:
+            return taken
+        record = make()
+    made = files_of(record)
+    checksums = {file: files.stored_checksum(files.join(output, file)) for file, *_ in (*made.written, *made.cached)}
+    if any(checksums.values()):
+        record |= {"stored": checksums}
+    store(output, kind, key, record)
+    return record
+
+
+def _take(
+    output: str,
+    kind: str,
+    key: str,
+    files_of: Callable[[dict[str, Any]], PieceFiles],
+    fits: Callable[[dict[str, Any]], bool],
+) -> dict[str, Any] | None:
+    """Takes a piece from the release before; returns its record, or None where it is not there, or not intact."""
+    reuse = load(output, RUN, REUSE)
+    previous = "" if reuse is None else reuse["previous"]
+    if not previous:
+        return None
+    record = load(previous, kind, key)
+    if record is None or not fits(record):
+        return None
+    piece = files_of(record)
+    if _unfit(previous, kind, key, record, piece, "") is not None:
+        return None
+    tables = [work_name(kind, f"{key}.npy")] if piece.has_table else []
+    needed = [*(file for file, *_ in piece.written), *tables]
+    cached = [file for file, *_ in piece.cached if files.exists(files.join(previous, file))]
+    paths = [(files.join(previous, file), files.join(output, file)) for file in (*needed, *cached)]
+    are_links = [files.link_or_copy(source, target) for source, target in paths]
+    if not all(are_links) and _unfit(output, kind, key, record, piece, "") is not None:
+        return None
+    store(output, TAKEN, f"{kind}-{key}", {"kind": kind, "key": key, "previous": previous})
+    store(output, kind, key, record)
+    renew(output, kind, key)
+    return record
+
+
+def taken_keys(output: str, kind: str) -> frozenset[str]:
+    """The keys of the pieces of a kind that were taken from the release before."""
+    prefix = f"{kind}-"
+    return frozenset(key.removeprefix(prefix) for key in keys(output, TAKEN) if key.startswith(prefix))
+
+
+def _unfit(output: str, kind: str, key: str, record: Mapping[str, Any], piece: PieceFiles, name: str) -> str | None:
+    """Why the files of a piece do not fit its record: a clause for its note; None if they do."""
+    stored = record.get("stored", {})
+    for file, size, sha256 in (*piece.written, *piece.cached):
+        path, base = files.join(output, file), files.base_name(file)
+        if not is_intact(path, size, sha256, stored.get(file)):
+            if files.exists(path):
+                return "its content had changed" if base == name else f"the content of {base} had changed"
+            if (file, size, sha256) in piece.written:
+                return "it was gone" if base == name else f"{base} was gone"
+    if piece.has_table:
+        sealed = _read(work_path(output, kind, f"{key}.npy"))
+        if sealed is None:
+            return "its table was gone"
+        if unsealed_table(kind, key, sealed) is None:
+            return "its table was damaged"
+    return None

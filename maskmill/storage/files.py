@@ -1,0 +1,724 @@
+"""Files anywhere: local paths through the standard library, all others through Beam's filesystems.
+
+A file appears under its final name only when it is complete. A local file is written under a temporary name with a
+unique attempt id, fsynced and renamed; an object is written under its final name, because on an object store it appears
+only when its upload is complete. Only paths that are not local import Beam.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import fnmatch
+import glob
+import hashlib
+import io
+import os
+import posixpath
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import paths
+from maskmill.storage.cloud_check import check_path
+
+if TYPE_CHECKING:
+    import gzip
+
+TEMPORARY_SUFFIX = ".maskmill-tmp"
+_COPY_BYTES = 4 << 20
+_MICROSECONDS = 1_000_000
+_DELETERS = 16  # threads
+_ATTEMPT_BYTES = 8
+
+
+def scratch_prefix(process: int | None = None) -> str:
+    """How the names of a process's own directories in the temporary directory begin; None: of this process.
+
+    A command that is told to stop removes those of its own and of its workers (pipelines/running/interruption.py).
+    """
+    return f"maskmill-{process or os.getpid()}-"
+
+
+# Held while a temporary file is made, and for ever once this process is about to end.
+_beginning_a_file = threading.Lock()
+
+
+def no_more_temporary_files() -> None:
+    """Keeps all other threads from beginning a file: what exists now is all that has to be removed.
+
+    Returns at the latest after a second: a file system that does not answer may hold a thread that begins a file.
+    """
+    _beginning_a_file.acquire(timeout=1)
+
+
+_MOST_PIECES = 8  # into which commas may have cut a name
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_HTTP_NOT_FOUND = 404
+_HTTP_DENIED = {401, 403}
+_HTTP_FAILING = {408, 429, *range(500, 600)}
+# Errors of Google's libraries and of requests, which are not imported for it.
+_UNREACHABLE = {"RetryError", "ConnectionError", "ConnectTimeout", "ReadTimeout", "TransportError"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, order=True)
+class FileInfo:
+    """A file that exists: its path, its size in bytes, and when it was changed, in parts of a second; 0: not known."""
+
+    path: str
+    size: int
+    changed: int = dataclasses.field(default=0, compare=False)
+
+
+def is_local(path: str) -> bool:
+    """Whether `path` is on this machine's file system, as opposed to gs://, s3:// and so on."""
+    return "://" not in path
+
+
+def _beam(path: str) -> Any:
+    """Beam's file systems, and how to ask them for a file as it is; `path` is what will be used first.
+
+    Raises:
+      UnusableInputError: the path has no scheme that works here, or its bucket cannot be used.
+    """
+    paths.check_scheme(path)
+    check_path(path)
+    if path.startswith("gs://"):
+        import apache_beam.io.gcp.gcsfilesystem  # noqa: F401  Beam was imported without it (pipelines/running/startup.py).
+    from apache_beam.io.filesystem import CompressionTypes
+    from apache_beam.io.filesystems import FileSystems
+
+    return FileSystems, CompressionTypes.UNCOMPRESSED
+
+
+def join(directory: str, name: str) -> str:
+    """Joins a directory, local or not, and a name below it."""
+    return f"{directory.rstrip('/')}/{name}" if directory != "/" else f"/{name}"
+
+
+def base_name(path: str) -> str:
+    """The last component of a path, local or not."""
+    return path.rstrip("/").rsplit("/", 1)[-1]
+
+
+def parent(path: str) -> str:
+    """The directory of a path, local or not."""
+    if is_local(path):
+        return os.path.dirname(path) or "."
+    return path.rstrip("/").rsplit("/", 1)[0]
+
+
+def match(patterns: str | Sequence[str], *, may_be_missing: bool = False) -> list[FileInfo]:
+    """Returns the files that globs match, each file once: in the order of the globs, sorted within a glob.
+
+    Args:
+      patterns: globs, as a list or separated by commas. A name with a comma in it may come in pieces, as options take
+        them apart, if no file has the name of its first piece.
+      may_be_missing: whether a glob may match no file.
+
+    Raises:
+      UnusableInputError: a glob matches no file, or what cannot be read; or there is no glob.
+    """
+    if isinstance(patterns, str):
+        patterns = patterns.split(",")
+    pieces = [pattern.strip() for pattern in patterns if pattern.strip()]
+    if not pieces:
+        raise UnusableInputError("No input was named: give a path, a glob or a comma list of them.")
+    matched: dict[str, FileInfo] = {}
+    at = 0
+    while at < len(pieces):
+        found, taken = _match_first(pieces[at : at + _MOST_PIECES])
+        if not found and not may_be_missing:
+            raise UnusableInputError(paths.explain_missing(pieces[at]))
+        for file in found:
+            matched.setdefault(file.path, file)
+        at += taken
+    return list(matched.values())
+
+
+def _match_first(pieces: Sequence[str]) -> tuple[list[FileInfo], int]:
+    """The files that the first piece names, or that a name with commas does, whose pieces come first; and how many."""
+    found = _match_one(pieces[0])
+    if found or not is_local(pieces[0]):
+        return found, 1
+    for count in range(2, len(pieces) + 1):
+        for comma in (",", ", "):
+            if found := _match_one(comma.join(pieces[:count])):
+                return found, count
+    return [], 1
+
+
+def find(path: str) -> FileInfo | None:
+    """The file of exactly this name; None if there is none."""
+    if is_local(path):
+        found = paths.regular_file(path)
+        return None if found is None else FileInfo(path=path, size=found.st_size, changed=found.st_mtime_ns)
+    systems, _ = _beam(path)
+    with explained(path):
+        return _described(systems.get_filesystem(path).metadata(path)) if systems.exists(path) else None
+
+
+def _described(metadata: Any) -> FileInfo:
+    """An object, as Beam's file systems tell of it."""
+    changed = int(metadata.last_updated_in_seconds * _MICROSECONDS)
+    return FileInfo(path=metadata.path, size=metadata.size_in_bytes, changed=changed)
+
+
+def _match_one(pattern: str) -> list[FileInfo]:
+    if is_local(pattern):
+        return _match_local(os.path.expanduser(pattern))
+    systems, _ = _beam(pattern)
+    with explained(pattern):
+        metadata = systems.match([pattern])[0].metadata_list
+    return sorted(_described(m) for m in metadata if not m.path.endswith("/"))
+
+
+def _match_local(pattern: str) -> list[FileInfo]:
+    by_glob = paths.is_glob(pattern) and not os.path.lexists(pattern)
+    names = sorted(glob.glob(pattern, recursive=True)) if by_glob else [pattern]
+    found = [(name, paths.regular_file(name, by_glob=by_glob)) for name in names]
+    return [
+        FileInfo(path=name, size=file.st_size, changed=file.st_mtime_ns) for name, file in found if file is not None
+    ]
+
+
+def exists(path: str) -> bool:
+    """Whether a file exists under this exact name."""
+    if is_local(path):
+        return os.path.exists(path)
+    systems, _ = _beam(path)
+    with explained(path):
+        return bool(systems.exists(path))
+
+
+def size(path: str) -> int:
+    """The size of a file in bytes."""
+    if is_local(path):
+        return os.path.getsize(path)
+    return match([path])[0].size
+
+
+def open_input(path: str) -> BinaryIO:
+    """Opens a file to read its raw bytes, still packed where they are; the file object can seek.
+
+    Its methods raise RunFailedError where the machine cannot read on.
+
+    Raises:
+      UnusableInputError: the file cannot be opened.
+    """
+    try:
+        if is_local(path):
+            raw: Any = open(os.path.expanduser(path), "rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        else:
+            systems, uncompressed = _beam(path)
+            with explained(path):
+                raw = systems.open(path, compression_type=uncompressed)
+        return io.BufferedReader(_Input(path, raw))
+    except FileNotFoundError:
+        raise UnusableInputError(f"{path}: this input does not exist; check the path.") from None
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise  # the machine's fault, and not the file's
+        raise UnusableInputError(f"{path}: this input cannot be read ({paths.why(error)}).") from None
+
+
+class _Input(io.RawIOBase):
+    """A raw input file that turns errors into one sentence: a disk that fails, a lost network, a deleted object."""
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        with self._explained():
+            return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readinto(self, buffer: Any, /) -> int:
+        with self._explained():
+            block = self._file.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    def readall(self) -> bytes:
+        with self._explained():
+            return self._file.read()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            with explained(self._path):  # an object may be deleted, and a store may fail, after it was opened
+                yield
+        except OSError as error:
+            raise RunFailedError(
+                f"{self._path}: this input cannot be read on ({error.strerror or error}); run the same command again."
+            ) from error
+
+
+def read_bytes(path: str) -> bytes:
+    """The whole content of a file, which should be small."""
+    with open_input(path) as file:
+        return file.read()
+
+
+def read_range(path: str, start: int, end: int) -> bytes:
+    """Bytes [start, end) of a file; fewer where the file ends before."""
+    with open_input(path) as file:
+        file.seek(start)
+        return file.read(end - start)
+
+
+def sha256_of(path: str, also: Callable[[bytes], object] | None = None) -> str:
+    """The sha256 of a file's content, in hexadecimal.
+
+    also: takes the content as well, in parts, one after the other.
+    """
+    digest = hashlib.sha256()
+    with open_input(path) as file:
+        while block := file.read(_COPY_BYTES):
+            digest.update(block)
+            if also is not None:
+                also(block)
+    return digest.hexdigest()
+
+
+def link_or_copy(source: str, target: str) -> bool:
+    """Gives a file that will never change a second path: a hard link, or a copy where there can be none.
+
+    Objects are copied by their store. A file that is at the target is replaced.
+
+    Returns:
+      Whether it is a link, which has the same content for certain.
+
+    Raises:
+      UnusableInputError, RunFailedError: the source cannot be read, or the target not be written.
+    """
+    if is_local(source) and is_local(target) and _link(source, target):
+        return True
+    if not is_local(source) and source.partition("://")[0] == target.partition("://")[0]:
+        systems, _ = _beam(target)
+        with explained(target):
+            systems.copy([source], [target])
+        return False
+    with open_input(source) as file, new_file(target, checksum=False) as copy:
+        while block := file.read(_COPY_BYTES):
+            copy.write(block)
+    return False
+
+
+def _link(source: str, target: str) -> bool:
+    """Makes a hard link, under a temporary name first; returns whether it could."""
+    make_directory(parent(target))
+    temporary = f"{target}.{os.urandom(_ATTEMPT_BYTES).hex()}{TEMPORARY_SUFFIX}"
+    try:
+        with _beginning_a_file:
+            os.link(source, temporary)
+            os.replace(temporary, target)
+    except OSError:  # another file system, one without links, or too many of them: a copy says what is wrong
+        return False
+    finally:
+        # A rename to another link of the same file leaves both names.
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    return True
+
+
+def stored_checksum(path: str) -> str | None:
+    """The crc32c that Cloud Storage keeps of an object, without reading it; None elsewhere and for a missing object.
+
+    An upload counts as finished only when this is the checksum of the bytes that were sent.
+    """
+    if not path.startswith("gs://") or not exists(path):
+        return None
+    systems, _ = _beam(path)
+    with explained(path):
+        return cast(str, systems.checksum(path))
+
+
+def make_directory(path: str) -> None:
+    """Creates a local directory and its parents; object stores have no directories.
+
+    Raises:
+      UnusableInputError: the directory cannot be made.
+    """
+    if is_local(path):
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            check_directory(path)
+            raise UnusableInputError(f"{path}: this directory cannot be made ({paths.why(error)}).") from None
+
+
+def check_directory(path: str) -> None:
+    """Looks whether a local directory can be written to, or made; does neither.
+
+    Raises:
+      UnusableInputError: it cannot; the message names the file or directory that is in the way.
+    """
+    if not is_local(path):
+        return
+    place = os.path.abspath(path)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        what = "a link that leads to no directory" if os.path.islink(place) else "a file"
+        raise UnusableInputError(f"{path}: this directory cannot be made ({place} is {what}); name another one.")
+    if not os.access(place, os.W_OK | os.X_OK):
+        of_parent = "" if place == os.path.abspath(path) else f"cannot be made, because {place} "
+        raise UnusableInputError(f"{path}: this directory {of_parent}is not writable.")
+
+
+def list_directory(directory: str, pattern: str = "*") -> list[str]:
+    """The paths of the files in a directory (not below it) whose names match a glob, sorted; [] without directory."""
+    if is_local(directory):
+        if not os.path.isdir(directory):
+            return []
+        names = sorted(e.name for e in os.scandir(directory) if e.is_file())
+        return [join(directory, n) for n in names if fnmatch.fnmatchcase(n, pattern)]
+    return [f.path for f in _match_one(join(directory, pattern)) if parent(f.path) == directory.rstrip("/")]
+
+
+def sizes_in(directory: str) -> dict[str, int]:
+    """The size in bytes of each file in a directory (not below it), by path; empty without directory."""
+    if is_local(directory):
+        return {path: os.path.getsize(path) for path in list_directory(directory)}
+    found = _match_one(join(directory, "*"))
+    return {f.path: f.size for f in found if parent(f.path) == directory.rstrip("/")}
+
+
+def delete(paths: Sequence[str]) -> None:
+    """Deletes files, all local or none; a file that does not exist is no error."""
+    if not paths:
+        return
+    if is_local(paths[0]):
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+        return
+    import concurrent.futures
+
+    systems, _ = _beam(paths[0])
+    # Each path takes two requests: without threads, thousands of paths would take minutes.
+    with explained(paths[0]), concurrent.futures.ThreadPoolExecutor(_DELETERS) as threads:
+        list(threads.map(lambda path: systems.delete([path]), paths))
+
+
+def delete_abandoned(directory: str) -> None:
+    """Deletes the temporary files in a directory whose writers are dead; those of living writers stay."""
+    if not is_local(directory):
+        return  # object stores list no unfinished object
+    for path in list_directory(directory, f"*{TEMPORARY_SUFFIX}"):
+        with contextlib.suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+
+
+class OutputFile:
+    """A file being written.
+
+    Attributes:
+      path: its final name.
+      size: the bytes written so far, after packing.
+    """
+
+    def __init__(self, path: str, raw: BinaryIO, *, checksum: bool, packed: bool) -> None:
+        self.path = path
+        self.size = 0
+        self._raw = raw
+        self._digest = hashlib.sha256() if checksum else None
+        self._packer = _gzip_into(self) if packed else None
+
+    def write(self, block: bytes | bytearray | memoryview) -> None:
+        """Appends bytes, which are packed on the way if the file is."""
+        if self._packer is not None:
+            self._packer.write(block)
+        else:
+            self._write_raw(block)
+
+    def _write_raw(self, block: bytes | bytearray | memoryview) -> None:
+        self._raw.write(block)
+        self.size += len(block)
+        if self._digest is not None:
+            self._digest.update(block)
+
+    def finish(self) -> None:
+        """Writes the bytes that the packer still has."""
+        if self._packer is not None:
+            self._packer.close()
+
+    @property
+    def sha256(self) -> str:
+        """The sha256 of the bytes written so far, after packing, in hexadecimal.
+
+        Raises:
+          ValueError: the file is written without a checksum.
+        """
+        if self._digest is None:
+            raise ValueError(f"{self.path} is written without a checksum")
+        return self._digest.hexdigest()
+
+
+def _gzip_into(file: OutputFile) -> "gzip.GzipFile":
+    """A gzip file whose bytes go on to `file`; with neither time nor name the same content gives the same bytes."""
+    import gzip
+
+    return gzip.GzipFile(filename="", mode="wb", fileobj=cast(Any, _Tee(file)), mtime=0, compresslevel=6)
+
+
+class _Tee:
+    """The file object that gzip writes to: it passes the bytes on to the output file."""
+
+    def __init__(self, output: OutputFile) -> None:
+        self._output = output
+
+    def write(self, block: bytes) -> int:
+        self._output._write_raw(block)
+        return len(block)
+
+    def flush(self) -> None:
+        """Does nothing; gzip calls it when it closes."""
+
+
+@contextlib.contextmanager
+def new_file(path: str, *, checksum: bool = True, packed: bool = False) -> Iterator[OutputFile]:
+    """Writes a file that appears under `path` only when the block ends without an exception.
+
+    Args:
+      path: final name, local or not. A missing directory is made.
+      checksum: whether to compute the sha256 while writing.
+      packed: whether to gzip the content; the same content gives the same bytes.
+
+    Raises:
+      RunFailedError: the file cannot be written: the disk is full, or an object store received other bytes.
+      UnusableInputError: there is no such bucket, or it refuses access.
+    """
+    if is_local(path):
+        with _new_local_file(path, checksum, packed) as output:
+            yield output
+        return
+    systems, uncompressed = _beam(path)
+    with explained(path):
+        raw = systems.create(path, compression_type=uncompressed)
+    output = OutputFile(path, cast(BinaryIO, _Explaining(path, raw)), checksum=checksum, packed=packed)
+    try:
+        yield output
+        output.finish()
+        with explained(path):
+            _finish_upload(systems, path, raw)
+    except BaseException:
+        _abandon_upload(raw)
+        raise
+
+
+class _Explaining:
+    """A remote writer that turns its own errors into sentences, but not those of the code that fills it."""
+
+    def __init__(self, path: str, raw: Any) -> None:
+        self._path = path
+        self._raw = raw
+
+    def write(self, block: bytes | bytearray | memoryview) -> int:
+        with explained(self._path):
+            self._raw.write(block)
+        return len(block)
+
+
+def _finish_upload(systems: Any, path: str, raw: Any) -> None:
+    """Ends an upload, which makes the object visible; google-cloud-storage compares its crc32c with the store's."""
+    try:
+        raw.close()
+    except Exception as error:
+        if type(error).__name__ != "DataCorruption":
+            raise
+        systems.delete([path])
+        raise RunFailedError(
+            f"{path}: the object store received other bytes than were sent; the object was deleted, run again."
+        ) from error
+
+
+def _abandon_upload(raw: Any) -> None:
+    """Ends an upload without making its object visible."""
+    terminate = getattr(raw, "terminate", None)
+    # Closing makes the object visible, and the garbage collector would close the writer.
+    raw.close = _leave_open
+    if terminate is not None:
+        # If this fails, the store drops the unfinished upload by itself later; the caller raises the first error.
+        with contextlib.suppress(Exception):
+            terminate()
+
+
+def _leave_open() -> None:
+    """Stands in for the `close` of an abandoned writer."""
+
+
+@contextlib.contextmanager
+def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputFile]:
+    # A link keeps its place: the file that it names is replaced.
+    target = os.path.realpath(path) if os.path.islink(path) else path
+    _check_replaceable(target, path)
+    make_directory(parent(target))
+    temporary, raw = "", None
+    try:
+        temporary, raw = _locked_temporary(target)
+        output = OutputFile(path, cast(BinaryIO, _WholeWriter(raw)), checksum=checksum, packed=packed)
+        yield output
+        output.finish()
+        os.fsync(raw.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        advice = "; make room and run the same command again" if error.errno in _NO_ROOM else ""
+        raise RunFailedError(
+            f"{path}: this file cannot be written ({error.strerror or error}); nothing was left under its name{advice}."
+        ) from error
+    finally:
+        if raw is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raw.close()
+
+
+def _check_replaceable(target: str, path: str) -> None:
+    """Refuses to rename a file over anything but a regular file: a device or a FIFO would be lost.
+
+    Raises:
+      UnusableInputError: `target`, which the user named as `path`, is there and is no regular file.
+    """
+    try:
+        mode = os.stat(target).st_mode
+    except OSError:
+        return  # it is not there, or making it will say what is wrong
+    if stat.S_ISDIR(mode):
+        raise UnusableInputError(f"{path}: this output is a directory; name a file.")
+    if not stat.S_ISREG(mode):
+        raise UnusableInputError(
+            f"{path}: this output is no regular file but a device, a FIFO or a socket; name a file."
+        )
+
+
+def check_outputs(inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Refuses outputs that are inputs or each other, also by another path or link: one would destroy the other.
+
+    Raises:
+      UnusableInputError: an output is one of the inputs, or another output, has no name of a file, or lies where no
+        directory can be made.
+    """
+    identities = {_identity(path): path for path in inputs}
+    seen: dict[tuple[int, int] | str, str] = {}
+    for output in outputs:
+        if not output or output.endswith("/"):
+            raise UnusableInputError(f'"{output}" as output names no file; give the name of a file.')
+        check_directory(parent(output))
+        identity = _identity(output)
+        if identity in identities:
+            same = identities[identity]
+            raise UnusableInputError(f"{output}: this output is also the input {same}; name another file.")
+        if identity in seen:
+            raise UnusableInputError(
+                f"{output}: this output, or an index beside it, is the same file as the output {seen[identity]}; "
+                "the outputs must be files, each named once."
+            )
+        seen[identity] = output
+
+
+def _identity(path: str) -> tuple[int, int] | str:
+    """What two names of one file have in common: device and inode, or the plain name where there are none."""
+    if not is_local(path):
+        scheme, _, rest = path.partition("://")
+        return f"{scheme}://{posixpath.normpath(rest)}"
+    try:
+        found = os.stat(path)
+    except OSError:
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
+
+
+def _locked_temporary(path: str) -> tuple[str, io.FileIO]:
+    """Makes a temporary file beside `path`, locked as long as its writer lives; returns its name and the file."""
+    while True:
+        temporary = f"{path}.{os.urandom(_ATTEMPT_BYTES).hex()}{TEMPORARY_SUFFIX}"
+        with _beginning_a_file:
+            raw = io.FileIO(temporary, "x")
+        fcntl.flock(raw, fcntl.LOCK_EX)
+        if os.fstat(raw.fileno()).st_nlink:
+            return temporary, raw
+        raw.close()  # a sweep deleted it before it was locked
+
+
+class _WholeWriter:
+    """A raw file whose `write` writes everything or raises: an unbuffered write may write only a part."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def write(self, block: bytes | bytearray | memoryview) -> int:
+        rest = memoryview(block).cast("B")
+        total = len(rest)
+        while len(rest):
+            rest = rest[self._raw.write(rest) :]
+        return total
+
+
+def write_bytes(path: str, content: bytes) -> None:
+    """Writes a small file, which appears whole or not at all; errors as in `new_file`."""
+    with new_file(path, checksum=False) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Turns the errors of a remote file system, Beam's or Google's, into sentences about `path`.
+
+    Raises:
+      UnusableInputError: there is no such object or bucket, or access is refused.
+      RunFailedError: the store does not answer.
+    """
+    try:
+        yield
+    except (UnusableInputError, RunFailedError, FileNotFoundError):
+        raise
+    except Exception as error:
+        causes = list(_causes(error))
+        statuses = {int(code) for code in (_status(cause) for cause in causes) if code is not None}
+        text = " ".join(str(getattr(causes[-1], "message", causes[-1])).split()) or type(error).__name__
+        if _HTTP_NOT_FOUND in statuses:
+            raise UnusableInputError(f"{path}: there is no such object.") from error
+        if statuses & _HTTP_DENIED:
+            raise UnusableInputError(f"{path}: access is refused; check the credentials ({text}).") from error
+        if statuses & _HTTP_FAILING or {type(cause).__name__ for cause in causes} & _UNREACHABLE:
+            # The library has tried again for minutes, as it should in the middle of a run.
+            raise RunFailedError(
+                f"{path}: the object store does not answer any more ({text}); once it does, run the same command again."
+            ) from error
+        if type(error).__name__ in ("BeamIOError", "ValueError", "ImportError"):
+            raise UnusableInputError(f"{path}: {text}") from error
+        raise
+
+
+def _causes(error: Any) -> Iterator[Any]:
+    """An error, then those that Beam has wrapped into it: exceptions or bare HTTP statuses."""
+    yield error
+    for cause in (getattr(error, "exception_details", None) or {}).values():
+        yield from _causes(cause)
+
+
+def _status(cause: Any) -> Any:
+    """The HTTP status of a cause, or None."""
+    code = cause if isinstance(cause, int) else getattr(cause, "code", None)
+    if code is None:
+        # google-cloud-storage's uploads raise an error that has the response.
+        code = getattr(getattr(cause, "response", None), "status_code", None)
+    return code if isinstance(code, int) else None

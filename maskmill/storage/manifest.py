@@ -1,0 +1,365 @@
+"""manifest.json: the content of an output directory, and the inputs and parameters that it was made from.
+
+It has no time, host or attempt in it, so the same build gives the same manifest wherever it runs.
+"""
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from maskmill.errors import UnusableInputError
+from maskmill.storage import completions, files
+
+MANIFEST = "manifest.json"
+REJECTED = "rejected.jsonl"
+_CLAIM = "parameters"
+_PACKAGES = ("maskmill", "apache-beam", "numba", "numpy", "nltk")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Claim:
+    """That an output directory belongs to a stage with these parameters: checked, but not written yet.
+
+    path: of the claim's file. content: of the file. is_new: whether the file is not so already. problem: what was wrong
+    with the file that was there, a clause for the summary; None where nothing was.
+    """
+
+    output: str
+    path: str
+    content: bytes
+    is_new: bool
+    problem: str | None
+
+    def write(self) -> None:
+        """Claims the directory."""
+        if not self.is_new:
+            return
+        files.make_directory(self.output)
+        if self.problem is not None:
+            name = completions.work_name("", files.base_name(self.path))
+            completions.note_remade(self.output, _CLAIM, "claim", name, self.problem)
+        files.write_bytes(self.path, self.content)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Claims the directory, and keeps it from runs with other options as long as the block runs."""
+        self.write()
+        if not files.is_local(self.path):
+            yield
+            return
+        with open(self.path, "rb") as file:
+            with contextlib.suppress(OSError):  # some file systems have no locks; there no directory becomes free
+                fcntl.flock(file, fcntl.LOCK_SH)
+            yield
+
+
+def check_output(
+    output: str,
+    stage: str,
+    parameters: Mapping[str, Any],
+    defaults: Mapping[str, Any] | None = None,
+    folders: Sequence[str] = (),
+) -> Claim:
+    """Checks that an output directory can be claimed for a stage with these parameters; writes nothing.
+
+    An option that the directory's claim does not have was declared after it was made, so it counts as its default; one
+    that only the claim has is of another version, and must have been at its default. A local directory that holds
+    nothing but its work directory is free for other options of its stage, unless a run holds it. A damaged claim
+    is made again from the manifest. Where there is no manifest either, the directory holds an unfinished build: every
+    piece of it is keyed by its own parameters, so the directory is claimed anew. Both are noted for the summary.
+
+    Args:
+      output: the directory.
+      stage: the stage's name.
+      parameters: all options that shape the data, by name. `X_sha256` is the checksum of what the option `X` names: it
+        counts, and while it is the same the name does not.
+      defaults: those of the options that have one; without, that of every option is None.
+      folders: those below the directory that the stage writes to, too.
+
+    Raises:
+      UnusableInputError: the directory cannot be written, has other files in it, or belongs to another stage or other
+        parameters.
+    """
+    files.check_directory(output)
+    wanted = _plain({"stage": stage, "parameters": dict(parameters), "defaults": dict(defaults or {})})
+    path = _claim_path(output)
+    content = files.read_bytes(path) if files.exists(path) else None
+    claimed, problem = _find_claim(output, content, wanted, folders)
+    if claimed is not None and not (claimed["stage"] == stage and _is_free(output, path)):
+        _compare_claims(output, claimed, wanted)
+    sealed = completions.sealed_json("", _CLAIM, wanted)
+    return Claim(output=output, path=path, content=sealed, is_new=content != sealed, problem=problem)
+
+
+def _plain(value: Any) -> Any:
+    """A value as it comes back from JSON."""
+    return json.loads(completions.canonical_json(value))
+
+
+def _claim_path(output: str) -> str:
+    return completions.work_path(output, "", f"{_CLAIM}.json")
+
+
+def _find_claim(
+    output: str, content: bytes | None, wanted: Mapping[str, Any], folders: Sequence[str]
+) -> tuple[dict[str, Any] | None, str | None]:
+    """The claim of a directory, from its file or its manifest, and what was wrong with the file.
+
+    Args:
+      output: the directory.
+      content: of the claim's file; None where there is none.
+      wanted: the claim that is to be made.
+      folders: those below the directory that belong to it.
+
+    Returns:
+      The claim, None where the directory is free to be claimed; and a clause for the note, None where all is well.
+
+    Raises:
+      UnusableInputError: the directory has other files in it.
+    """
+    made = find_manifest(output)
+    if content is not None:
+        claim = completions.unsealed_json("", _CLAIM, content) or _read_older_claim(content)
+        # A claim of another stage than the manifest's was copied here.
+        if claim is not None and (made is None or made["stage"] == claim["stage"]):
+            return claim, None
+    if content is None and (made is None or made["stage"] != wanted["stage"]) and not _has_records(output):
+        places = (output, *(files.join(output, folder) for folder in folders))
+        other_files = [
+            path
+            for place in places
+            for path in files.list_directory(place)
+            if not path.endswith(files.TEMPORARY_SUFFIX)
+        ]
+        if other_files:
+            raise UnusableInputError(
+                f"{output}: this directory holds other files ({files.base_name(other_files[0])}, …); "
+                "name an empty or a new one."
+            )
+        return None, None
+    problem = "it was gone" if content is None else "it was damaged"
+    if made is None:
+        return None, problem
+    return _claim_of_manifest(made, wanted), f"{problem} and was made from {MANIFEST}"
+
+
+def _is_free(output: str, claim: str) -> bool:
+    """Whether a claimed directory holds nothing but its work directory, and no run its claim; a store has no locks."""
+    if not files.is_local(output):
+        return False
+    beside = {name for name in os.listdir(output) if not name.endswith(files.TEMPORARY_SUFFIX)}
+    if beside != {completions.WORK_DIRECTORY}:
+        return False
+    try:
+        with open(claim, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _read_older_claim(content: bytes) -> dict[str, Any] | None:
+    """A claim as older versions wrote it, without a checksum; None if a byte of it is not as they wrote it."""
+    try:
+        claim = json.loads(content)
+        is_one = set(claim) == {"stage", "parameters"} and isinstance(claim["parameters"], dict)
+        is_one = is_one and content == completions.canonical_json(claim, indent=1).encode()
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return claim | {"defaults": {}} if is_one else None
+
+
+def _has_records(output: str) -> bool:
+    return any(completions.keys(output, kind) for kind in completions.FORMAT_VERSIONS)
+
+
+def _claim_of_manifest(made: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What a directory's manifest says that it was claimed for."""
+    parameters = {name: value for name, value in made["parameters"].items() if name in wanted["parameters"]}
+    return {"stage": made["stage"], "parameters": parameters, "defaults": wanted["defaults"]}
+
+
+def _compare_claims(output: str, claimed: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raises UnusableInputError if a directory belongs to another stage or other parameters."""
+    if claimed["stage"] != wanted["stage"]:
+        raise UnusableInputError(f"{output}: this directory belongs to {claimed['stage']!r}; name another one.")
+    before = wanted["defaults"] | claimed["parameters"]
+    # Of an option that this version does not have, no value but its default or "off" can be meant.
+    now = claimed["defaults"] | wanted["parameters"]
+    for name in dict.fromkeys([*wanted["parameters"], *claimed["parameters"]]):
+        is_known = name in wanted["parameters"]
+        old, new = before.get(name), now.get(name)
+        if old == new or (not is_known and not old):
+            continue
+        digest = f"{name}_sha256"
+        if before.get(digest) is not None and before[digest] == now.get(digest):
+            continue
+        if name.endswith("_sha256"):
+            option = name.removesuffix("_sha256")
+            raise UnusableInputError(
+                f"{output}: the data behind {option} ({now.get(option)}) has changed since this directory was made; "
+                "name another directory or delete this one."
+            )
+        raise UnusableInputError(
+            f"{output}: this directory was made with other parameters ({name}={old!r}, now {new!r}); "
+            "name another directory or delete this one."
+        )
+
+
+def versions() -> dict[str, Any]:
+    """The versions of the software that makes the data: of packages, of Python, and of each step's output."""
+    import importlib.metadata
+
+    installed = {}
+    for package in _PACKAGES:
+        try:
+            installed[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            installed[package] = "not installed"
+    return installed | {"python": platform.python_version(), "formats": dict(completions.FORMAT_VERSIONS)}
+
+
+def write_manifest(
+    output: str,
+    *,
+    stage: str,
+    parameters: Mapping[str, Any],
+    decided: Mapping[str, Any] = MappingProxyType({}),
+    inputs: Sequence[Mapping[str, Any]],
+    shards: Sequence[Any],
+    counts: Mapping[str, Mapping[str, int]],
+    rejected: Iterable[Mapping[str, Any]] = (),
+    data: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Writes manifest.json and, if any document was rejected, rejected.jsonl; returns the manifest.
+
+    Args:
+      output: the directory of the shards.
+      stage: the stage's name.
+      parameters: all options that shaped the data, as they were given or default.
+      decided: the values that were decided where `parameters` leave it open.
+      inputs: the path, bytes and sha256 of each input.
+      shards: the name, bytes, sha256, counts and inputs of each shard, in order; dataclasses or mappings.
+      counts: the counts in and out of each step.
+      rejected: where each rejected document stands, and the reason.
+      data: what else a reader of the shards needs, by name.
+    """
+    rejected_lines = [completions.canonical_json(document) for document in rejected]
+    manifest = {
+        "stage": stage,
+        "parameters": dict(parameters),
+        "decided": dict(decided),
+        "versions": versions(),
+        **data,
+        "inputs": list(inputs),
+        "counts": {step: dict(values) for step, values in counts.items()},
+        "shards": list(shards),
+    }
+    path = files.join(output, REJECTED)
+    if rejected_lines:
+        files.write_bytes(path, ("\n".join(rejected_lines) + "\n").encode())
+    elif files.exists(path):
+        files.delete([path])
+    text = completions.canonical_json(manifest, indent=1)
+    files.write_bytes(files.join(output, MANIFEST), text.encode())
+    plain: dict[str, Any] = json.loads(text)
+    return plain
+
+
+def read_manifest(output: str) -> dict[str, Any]:
+    """The manifest of a finished output directory.
+
+    Raises:
+      UnusableInputError: there is none, or it is damaged.
+    """
+    path = files.join(output, MANIFEST)
+    if not files.exists(path):
+        raise UnusableInputError(f"{path}: there is no manifest; the build into this directory is not finished.")
+    return parse_manifest(path, files.read_bytes(path))
+
+
+def parse_manifest(path: str, content: bytes) -> dict[str, Any]:
+    """The manifest that a file at `path` has as its content.
+
+    Raises:
+      UnusableInputError: it is none, or it is damaged.
+    """
+    made = _parsed(content)
+    if made is None:
+        raise UnusableInputError(
+            f"{path}: this is no manifest of maskmill, or it is damaged; run the command that made the directory again."
+        )
+    return made
+
+
+def find_manifest(output: str) -> dict[str, Any] | None:
+    """The manifest of an output directory; None where there is none, or one that is damaged."""
+    path = files.join(output, MANIFEST)
+    return _parsed(files.read_bytes(path)) if files.exists(path) else None
+
+
+def _parsed(content: bytes) -> dict[str, Any] | None:
+    """The manifest with this content; None if it is none."""
+    try:
+        made = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return made if _is_manifest(made) else None
+
+
+def _is_manifest(value: Any) -> bool:
+    """Whether a value from JSON has what is read of a manifest."""
+    if not isinstance(value, dict) or not isinstance(value.get("stage"), str):
+        return False
+    parts = {"parameters": dict, "counts": dict, "inputs": list, "shards": list}
+    if not all(isinstance(value.get(name), kind) for name, kind in parts.items()):
+        return False
+    sizes = {"bytes"} if value["stage"] == "extract" else set()  # the next stage leaves out shards without text
+    needed = {"inputs": {"path", "sha256"}, "shards": {"name"} | sizes}
+    return all(
+        isinstance(entry, dict) and keys <= entry.keys() for name, keys in needed.items() for entry in value[name]
+    )
+
+
+def files_of_shard(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The files of a shard that a manifest lists: each has its name (below the directory), its bytes and its sha256.
+
+    A shard of one file is described by its entry itself.
+    """
+    return [dict(file) for file in entry["files"]] if "files" in entry else [dict(entry)]
+
+
+def sweep(output: str, *, keep: Iterable[str], patterns: Sequence[str], records: Mapping[str, Iterable[str]]) -> None:
+    """Deletes what earlier builds have left in an output directory; call it once the manifest is written.
+
+    Args:
+      output: the directory.
+      keep: the names of the files that belong to the data set, as FOLDER/NAME where they are in a folder.
+      patterns: globs of names that only this stage gives, as FOLDER/GLOB for those in a folder. Other files that match
+        one are of an older build with another number of shards.
+      records: for each kind of completion record, the keys that this build uses. Other files of that kind are deleted.
+    """
+    kept = set(keep)
+    stale = []
+    for pattern in patterns:
+        folder, _, names = pattern.rpartition("/")
+        place = files.join(output, folder) if folder else output
+        for path in files.list_directory(place, names):
+            if (f"{folder}/" if folder else "") + files.base_name(path) not in kept:
+                stale.append(path)
+    folders = {kind: completions.work_path(output, kind, "").rstrip("/") for kind in records}
+    for kind, keys in records.items():
+        used = set(keys)
+        stale += [p for p in files.list_directory(folders[kind]) if files.base_name(p).split(".")[0] not in used]
+    files.delete(sorted({p for p in stale if not p.endswith(files.TEMPORARY_SUFFIX)}))
+    # Attempts that died may have left temporary files in any of the folders.
+    below = {files.join(output, pattern.rpartition("/")[0]) for pattern in patterns if "/" in pattern}
+    run = completions.work_path(output, "run", "").rstrip("/")
+    for folder in (output, run, *sorted(below), *folders.values()):
+        files.delete_abandoned(folder)

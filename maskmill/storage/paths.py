@@ -1,0 +1,188 @@
+"""Paths as users write them: what they mean, and one sentence for each that can name no file.
+
+A path is local unless it has a scheme, as in gs://bucket/name.
+"""
+
+import errno
+import importlib.util
+import os
+import re
+import stat
+from typing import Any
+
+from maskmill.errors import UnusableInputError
+
+# The schemes of Beam's file systems: the module that each needs, and the extra of Beam that installs it.
+_SCHEMES = {
+    "gs": ("google.cloud.storage", "gcp"),
+    "s3": ("boto3", "aws"),
+    "azfs": ("azure.storage.blob", "azure"),
+    "hdfs": ("hdfs", "hadoop"),
+}
+_WEB = ("http", "https", "ftp", "ftps")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+_ONE_SLASH = re.compile(rf"(?:{'|'.join((*_SCHEMES, *_WEB, 'file'))}):/(?!/)", re.IGNORECASE)
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def as_written(value: Any) -> Any:
+    """What a value of an option means where it is a path: `~` at its beginning is the home directory, as in a shell.
+
+    A shell expands no `~` behind a `=`, so that `--output=~/x` would make a folder of the name `~`.
+
+    Args:
+      value: a text, a tuple of texts, or anything else, which is given back.
+
+    Raises:
+      UnusableInputError: the text is no name that a file can have.
+    """
+    if isinstance(value, tuple):
+        return tuple(as_written(one) for one in value)
+    if not isinstance(value, str):
+        return value
+    check_name(value)
+    if _ONE_SLASH.match(value):
+        scheme, _, rest = value.partition(":/")
+        raise UnusableInputError(f"{value}: a slash is missing; write {scheme.lower()}://{rest}.")
+    expanded = os.path.expanduser(value)
+    home = value.split("/", 1)[0]
+    if value.startswith("~") and expanded == value and not os.path.lexists(home):
+        raise UnusableInputError(f"{value}: there is no user {home[1:]}; write ./{value} for a folder of that name.")
+    return expanded
+
+
+def check_name(path: str) -> None:
+    """Refuses names that no output could hold.
+
+    Raises:
+      UnusableInputError: the name is not UTF-8, or has a zero byte in it.
+    """
+    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if shown != path:
+        raise UnusableInputError(
+            f"{shown}: this name is not UTF-8, and manifests name files in UTF-8; use another name."
+        )
+    if "\0" in path:
+        raise UnusableInputError(f"{path!r}: this name has a zero byte in it; check the path.")
+
+
+def check_scheme(path: str) -> None:
+    """Checks a path with a scheme before anything is asked of its store.
+
+    Raises:
+      UnusableInputError: nothing can be read or written under such a scheme, here or at all, or the bucket's name is
+        none.
+    """
+    scheme, _, rest = path.partition("://")
+    if scheme.lower() in _WEB:
+        raise UnusableInputError(f"{path}: web addresses are neither read nor written; download the file first.")
+    if scheme.lower() == "file":
+        raise UnusableInputError(f"{path}: write the path alone, without file://.")
+    if scheme not in _SCHEMES:
+        known = ", ".join(f"{name}://" for name in _SCHEMES)
+        raise UnusableInputError(f"{path}: {scheme}:// is unknown; give a local path, or one of {known}.")
+    if scheme in ("gs", "s3") and not _BUCKET.fullmatch(rest.split("/", 1)[0]):
+        raise UnusableInputError(
+            f"{path}: this names no bucket; write {scheme}://BUCKET/NAME, the bucket in lower case."
+        )
+    module, extra = _SCHEMES[scheme]
+    if not _is_installed(module):
+        raise UnusableInputError(
+            f"{path}: {scheme}:// needs Beam's extra [{extra}]; install it: pip install 'apache-beam[{extra}]'."
+        )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def regular_file(path: str, *, by_glob: bool = False) -> os.stat_result | None:
+    """What is known of a local file; None where there is none under this name, or a directory that a glob matched.
+
+    Raises:
+      UnusableInputError: something is there, but no file that can be read.
+    """
+    check_name(path)
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path):
+            raise UnusableInputError(
+                f"{path}: this is a link to {os.readlink(path)}, which does not exist; mend or delete it."
+            ) from None
+        return None
+    except OSError as error:
+        raise UnusableInputError(f"{path}: this input cannot be read ({why(error)}).") from None
+    if stat.S_ISDIR(found.st_mode):
+        if by_glob:
+            return None
+        raise UnusableInputError(_explain_directory(path))
+    for is_kind, name in _KINDS:
+        if is_kind(found.st_mode):
+            raise UnusableInputError(
+                f"{path}: this input is {name}, and an input is read more than once; write it to a file first."
+            )
+    if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise UnusableInputError(f"{path}: this input cannot be read (Permission denied).")
+    return found
+
+
+def _explain_directory(path: str) -> str:
+    try:
+        entries = list(os.scandir(path))
+    except OSError as error:
+        return f"{path}: this input is a directory that cannot be read ({error.strerror})."
+    if not entries:
+        return f"{path}: this input is an empty directory."
+    if not any(entry.is_file() for entry in entries):
+        return (
+            f"{path}: this input is a directory of directories; name the files below it, as in {path.rstrip('/')}/*/*."
+        )
+    return f"{path}: this input is a directory; name its files, as in {path.rstrip('/')}/*."
+
+
+def is_glob(pattern: str) -> bool:
+    """Whether a pattern has a character that stands for others."""
+    return any(character in pattern for character in "*?[")
+
+
+def why(error: OSError) -> str:
+    """Why a local file cannot be used, with what can be done about it where that is known."""
+    if error.errno == errno.ELOOP:
+        return "its links lead in a circle; delete one of them, and name the file itself"
+    if error.errno == errno.EISDIR:
+        return "it is a directory, where a file is meant"
+    return str(error.strerror or error)
+
+
+def refuse_missing(pattern: str) -> None:
+    """Looks whether a local file or directory is there; passes globs and whatever is not on this machine.
+
+    Raises:
+      UnusableInputError: it is not there.
+    """
+    path = os.path.expanduser(pattern)
+    if path and "://" not in path and not is_glob(path) and not os.path.lexists(path):
+        raise UnusableInputError(explain_missing(path.rstrip("/") or path))
+
+
+def explain_missing(pattern: str) -> str:
+    """The sentence for a pattern that names no file."""
+    if pattern == "-":
+        return "-: standard input is not read, because an input is read more than once; write it to a file first."
+    if is_glob(pattern):
+        return f"{pattern}: this input matches no file; check the path."
+    if "{" in pattern or "}" in pattern:
+        return f"{pattern}: this input does not exist; a shell expands braces only outside quotes and behind a space."
+    folder = os.path.dirname(pattern)
+    if "://" not in pattern and folder and not os.path.isdir(folder):
+        return f"{pattern}: this input does not exist, nor does the directory {folder}; check the path."
+    return f"{pattern}: this input does not exist; check the path."

@@ -1,0 +1,1 @@
+"""TODO maskmill.text."""

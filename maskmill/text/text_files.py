@@ -1,0 +1,140 @@
+"""Text shards that are on disk already: which files patterns name, and what they are."""
+
+import re
+from collections.abc import Sequence
+
+from maskmill.errors import UnusableInputError
+from maskmill.text.text_shards import ShardKind, TextShard
+from maskmill.storage import completions, files, manifest
+from maskmill.storage.paths import is_glob
+
+_NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
+# What maskmill itself writes beside text shards, or a user into the same directory.
+_BESIDE_SHARDS = re.compile(
+    r"manifest\.json|eval\.md5|rejected\.jsonl|unknown_templates\.tsv|.*\.(?:tfrecord|tfrecord\.gz|idx)"
+)
+_TEXT = "text"  # below a build's directory
+
+
+def find_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[files.FileInfo]:
+    """Finds the text shards that patterns name.
+
+    Args:
+      patterns: globs of files, or directories that extract made, which stand for their shards that are not empty.
+        Of a glob's files, those that are no text shards by their names are passed over (`beside_texts`).
+      may_be_missing: whether there may be none.
+
+    Raises:
+      UnusableInputError: there is no such file.
+    """
+    expanded: list[str] = []
+    for pattern in patterns:
+        shards = _shards_of_directory(pattern)
+        expanded += [pattern] if shards is None else [files.join(pattern, name) for name in shards]
+    passed_over = set(beside_texts(patterns, may_be_missing=may_be_missing))
+    matched = files.match(expanded, may_be_missing=may_be_missing) if expanded or not may_be_missing else []
+    texts = [text for text in matched if text.path not in passed_over]
+    if not texts and not may_be_missing:
+        raise UnusableInputError(
+            f"{patterns[0]}: this input matches no text shard, only {sorted(passed_over)[0]} and such."
+        )
+    return texts
+
+
+def refuse_equal_names(texts: Sequence[files.FileInfo]) -> None:
+    """Raises UnusableInputError if two texts have the same name, so that their shards of examples would."""
+    paths: dict[str, str] = {}
+    for text in texts:
+        other = paths.setdefault(files.base_name(text.path), text.path)
+        if other != text.path:
+            raise UnusableInputError(
+                f"{text.path} and {other} would become one shard; rename one, or take two outputs."
+            )
+
+
+def beside_texts(patterns: Sequence[str], *, may_be_missing: bool = False) -> list[str]:
+    """The files that globs match beside text shards: manifests, checksums, examples and their indexes."""
+    globs = [pattern for pattern in patterns if is_glob(pattern) and not files.exists(pattern)]
+    return [
+        file.path
+        for file in (files.match(globs, may_be_missing=may_be_missing) if globs else [])
+        if _BESIDE_SHARDS.fullmatch(files.base_name(file.path))
+    ]
+
+
+def _shards_of_directory(pattern: str) -> list[str] | None:
+    """The names of the shards with text in a directory that extract made; None where the pattern is none.
+
+    Raises:
+      UnusableInputError: it is the directory of another stage, of a whole build, or of a build that is not finished.
+    """
+    if is_glob(pattern):
+        return None
+    if files.exists(files.join(pattern, manifest.MANIFEST)):
+        made = manifest.read_manifest(pattern)
+        if made.get("stage") == "extract":
+            return [shard["name"] for shard in made["shards"] if shard["bytes"]]
+        if "stage" in made:
+            raise UnusableInputError(f"{pattern}: this directory was made by {made['stage']}; name the one of extract.")
+    elif files.is_local(pattern):
+        if files.exists(files.join(pattern, completions.WORK_DIRECTORY)):
+            raise UnusableInputError(f"{pattern}: the run into this directory is not finished; run it again first.")
+        text = files.join(pattern, _TEXT)
+        if files.exists(files.join(text, manifest.MANIFEST)):
+            raise UnusableInputError(f"{pattern}: this is the directory of a build; name its text, {text}.")
+    return None
+
+
+def check_texts(texts: Sequence[files.FileInfo]) -> None:
+    """Looks at the beginning of each file, so that nothing else is taken for a text shard.
+
+    Names that extract gives are believed on object stores, where each look takes a request.
+
+    Raises:
+      UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on.
+    """
+    from transforms.inputs.formats import no_text_shard
+
+    for text in texts:
+        if text.path.endswith(files.TEMPORARY_SUFFIX):
+            raise UnusableInputError(f"{text.path}: a run still writes this file; wait until it has ended.")
+        if text.size and (files.is_local(text.path) or not _NUMBERED.search(files.base_name(text.path))):
+            problem = no_text_shard(text.path)
+            if problem is not None:
+                raise UnusableInputError(
+                    f"{text.path}: this looks like {problem}, not like a text shard (one sentence a line, a blank line "
+                    "behind each document); `maskmill extract` makes text shards."
+                )
+
+
+def kind_of_text(path: str) -> ShardKind:
+    """Whether a text file is training text or held out, by its name."""
+    return "eval" if files.base_name(path).startswith("eval") else "train"
+
+
+def describe_text_shard(numbered: tuple[int, str]) -> TextShard:
+    """Describes a text file on disk as a text shard; it is read for its checksum.
+
+    Args:
+      numbered: the file's place among all, and its path. Names that the extract stage gives have the shard's kind and
+        number in them; a file of another name is a train shard whose number is its place.
+    """
+    place, path = numbered
+    name = files.base_name(path)
+    kind = kind_of_text(path)
+    in_name = _NUMBERED.search(name)
+    if in_name:
+        number = int(in_name["number"])
+    else:
+        number = 0 if kind == "eval" else place
+    return TextShard(
+        path=path,
+        kind=kind,
+        number=number,
+        size=files.size(path),
+        sha256=files.sha256_of(path),
+        documents=0,
+        sentences=0,
+        inputs={},
+        key="",
+    )

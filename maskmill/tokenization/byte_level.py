@@ -1,0 +1,218 @@
+"""Text files to pieces by byte-level BPE, as RoBERTa's and GPT-2's tokenizers split them (kernels/byte_level.py)."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.tokenization import pre_token_classes
+from maskmill.tokenization.kernels import byte_level as kernels
+from maskmill.tokenization.library_tokenizer import LibraryTokenizer
+from maskmill.tokenization.line_parts import LineParts
+from maskmill.tokenization.text_blocks import BlockMemory, TextBlock, not_utf8
+from maskmill.tokenization.tokenized_text import TextTokenizer, TokenizedText
+
+_BYTES = 256
+_FIRST_ROOM = 1 << 12  # bytes of a pre-token that there is memory for at first
+# What changes how words are split; all are off in plain byte-level BPE.
+_EXTRAS = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
+# A newline stands before the text of a block, because the first line may have to begin with a space.
+_FRONT = 1
+
+
+def byte_characters() -> tuple[str, ...]:
+    """GPT-2's character for each byte: itself where it is printable, else the next one from U+0100 on.
+
+    Source: bytes_to_unicode in src/encoder.py of openai/gpt-2.
+    """
+    printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(_BYTES, 2 * _BYTES))
+    return tuple(chr(byte if byte in printable else next(others)) for byte in range(_BYTES))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BytePairs:
+    """What a tokenizer.json of plain byte-level BPE says.
+
+    Attributes:
+      byte_ids: int32[256], the piece of each byte.
+      merges: int64[merges, 3], the ids of the left and the right part and of what they become, in the order of ranks.
+      added_tokens: tokens that are looked for in the text before it is split.
+      prefix_space: whether a line is read as if a space stood before it.
+    """
+
+    byte_ids: npt.NDArray[np.int32]
+    merges: npt.NDArray[np.int64]
+    added_tokens: tuple[bytes, ...]
+    prefix_space: bool
+
+
+def plain_byte_pairs(saved: Mapping[str, Any]) -> BytePairs | None:
+    """What a tokenizer is made of, or None where it is not plain byte-level BPE.
+
+    Plain is a BPE model with a piece for each byte and without dropout, affixes and the like, over a ByteLevel that
+    splits words, with nothing that changes the text before; with no more pieces and merges than the kernels take.
+
+    Args:
+      saved: the JSON that `tokenizers.Tokenizer.to_str` gives, in which merges are ordered and pairs of strings.
+    """
+    model, splitter = saved["model"], saved["pre_tokenizer"]
+    ids = model.get("vocab")
+    contents = [token["content"] for token in saved["added_tokens"]]
+    # A line has neither newlines nor carriage returns.
+    added = tuple(content.encode() for content in contents if not {"\n", "\r"} & set(content))
+    plain = (
+        model.get("type") == "BPE"
+        and not any(model.get(name) for name in _EXTRAS)
+        and saved["normalizer"] is None
+        and splitter is not None
+        and splitter["type"] == "ByteLevel"
+        and splitter["use_regex"]
+        and all(character in ids for character in byte_characters())
+        and len(set(ids.values())) == len(ids)
+        and max(ids.values()) < kernels.MAX_ID
+        and len(model["merges"]) < kernels.MAX_RANK
+        and sum(len(token) for token in added) < kernels.MAX_ID
+    )
+    if not plain:
+        return None
+    merges = np.array([(ids[a], ids[b], ids[a + b]) for a, b in model["merges"]], np.int64).reshape(-1, 3)
+    return BytePairs(
+        byte_ids=np.array([ids[character] for character in byte_characters()], np.int32),
+        merges=merges,
+        added_tokens=added,
+        prefix_space=splitter["add_prefix_space"],
+    )
+
+
+class ByteLevelTokenizer(TextTokenizer):
+    """Splits text as `Tokenizer.encode(line, add_special_tokens=False)` of `tokenizers` does, line by line.
+
+    Lines with an added token are left to the library. A line is blank if it has white space only. One tokenizer serves
+    one thread at a time: its word cache is written to. Memory: the pieces, for a file's longest line some 10 bytes a
+    byte, and for its longest word 13 bytes a byte.
+    """
+
+    def __init__(self, pairs: BytePairs, library: LibraryTokenizer) -> None:
+        """Makes the tables. `library` is for lines with added tokens."""
+        self._library = library
+        left, right, results = np.ascontiguousarray(pairs.merges.T)
+        table = _pair_table(left, right, np.arange(len(results)))
+        byte_ranks = np.empty(_BYTES * _BYTES, np.uint32)
+        kernels.put_byte_ranks(table, pairs.byte_ids, byte_ranks)
+        self._arrays = kernels.BytePairArrays(
+            classes=pre_token_classes.load(),
+            pairs=table,
+            byte_ids=pairs.byte_ids,
+            byte_ranks=byte_ranks,
+            results=results.astype(np.int32),
+            words=np.zeros(kernels.CACHED_WORD << kernels.WORD_BITS, np.uint64),
+            links=np.empty(2 * _FIRST_ROOM, np.int32),
+            ranks=np.empty(kernels.rank_room(_FIRST_ROOM), np.uint32),
+            levels=np.empty(kernels.LEVELS, np.int64),
+            prefix_space=pairs.prefix_space,
+        )
+        self._first_nodes, self._trie = _trie_of(pairs.added_tokens)
+        self._has_added = bool(pairs.added_tokens)
+
+    def _tokenize(self, blocks: Iterable[TextBlock]) -> TokenizedText:
+        parts = LineParts()
+        memory = _BlockMemory()
+        for block in blocks:
+            size = memory.load(block.content)
+            self._tokenize_block(block, memory, size, parts)
+            parts.bytes += len(block.content)
+        return parts.joined()
+
+    def _tokenize_block(self, block: TextBlock, memory: "_BlockMemory", size: int, parts: LineParts) -> None:
+        """Tokenizes the lines of a block; memory.text[_FRONT:size] has them."""
+        start = _FRONT
+        while start < size:
+            found = -1
+            if self._has_added:
+                found = kernels.find_added_token(memory.text, start, size, self._first_nodes, self._trie)
+            if found < 0:
+                self._tokenize_lines(block, memory, start, size, parts)
+                return
+            line = block.content.rfind(b"\n", 0, found - _FRONT) + 1
+            end = block.content.find(b"\n", found - _FRONT)
+            end = len(block.content) if end < 0 else end
+            self._tokenize_lines(block, memory, start, line + _FRONT, parts)
+            self._library.add_line(parts, block, line, bytes(block.content[line:end]))
+            start = end + 1 + _FRONT
+
+    def _tokenize_lines(self, block: TextBlock, memory: "_BlockMemory", start: int, end: int, parts: LineParts) -> None:
+        """Tokenizes the lines of memory.text[start:end], which have no added token."""
+        while start < end:
+            state = np.zeros(kernels.STATE, np.int64)
+            state[kernels.OPEN_SEGMENTS] = parts.open_segments
+            kernels.tokenize_lines(memory.text, start, end, self._arrays, memory.lines(state))
+            if state[kernels.BAD_BYTE] >= 0:
+                raise not_utf8(block, int(state[kernels.BAD_BYTE]) - _FRONT)
+            tokens, segments = int(state[kernels.IDS]), int(state[kernels.SEGMENTS])
+            parts.add(
+                memory.ids[:tokens].copy(),
+                memory.segment_ends[:segments],
+                memory.document_ends[: state[kernels.DOCUMENTS]],
+                memory.continues[:tokens].copy(),
+            )
+            parts.open_segments = int(state[kernels.OPEN_SEGMENTS])
+            parts.words += int(state[kernels.WORDS])
+            room = int(state[kernels.NEEDED])
+            if not room:
+                return
+            self._arrays = self._arrays._replace(
+                links=np.empty(2 * room, np.int32), ranks=np.empty(kernels.rank_room(room), np.uint32)
+            )
+            start = int(state[kernels.READ])
+
+
+class _BlockMemory(BlockMemory):
+    """Memory that has `continues` beside the ids, too."""
+
+    def __init__(self) -> None:
+        super().__init__(kernels.SPARE_IDS, _FRONT)
+        self.continues = np.empty(0, np.uint8)
+
+    def load(self, content: bytes | bytearray) -> int:
+        """Takes in the text of a block; returns where it ends."""
+        end = super().load(content)
+        if len(self.continues) < len(self.ids):
+            self.continues = np.empty(len(self.ids), np.uint8)
+        return end
+
+    def lines(self, state: npt.NDArray[np.int64]) -> kernels.TokenizedLines:
+        """What the kernel writes to."""
+        return kernels.TokenizedLines(self.ids, self.continues, self.segment_ends, self.document_ends, state)
+
+
+def _pair_table(
+    left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], values: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint64]:
+    """The hash table `pairs` of kernels/byte_level.py."""
+    pairs = np.zeros(1 << (2 * len(left) + 1).bit_length(), np.uint64)
+    kernels.put_pairs(pairs, left, right, values)
+    return pairs
+
+
+def _trie_of(tokens: Iterable[bytes]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint64]]:
+    """The trie of added tokens, as `find_added_token` of kernels/byte_level.py wants it."""
+    nodes: dict[tuple[int, int], int] = {}
+    ends: set[int] = set()
+    for token in tokens:
+        node = 0
+        for byte in token:
+            node = nodes.setdefault((node, byte), len(nodes) + 1)
+        ends.add(node)
+    first_nodes = np.full(_BYTES, kernels.NO_RANK, np.uint32)
+    rows = []
+    for (node, byte), result in nodes.items():
+        value = kernels.TOKEN if result in ends else result
+        if node == 0:
+            first_nodes[byte] = value
+        else:
+            rows.append((node, byte, value))
+    left, right, values = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 3).T)
+    return first_nodes, _pair_table(left, right, values)

@@ -1,0 +1,178 @@
+"""GPT-2's pre-tokenizer: cuts a line of UTF-8 into pre-tokens, the words that byte-level BPE splits one by one.
+
+The pre-tokens are the matches of this regular expression, as the ByteLevel of `tokenizers` finds them (every character
+belongs to one):
+
+    's|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+
+
+A match does not depend on what is before it, so `pre_token_end` needs no more than the place where it starts. Lines:
+
+    text        uint8: whole lines, each ended by a newline; PADDING bytes more, all newlines, behind them. To read a
+                line as if a space stood before it (add_prefix_space), write a space over the newline before it, unless
+                the line starts with a space or is empty, and start there.
+    classes     uint8[0x110000], see maskmill/tokenization/pre_token_classes.py.
+"""
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
+
+import numpy as np
+
+from maskmill.kernels import kernel
+from maskmill.kernels.ascii import APOSTROPHE, LOWER_D, NEWLINE, NOT_ASCII, SPACE
+from maskmill.kernels.memory import address, load_u8, load_u64, trailing_zeros
+from maskmill.kernels.utf8 import decode
+from maskmill.tokenization.pre_token_classes import LETTER, LINE_END, WHITE, load
+from maskmill.tokenization.text_blocks import PADDING
+
+# Bytes of contractions.
+_E = ord("e")
+_L = ord("l")
+_M = ord("m")
+_R = ord("r")
+_S = ord("s")
+_T = ord("t")
+_V = ord("v")
+
+# Numbers for eight bytes at once.
+_HIGH = np.uint64(0x8080808080808080)
+_LOW7 = np.uint64(0x7F7F7F7F7F7F7F7F)
+_CASE_BIT = np.uint64(0x2020202020202020)
+_FROM_A = np.uint64(0x1F1F1F1F1F1F1F1F)  # 0x80 - "a" in each byte
+_PAST_Z = np.uint64(0x0505050505050505)  # 0x80 - "{"
+
+
+@kernel
+def ascii_letters(text, i):
+    """How many of the eight bytes from text[i] on are letters of ASCII, up to the first that is not."""
+    word = load_u64(text, i)
+    lower = (word & _LOW7) | _CASE_BIT
+    letter = (lower + _FROM_A) & ~(lower + _PAST_Z) & ~word & _HIGH
+    return trailing_zeros(letter ^ _HIGH) >> 3
+
+
+@kernel
+def _class_end(classes, text, i, wanted):
+    """Where the characters of class `wanted` from text[i] on end; -1 less the place of what is not UTF-8."""
+    while True:
+        if wanted == LETTER and load_u8(text, i) < NOT_ASCII:
+            count = ascii_letters(text, i)
+            i += count
+            if count == 8:
+                continue
+        decoded = decode(text, i)
+        if decoded < 0:
+            return -1 - i
+        if load_u8(classes, decoded >> 3) != wanted:
+            return i
+        i += decoded & 7
+
+
+@kernel
+def _white_end(classes, text, i):
+    """Where the white space at text[i] ends: all of it at the end of a line, otherwise all but its last character."""
+    start = i
+    last = i
+    while True:
+        decoded = decode(text, i)
+        if decoded < 0:
+            return -1 - i
+        found = load_u8(classes, decoded >> 3)
+        if found == WHITE:
+            last = i
+            i += decoded & 7
+        elif found == LINE_END or last == start:
+            return i
+        else:
+            return last
+
+
+@kernel
+def _contraction_end(text, i):
+    """Where the contraction whose apostrophe is at text[i] ends; i if there is none."""
+    first = load_u8(text, i + 1)
+    if first == _S or first == _T or first == _M or first == LOWER_D:
+        return i + 2
+    second = load_u8(text, i + 2)
+    if ((first == _R or first == _V) and second == _E) or (first == _L and second == _L):
+        return i + 3
+    return i
+
+
+@kernel
+def pre_token_end(classes, text, i):
+    """Where the pre-token that starts at text[i] ends; text[i] is not the newline that ends its line.
+
+    Args:
+      classes, text: addresses of the arrays (maskmill/kernels/memory.py), see the module's head.
+
+    Returns:
+      int64; -1 less the place, where the bytes there are not UTF-8.
+    """
+    first = load_u8(text, i)
+    if first == SPACE:
+        decoded = decode(text, i + 1)
+        if decoded < 0:
+            return -2 - i
+        found = load_u8(classes, decoded >> 3)
+        if found >= WHITE:
+            return _white_end(classes, text, i)
+        return _class_end(classes, text, i + 1 + (decoded & 7), found)
+    if first == APOSTROPHE:
+        end = _contraction_end(text, i)
+        if end > i:
+            return end
+    decoded = decode(text, i)
+    if decoded < 0:
+        return -1 - i
+    found = load_u8(classes, decoded >> 3)
+    if found == WHITE:
+        return _white_end(classes, text, i)
+    return _class_end(classes, text, i + (decoded & 7), found)
+
+
+@kernel
+def is_blank_line(classes, text, i):
+    """Whether the line from text[i] on has nothing but white space; and if so, where its newline is."""
+    while True:
+        decoded = decode(text, i)
+        if decoded < 0:
+            return False, i
+        found = load_u8(classes, decoded >> 3)
+        if found != WHITE:
+            return found == LINE_END, i
+        i += decoded & 7
+
+
+@kernel
+def pre_token_ends(text, size, classes, ends):
+    """Cuts the lines of text[:size] into pre-tokens; where each ends goes to `ends`.
+
+    Args:
+      text, classes: see the module's head.
+      size: bytes of the text, the newline that ends it included.
+      ends: int64, room for `size` numbers. A newline is no part of a pre-token: one that starts where a newline is
+        starts behind it (and behind those that follow it).
+
+    Returns:
+      How many pre-tokens there are; -1 less the place of the first byte that is not UTF-8.
+    """
+    source = address(text)
+    table = address(classes)
+    count = np.int64(0)
+    i = np.int64(0)
+    while i < size:
+        if load_u8(source, i) == NEWLINE:
+            i += 1
+            continue
+        i = pre_token_end(table, source, i)
+        if i < 0:
+            return i
+        ends[count] = i
+        count += 1
+    return count
+
+
+def warm_up() -> None:
+    """Compiles the entry kernels of this module."""
+    text = np.full(2 + PADDING, NEWLINE, np.uint8)
+    text[0] = 97
+    pre_token_ends(text, 2, load(), np.empty(2, np.int64))

@@ -1,0 +1,115 @@
+"""Text files as blocks of whole lines, which tokenizers read one after the other."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+
+BLOCK_BYTES = 1 << 20  # what is read of a file at once
+PADDING = 32  # newlines behind a block, so that kernels can read several bytes at once
+_NEWLINE = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class TextBlock:
+    """A run of whole lines of a file, without carriage returns; only the last line of a file may lack its newline."""
+
+    path: str
+    lines_before: int
+    content: bytes | bytearray
+
+
+def read_blocks(path: str) -> Iterator[TextBlock]:
+    """Yields the blocks of a text file.
+
+    Every carriage return is dropped, and only a newline ends a line, as in TensorFlow's readline. Memory: a block, and
+    twice the file's longest line.
+
+    Raises:
+      UnusableInputError: the file is missing or cannot be read.
+    """
+    lines = 0
+    pending = bytearray()
+    with files.open_input(path) as file:
+        while content := file.read(BLOCK_BYTES):
+            if b"\r" in content:
+                content = content.replace(b"\r", b"")
+            end = content.rfind(b"\n") + 1
+            if end:
+                pending += content[:end]
+                yield TextBlock(path, lines, pending)
+                lines += pending.count(b"\n")
+                pending = bytearray(content[end:])
+            else:
+                pending += content
+    if pending:
+        yield TextBlock(path, lines, pending)
+
+
+class PaddedText:
+    """Memory for one block after the other; it grows.
+
+    Attributes:
+      text: uint8, `lead` newlines, the block, a newline where its last line has none, and PADDING newlines more.
+    """
+
+    def __init__(self, lead: int = 0) -> None:
+        self.text: npt.NDArray[np.uint8] = np.empty(0, np.uint8)
+        self._lead = lead
+
+    def load(self, content: bytes | bytearray) -> int:
+        """Takes in the text of a block, which is not empty; returns where it ends, a newline at its end included."""
+        end = self._lead + len(content)
+        whole = end + (content[-1] != _NEWLINE)
+        if whole + PADDING > len(self.text):
+            self.text = np.empty(max(whole, BLOCK_BYTES) + PADDING, np.uint8)
+        self.text[: self._lead] = _NEWLINE
+        self.text[self._lead : end] = np.frombuffer(content, np.uint8)
+        self.text[end : whole + PADDING] = _NEWLINE
+        return whole
+
+
+class BlockMemory:
+    """Arrays that hold a block and what it becomes; they are used for one block after the other, and grow.
+
+    Attributes:
+      text: the block, see PaddedText.
+      ids: int32, room for a piece for each byte of the text, and for `spare_ids` more.
+      segment_ends, document_ends: int64, room for one more than the text has lines.
+    """
+
+    def __init__(self, spare_ids: int, lead: int = 0) -> None:
+        """Makes memory without room; lead: newlines before the text."""
+        self._padded = PaddedText(lead)
+        self._spare_ids = spare_ids
+        self._bytes = self._lines = -1
+
+    def load(self, content: bytes | bytearray) -> int:
+        """Takes in the text of a block; returns where it ends, see PaddedText."""
+        end = self._padded.load(content)
+        self.text = self._padded.text
+        if end > self._bytes:
+            self._bytes = max(end, BLOCK_BYTES)
+            self.ids = np.empty(self._bytes + self._spare_ids, np.int32)
+        # A block that is larger than most is one long line with few others before it, or was given as a whole.
+        lines = end if end <= BLOCK_BYTES else content.count(b"\n") + 1
+        if lines > self._lines:
+            self._lines = max(lines, BLOCK_BYTES)
+            self.segment_ends = np.empty(self._lines + 1, np.int64)
+            self.document_ends = np.empty(self._lines + 1, np.int64)
+        return end
+
+
+def not_utf8(block: TextBlock, bad: int) -> UnusableInputError:
+    """The error for the byte at `bad` of a block."""
+    content = block.content
+    line = block.lines_before + content.count(b"\n", 0, bad) + 1
+    column = bad - (content.rfind(b"\n", 0, bad) + 1)
+    return UnusableInputError(
+        f"{block.path}, line {line}: this text is not UTF-8 (byte 0x{content[bad]:02X} after {column} bytes of the "
+        "line, carriage returns not counted); convert the file or leave it out."
+    )

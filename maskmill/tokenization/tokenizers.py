@@ -1,0 +1,80 @@
+"""Tokenizers of Hugging Face: what a tokenizer.json says, and the fastest thing that does just that."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import tokenizers
+
+from maskmill.errors import UnusableInputError
+from maskmill.tokenization.byte_level import ByteLevelTokenizer, plain_byte_pairs
+from maskmill.tokenization.library_tokenizer import LibraryTokenizer, is_library_error
+from maskmill.tokenization.tokenized_text import LoadedTokenizer
+from maskmill.tokenization.tokenizer_vocabulary import tokenizer_vocabulary
+
+_COMPILED = ("tokenization.kernels.byte_level",)
+_SAMPLING = ("dropout", "alpha")  # of BPE and of Unigram; with any of them the model draws the pieces of a word
+
+
+def load_tokenizer(path: str, content: bytes) -> LoadedTokenizer:
+    """Loads a tokenizer.json.
+
+    Plain byte-level BPE (`plain_byte_pairs`) is compiled, every other tokenizer runs in the library; both give the
+    pieces that `Tokenizer.encode(line, add_special_tokens=False)` gives for each line. Lines are never truncated nor
+    padded, whatever the file says about it.
+
+    Args:
+      path: of the file, for errors; its special tokens may be named in a file beside it.
+      content: of the file.
+
+    Raises:
+      UnusableInputError: it is not JSON or no tokenizer, draws pieces at random, or has no token for a mask and the
+        like.
+    """
+    tokenizer = parse_tokenizer(path, content)
+    _check_fixed(path, json.loads(content)["model"])
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    vocabulary = tokenizer_vocabulary(path, content, tokenizer.get_vocab(with_added_tokens=True))
+    library = LibraryTokenizer(tokenizer, vocabulary.unknown_id)
+    pairs = plain_byte_pairs(json.loads(tokenizer.to_str()))
+    if pairs is None:
+        return LoadedTokenizer(vocabulary=vocabulary, tokenizer=lambda: library, kernels=())
+    return LoadedTokenizer(
+        vocabulary=vocabulary, tokenizer=lambda: ByteLevelTokenizer(pairs, library), kernels=_COMPILED
+    )
+
+
+def _check_fixed(path: str, model: Mapping[str, Any]) -> None:
+    """Raises UnusableInputError if a model gives other pieces of the same word each time."""
+    for name in _SAMPLING:
+        if model.get(name):
+            raise UnusableInputError(
+                f"{path}: the model has {name} {model[name]!r}, so it draws the pieces of a word at random and no data "
+                f'set could be made twice; write "{name}": null into the file.'
+            )
+
+
+def parse_tokenizer(path: str, content: bytes) -> tokenizers.Tokenizer:
+    """The tokenizer of a tokenizer.json, as the library has it.
+
+    Raises:
+      UnusableInputError: it is not JSON or no tokenizer.
+    """
+    try:
+        text = content.decode()
+        json.loads(text)
+    except ValueError:
+        raise UnusableInputError(
+            f"{path}: this is not JSON; --tokenizer_file wants the tokenizer.json of Hugging Face's tokenizers (for a "
+            "vocab.txt there is --vocab_file)."
+        ) from None
+    try:
+        return tokenizers.Tokenizer.from_str(text)
+    except BaseException as error:
+        if not is_library_error(error):
+            raise
+        raise UnusableInputError(
+            f"{path}: the library tokenizers {tokenizers.__version__} cannot read this as a tokenizer.json ({error}); "
+            "save the tokenizer again with it, or name another file."
+        ) from None

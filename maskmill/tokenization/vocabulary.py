@@ -1,0 +1,145 @@
+"""What masking needs to know of a vocabulary: its pieces, and the ids of the special ones.
+
+A WordPiece vocabulary is a text file with one piece a line, as BERT's vocab.txt. The vocabulary of any other tokenizer
+comes from its tokenizer.json (tokenizer_vocabulary.py).
+"""
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from maskmill.characters.utf8 import is_utf8
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+
+DuplicatePieces = Literal["first", "last"]
+
+SPECIAL_PIECES = ("[MASK]", "[CLS]", "[SEP]", "[UNK]")
+_SPECIAL = re.compile(r"(?:\[.*\])?", re.DOTALL)  # [PAD] and [unused0] too; a blank line is a piece that no word has
+_PADDING = 0  # what the reference pads with, whatever piece has this id
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """A vocabulary that is fit for masking.
+
+    Attributes:
+      path: where it was read.
+      sha256: of the file, in hexadecimal.
+      duplicates: which id a piece has that stands on several lines. "first": lines are numbered without repetitions,
+        as MLPerf's tokenization.py does; "last": by their place in the file, the last line counts, as
+        google-research/bert does. A tokenizer.json has no piece twice.
+      pieces: the distinct pieces: of a vocab.txt in the order of their first lines, of a tokenizer.json in that of
+        their ids.
+      ids: int32[len(pieces)], the id of each. What masking draws a random piece from is `pieces`, so an id that
+        "last" leaves unused is never drawn.
+      cls_id, sep_id, mask_id: the ids of [CLS], [SEP] and [MASK], whatever these pieces are called.
+      pad_id: what stands behind the last piece of a row.
+      unknown_id: of what stands for text that has no pieces; None where there is no such text, or it is left out.
+      marks_words: whether "##" at the start of a piece tells that it goes on a word. Else only the tokenizer knows
+        (TokenizedText.continues).
+    """
+
+    path: str
+    sha256: str
+    duplicates: DuplicatePieces
+    pieces: tuple[str, ...]
+    ids: np.ndarray = dataclasses.field(compare=False)
+    cls_id: int
+    sep_id: int
+    mask_id: int
+    pad_id: int
+    unknown_id: int | None
+    marks_words: bool
+
+    @property
+    def size(self) -> int:
+        """One more than the largest id."""
+        return int(self.ids.max()) + 1
+
+    @property
+    def special_ids(self) -> dict[str, int | None]:
+        """The ids of the special pieces and of padding, by what they are."""
+        names = ("cls_id", "sep_id", "mask_id", "pad_id", "unknown_id")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def capital_share(self) -> float:
+        """The share of the pieces that have a capital letter, 0 to 1; special pieces are not counted."""
+        pieces = [piece for piece in self.pieces if not _SPECIAL.fullmatch(piece)]
+        return sum(piece != piece.lower() for piece in pieces) / max(1, len(pieces))
+
+    def id_of(self, piece: str) -> int:
+        """The id of a piece that the vocabulary has."""
+        return int(self.ids[self.pieces.index(piece)])
+
+
+def load_vocabulary(path: str, duplicates: DuplicatePieces = "first") -> Vocabulary:
+    """Reads a vocabulary; see `parse_vocabulary`.
+
+    Raises:
+      UnusableInputError: the file is missing, or cannot be used.
+    """
+    return parse_vocabulary(path, files.read_bytes(path), duplicates)
+
+
+def parse_vocabulary(path: str, content: bytes, duplicates: DuplicatePieces = "first") -> Vocabulary:
+    """A vocab.txt, read as the reference does: every carriage return dropped, white space around a piece stripped.
+
+    Args:
+      path: of the file, for messages.
+      content: of the file.
+      duplicates: as in Vocabulary.
+
+    Raises:
+      UnusableInputError: it is not UTF-8, [MASK], [CLS], [SEP] or [UNK] is not in it, or nothing but special pieces is.
+    """
+    lines = content.replace(b"\r", b"").split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    try:
+        stripped = [line.decode().strip() for line in lines]
+    except UnicodeDecodeError:
+        bad = next(number for number, line in enumerate(lines, 1) if not is_utf8(line))
+        raise UnusableInputError(f"{path}, line {bad}: this vocabulary is not UTF-8; is it a vocab.txt?") from None
+    if duplicates == "last":
+        ids = {piece: number for number, piece in enumerate(stripped)}
+    else:
+        ids = {piece: number for number, piece in enumerate(dict.fromkeys(stripped))}
+    missing = [piece for piece in SPECIAL_PIECES if piece not in ids]
+    if missing and content.lstrip().startswith(b"{"):
+        raise UnusableInputError(
+            f"{path}: this vocabulary is JSON and no vocab.txt; if it is a tokenizer.json, give it as --tokenizer_file."
+        )
+    if missing:
+        raise UnusableInputError(
+            f"{path}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing from this vocabulary; "
+            "masking needs them, each on a line of its own."
+        )
+    if all(_SPECIAL.fullmatch(piece) for piece in ids):
+        raise UnusableInputError(
+            f"{path}: this vocabulary has special pieces only, such as [MASK], so every word would become [UNK]; name "
+            "a vocabulary with the words of the text's language."
+        )
+    return wordpiece_vocabulary(path, hashlib.sha256(content).hexdigest(), duplicates, ids)
+
+
+def wordpiece_vocabulary(path: str, sha256: str, duplicates: DuplicatePieces, ids: Mapping[str, int]) -> Vocabulary:
+    """A vocabulary of WordPiece's pieces, of which [CLS], [SEP] and [MASK] are some; the arguments as in Vocabulary."""
+    return Vocabulary(
+        path=path,
+        sha256=sha256,
+        duplicates=duplicates,
+        pieces=tuple(ids),
+        ids=np.fromiter(ids.values(), np.int32, len(ids)),
+        cls_id=ids["[CLS]"],
+        sep_id=ids["[SEP]"],
+        mask_id=ids["[MASK]"],
+        pad_id=_PADDING,
+        unknown_id=ids.get("[UNK]"),
+        marks_words=True,
+    )

@@ -1,0 +1,153 @@
+"""Hashes of words in a row (n-grams), by which text is found again; and the text of rows of pieces."""
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
+
+import numpy as np
+
+from maskmill.kernels import ascii, kernel, wraps_around
+from maskmill.kernels.memory import address, get_i64, load_u8, put_i64, put_u64, store_u8, store_u64
+from maskmill.tokenization.kernels.wordpiece import SCRATCH, CodePointTable, ascii_word, read_own_word, read_word
+from maskmill.tokenization.text_blocks import PADDING
+from maskmill.tokenization.unicode_tables import IDEOGRAPH, KIND_MASK, VERSIONS, load
+from maskmill.tokenization.kernels.word_counts import CodePointArrays, hash_bytes
+
+WORDS = 13  # of a gram, as Brown et al. 2020 (GPT-3, appendix C) look for test sets in training data
+
+_CASE_BIT = np.uint64(0x2020202020202020)
+_ASCII_WORD = 16  # `ascii_word` reads no further
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_ZERO = np.uint64(0)
+
+
+@kernel
+@wraps_around
+def _power(factor, exponent):
+    power = np.uint64(1)
+    for _ in range(exponent):
+        power *= factor
+    return power
+
+
+@kernel
+@wraps_around
+def hash_grams(text_array, size, arrays, hashes_array, places_array):
+    """Hashes each WORDS words in a row of a text; returns how many there are.
+
+    Words are runs of letters, digits and marks in lower case, without accents, as BERT's basic tokenizer reads them;
+    ideographs are words of their own, and punctuation is none. A blank line is never within a gram.
+
+    Args:
+      text_array: uint8, UTF-8, whole lines, each ended by a newline, with PADDING newlines behind them.
+      size: which of it.
+      arrays: a CodePointArrays.
+      hashes_array, places_array: uint64 and int64, take the hashes, and where the first words end; [size].
+    """
+    text, hashes, places = address(text_array), address(hashes_array), address(places_array)
+    table = CodePointTable(address(arrays.pages), address(arrays.blocks), address(arrays.pool))
+    word = address(arrays.scratch)
+    lowest = _power(_FACTOR, WORDS)
+    recent = np.zeros(WORDS, np.uint64)
+    recent_places = np.zeros(WORDS, np.int64)
+    hashed, found, count, is_blank = _ZERO, np.int64(0), np.int64(0), True
+    i = np.int64(0)
+    while i < size:
+        start = i
+        low, high, length = ascii_word(text, i, _CASE_BIT)
+        byte = load_u8(text, i + length)
+        is_plain = (byte >= ascii.SPACE and byte < ascii.DELETE) or byte == ascii.NEWLINE
+        of_word = np.int64(0)
+        if length == 0 and is_plain:
+            i += 1
+            if byte == ascii.NEWLINE:
+                if is_blank:
+                    hashed, count = _ZERO, np.int64(0)
+                is_blank = True
+            continue
+        if is_plain and length < _ASCII_WORD:
+            store_u64(word, 0, low)
+            store_u64(word, 8, high)
+            i += length
+            of_word = length
+        else:
+            i, decoded, entry, of_word, _, _ = read_word(table, word, text, i)
+            if i == start:
+                # A character that stands alone, or what is not UTF-8.
+                if entry & KIND_MASK == IDEOGRAPH:
+                    of_word = read_own_word(table, word, text, i, decoded, entry)
+                i += max(decoded & 7, np.int64(1)) if entry != 0 else np.int64(1)
+        if of_word == 0:
+            continue
+        is_blank = False
+        value = hash_bytes(word, of_word)
+        slot = count % WORDS
+        oldest = recent[slot] if count >= WORDS else _ZERO
+        recent[slot], recent_places[slot] = value, start
+        hashed = hashed * _FACTOR + value - oldest * lowest
+        count += 1
+        if count >= WORDS:
+            put_u64(hashes, found, hashed)
+            put_i64(places, found, recent_places[count % WORDS])
+            found += 1
+    return found
+
+
+@kernel
+def write_pieces(ids_array, lengths_array, count, starts_array, pieces_array, text_array, ends_array):
+    """Writes the text of rows of pieces, a blank line behind each; returns how many rows there was room for.
+
+    Args:
+      ids_array: int32[rows, width], masks undone.
+      lengths_array: int64[rows], how many of them count.
+      count: how many rows to write.
+      starts_array: int64[vocabulary + 1], where the text of each piece starts in `pieces_array`, with the blank before
+        it if it has one; special pieces have a newline.
+      pieces_array: uint8.
+      text_array: uint8, takes the text, and PADDING newlines behind it.
+      ends_array: int64[rows], takes where the text of each row ends.
+    """
+    starts, pieces, text = address(starts_array), address(pieces_array), address(text_array)
+    at = np.int64(0)
+    for row in range(count):
+        room = len(text_array) - PADDING - at
+        length = lengths_array[row]
+        wanted = np.int64(2)
+        for k in range(length):
+            piece = ids_array[row, k]
+            wanted += starts_array[piece + 1] - starts_array[piece]
+        if wanted > room:
+            return row
+        for k in range(length):
+            piece = np.int64(ids_array[row, k])
+            for j in range(get_i64(starts, piece), get_i64(starts, piece + 1)):
+                store_u8(text, at, load_u8(pieces, j))
+                at += 1
+        store_u8(text, at, ascii.NEWLINE)
+        store_u8(text, at + 1, ascii.NEWLINE)
+        at += 2
+        ends_array[row] = at
+        for j in range(PADDING):
+            store_u8(text, at + j, ascii.NEWLINE)
+    return count
+
+
+def warm_up() -> None:
+    """Compiles the entry kernels of this module."""
+    text = np.full(1 + PADDING, ascii.NEWLINE, np.uint8)
+    points = load(VERSIONS[-1], True)
+    arrays = CodePointArrays(
+        pages=points.pages,
+        blocks=points.blocks,
+        pool=points.pool,
+        scratch=np.empty(SCRATCH, np.uint8),
+        do_lower_case=True,
+    )
+    hash_grams(text, 1, arrays, np.zeros(1, np.uint64), np.zeros(1, np.int64))
+    numbers = np.zeros(1, np.int64)
+    write_pieces(
+        np.zeros((1, 1), np.int32),
+        numbers,
+        1,
+        np.zeros(2, np.int64),
+        text.copy(),
+        np.zeros(64, np.uint8),
+        numbers.copy(),
+    )

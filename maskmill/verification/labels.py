@@ -1,0 +1,133 @@
+"""Whether the labels of pairs fit the text, which the rows tell by themselves.
+
+A document is used dupe_factor times, and cut in other places each time. So the pieces around the border of a pair whose
+second part is the next sentence stand next to each other inside of other rows; those of a random pair do not, and those
+of a swapped one do the other way round.
+"""
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.verification.bounds import is_too_many
+from maskmill.verification.findings import Checked, Finding
+from maskmill.verification.kernels import borders as kernels
+from maskmill.verification.pieces import Piece
+from maskmill.verification.row_blocks import original_pieces, piece_blocks
+
+_CHECK = "labels"
+_MOST_ROWS = 1 << 15  # that are looked at: rows are shuffled, so any are as good as others
+_MOST_BYTES = 1 << 26  # of their ids
+_DOUBT = 3  # borders that are taken to be found beside those that are
+_MOST_WRONG = 0.25  # share of swapped pairs that text which repeats itself may show the other way round
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """What rows tell of their labels.
+
+    Attributes:
+      pairs: by label, how many borders were looked at.
+      right: by label, how many were found elsewhere as the label says: label 0 in order; of swapped pairs, label 1
+        the other way round.
+      wrong: by label, how many were found as the other label says.
+    """
+
+    pairs: tuple[int, int]
+    right: tuple[int, int]
+    wrong: tuple[int, int]
+
+
+def check_labels(piece: Piece, ranges: ByteRanges) -> Checked:
+    """Holds the labels of pairs against the rows of their file."""
+    rules = piece.rules
+    if rules.objective not in ("nsp", "sop") or rules.is_packed:
+        return Checked()
+    try:
+        found = _look(piece, ranges)
+    except (UnusableInputError, RunFailedError) as error:
+        return Checked(skipped={_CHECK: str(error).rstrip(".")})
+    if found is None:
+        return Checked(skipped={_CHECK: "it is not known where the parts of a pair are"})
+    evidence = _evidence(found, rules.objective)
+    findings = _findings(piece, evidence, rules.objective)
+    return Checked(findings=tuple(findings))
+
+
+def _look(piece: Piece, ranges: ByteRanges) -> npt.NDArray[np.int64] | None:
+    """int64[2, 3] of kernels.count_marked, of the first rows of a file; None: there are no segments or labels."""
+    ids, parts, labels = [], [], []
+    rows = 0
+    for block in piece_blocks(piece, ranges):
+        arrays = block.rows.arrays
+        if "segment_ids" not in arrays or "next_sentence_labels" not in arrays:
+            return None
+        ids.append(original_pieces(block.rows, block.count))
+        parts.append(_parts(block.lengths, np.asarray(arrays["segment_ids"][: block.count])))
+        labels.append(np.minimum(arrays["next_sentence_labels"][: block.count, 0].astype(np.int64), 1))
+        rows += block.count
+        if rows >= _MOST_ROWS or sum(part.nbytes for part in ids) >= _MOST_BYTES:
+            break
+    found = np.zeros((2, 3), np.int64)
+    if not rows:
+        return found
+    borders = [np.zeros((len(part), 2), np.uint64) for part in parts]
+    made = sum(
+        kernels.hash_borders(of_block, len(of_block), part, border)
+        for of_block, part, border in zip(ids, parts, borders, strict=True)
+    )
+    table = np.zeros(1 << max(4, int(4 * made).bit_length()), np.uint64)
+    for border in borders:
+        kernels.fill_set(border.ravel(), table)
+    marks = np.zeros(len(table), np.uint8)
+    for of_block, part in zip(ids, parts, strict=True):
+        kernels.mark_insides(of_block, len(of_block), part, table, marks)
+    for border, label in zip(borders, labels, strict=True):
+        kernels.count_marked(border, label, len(border), table, marks, found)
+    return found
+
+
+def _parts(lengths: npt.NDArray[np.int64], segments: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """int64[rows, 4]: where the first and the second part of each pair start and end, special pieces aside."""
+    second = segments.astype(np.int64).sum(axis=1)
+    second_start = lengths - second
+    parts = np.stack([np.ones(len(lengths), np.int64), second_start - 1, second_start, lengths - 1], axis=1)
+    is_bad = (second <= 1) | (second_start < 2)
+    parts[is_bad] = 0
+    return parts
+
+
+def _evidence(found: npt.NDArray[np.int64], objective: str) -> Evidence:
+    pairs, forward, backward = found.T.tolist()
+    if objective == "sop":
+        return Evidence(tuple(pairs), (forward[0], backward[1]), (backward[0], forward[1]))
+    return Evidence(tuple(pairs), (forward[0], 0), (0, forward[1]))
+
+
+def _findings(piece: Piece, evidence: Evidence, objective: str) -> list[Finding]:
+    """Labels that are wrong: of sop, pairs found as the other label says; of nsp, random pairs that go on too often."""
+    if objective == "sop":
+        right, wrong = sum(evidence.right), sum(evidence.wrong)
+        if not is_too_many(wrong, right + wrong, _MOST_WRONG):
+            return []
+        share, names = wrong / (right + wrong), "pairs labelled swapped are in order, and the other way round"
+    else:
+        (next_pairs, random_pairs), (in_order, _), (_, random_in_order) = evidence.pairs, evidence.right, evidence.wrong
+        # At most as many random pairs go on as others do, even where both parts come from one document, or from texts
+        # that are nearly the same.
+        rate = (in_order + _DOUBT) / (next_pairs + _DOUBT)
+        if not is_too_many(random_in_order, random_pairs, rate):
+            return []
+        share, names = random_in_order / random_pairs, "pairs labelled random go on in the text"
+    message = (
+        f"{piece.path}: {share:.0%} of the {names}, so labels are inverted or do not belong to these pairs; make the "
+        "shard again."
+    )
+    return [
+        Finding(
+            check=_CHECK, file=piece.path, expected="labels that fit the text", found=f"{share:.0%}", message=message
+        )
+    ]

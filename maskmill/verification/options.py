@@ -1,0 +1,104 @@
+"""What a user may say of a verification. Nothing here imports NumPy or Beam."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from maskmill.errors import UnusableInputError
+from maskmill.masking.objective_options import MaskUnit, Objective
+from maskmill.options import check_choices, option
+
+_MOST_SHARDS = 1_000_000
+_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """The options of a verification.
+
+    Raises:
+      UnusableInputError: a value that cannot be meant.
+    """
+
+    shards: str | None = option(None, help="numbers of the shards of each split to verify, as 0-9,12 (default: all)")
+    remake: int | None = option(
+        None,
+        help="how many shards to make again from their text, and compare: 0 for none (default: all where there are "
+        "less than 32 MB of text, else one)",
+    )
+    contamination: tuple[str, ...] = option(
+        (), help="text files of test sets: the data must not have 13 words in a row of them"
+    )
+    against: str | None = option(None, help="another data set, or a file of it, that must have the same records")
+    any_order: bool = option(False, help="with --against: the same records in another order are as good")
+    published: Literal["mlperf"] | None = option(
+        None, help="compare sizes and counts with those of a published data set"
+    )
+    text: tuple[str, ...] = option(
+        (), help="where the text shards lie now, if not where the examples were made from: files or directories"
+    )
+    scratch: str | None = option(
+        None, help="directory for temporary files, which all workers reach (default: a temporary one of this machine)"
+    )
+    json: bool = option(False, help="print what was found as one JSON object")
+    most_findings: int = option(100, help="most findings to print; the counts are of all")
+    vocab_file: str | None = option(None, help="vocab.txt or tokenizer.json of data that has no copy of its vocabulary")
+    split: Literal["train", "eval"] | None = option(
+        None, help="split of the files (default: eval for names that begin with eval, train for others)"
+    )
+    max_seq_length: int | None = option(None, help="pieces of a row (default: those of the first record)")
+    max_predictions_per_seq: int | None = option(None, help="most masks of a row (default: those of the first record)")
+    masked_lm_prob: float | None = option(None, help="share of the pieces to predict, as 0.15")
+    mask_share: float | None = option(None, help="share of the masks that are [MASK] (with masked_lm_prob: 0.8)")
+    random_share: float | None = option(None, help="share of them that are a random piece (with masked_lm_prob: 0.1)")
+    keep_share: float | None = option(None, help="share of them that are left (with masked_lm_prob: 0.1)")
+    dupe_factor: int | None = option(None, help="how often each document was used")
+    short_seq_prob: float | None = option(None, help="share of the sequences that were made shorter, as 0.1")
+    objective: Objective | None = option(None, help="what is learnt (default: nsp where there are labels of pairs)")
+    mask_unit: MaskUnit | None = option(None, help="what was masked together (default: not known)")
+
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "shards": "what is looked at",
+        "scratch": "how it is told",
+        "vocab_file": "what is known of files without a manifest",
+    }
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if self.any_order and self.against is None:
+            raise UnusableInputError("--any_order goes with --against; name the other data set, or leave it out.")
+        if self.shards is not None:
+            shard_numbers(self.shards)
+        for name in ("remake", "most_findings"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise UnusableInputError(f"--{name} must be 0 or more, not {value}.")
+        for name in ("max_seq_length", "max_predictions_per_seq", "dupe_factor"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
+        if self.masked_lm_prob is not None and not 0 < self.masked_lm_prob <= 1:
+            raise UnusableInputError(f"--masked_lm_prob must be above 0 and at most 1, not {self.masked_lm_prob}.")
+        for name in ("mask_share", "random_share", "keep_share"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise UnusableInputError(f"--{name} must be from 0 to 1, not {value}.")
+        if self.short_seq_prob is not None and not 0 <= self.short_seq_prob <= 1:
+            raise UnusableInputError(f"--short_seq_prob must be from 0 to 1, not {self.short_seq_prob}.")
+
+
+def shard_numbers(text: str) -> tuple[range, ...]:
+    """The numbers of shards that a text such as "0-9,12" means.
+
+    Raises:
+      UnusableInputError: it means none.
+    """
+    found = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last or last >= _MOST_SHARDS:
+            raise UnusableInputError(f"--shards must be numbers and ranges such as 0-9,12, not {text!r}.")
+        found.append(range(first, last + 1))
+    return tuple(found)

@@ -1,0 +1,200 @@
+"""Pieces of work of a verification, and what they give. Both are small and can be pickled: a piece is one file."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.records.options import Format
+from maskmill.verification.findings import Finding
+
+# text: a text shard or eval.txt. examples: a file of examples, picked ones too. shard: the files of a shard, which is
+# made again and compared. picked: a file of picked eval examples, which are picked again and compared.
+PieceKind = Literal["text", "examples", "shard", "picked"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExpectedFile:
+    """What a manifest says of a file; None where it says nothing, or there is no manifest."""
+
+    size: int | None = None
+    sha256: str | None = None
+    index: str | None = None  # path of the DALI index
+    index_sha256: str | None = None
+    samples: int | None = None  # of examples
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of the shard, where it is this one file
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Remake:
+    """What files are made again of: those of a shard of its text shard, or picked eval examples of an eval shard.
+
+    Attributes:
+      inputs: the paths that they are made of, as they were found; each has the sha256 of the manifest beside it.
+      sha256: of the inputs, as the manifest has them.
+      options: those that they were made with, and what was decided where they leave it open; of picked examples those
+        of the picking.
+      vocabulary, vocabulary_sha256: the path of the vocabulary, as it was found, and its checksum; None: not needed.
+      is_tokenizer: whether that is a tokenizer.json.
+      format: of the files.
+      seed: the shard's own.
+      files: the paths of the files, in the order of the manifest. sizes, digests: their bytes and sha256 there.
+    """
+
+    inputs: tuple[str, ...]
+    sha256: tuple[str, ...]
+    options: Mapping[str, Any]
+    vocabulary: str | None = None
+    vocabulary_sha256: str | None = None
+    is_tokenizer: bool = False
+    format: Format = "tfrecord"
+    seed: int | None = None
+    files: tuple[str, ...]
+    sizes: tuple[int, ...]
+    digests: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A file to verify, or a shard to make again.
+
+    Attributes:
+      kind: what it holds.
+      path: local, gs:// or http(s)://.
+      split: "train" or "eval".
+      shard: its number in its split, from 0.
+      directory: of the data set that it belongs to; of several files without a manifest, what the user named.
+      expected: what is known of it beforehand.
+      format: of examples.
+      rules: how its rows must look (row_rules.RowRules); None for text. The files of its data set are this one alone.
+      unusable: why nothing of it can be looked at, as a clause; None: it may be.
+      remake: of the kinds "shard" and "picked", what it is made of.
+      contamination: files of a test set whose text must not be in the data.
+      eval_texts, train_texts: of training text, all files of text of either split that are verified with it.
+      scratch: a directory that all workers reach, for hashes.
+    """
+
+    kind: PieceKind
+    path: str
+    split: str
+    shard: int
+    directory: str
+    expected: ExpectedFile
+    format: Format | None = None
+    rules: Any = None
+    unusable: str | None = None
+    remake: Remake | None = None
+    contamination: tuple[str, ...] = ()
+    eval_texts: tuple[str, ...] = ()
+    train_texts: tuple[str, ...] = ()
+    scratch: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RowStatistics:
+    """What the rows of a file look like. Two can be added.
+
+    Attributes:
+      rows: how many.
+      lengths: int64[width + 1], rows by their number of pieces, padding aside.
+      pieces_at, masks_at: int64[width], pieces and masks at each position of a row.
+      masked, masked_kept, masked_random: places that are predicted; of these, those that keep their piece, and those
+        with another than [MASK]. All 0 where masks are drawn by the reader.
+      masks: int64[predictions + 1], rows by their number of masks.
+      second_label: sequences (one a row, unless they are packed) whose next_sentence_label is 1.
+      piece_counts: int64[vocabulary], how often each id is there, masks undone.
+      sketch: uint64[up to 1,024], the smallest hashes of openings (the 16 pieces behind [CLS], or behind a [SEP] within
+        a row), masks undone, ascending and each once: two files share as large a part of these as of their openings.
+      sequences: how many; more than rows where these are packed.
+      part_pieces: int64[2, 2], of pairs: by label, the pieces of all first and of all second parts.
+      half_masks: int64[2, 2], masks in the first half of their row, and in its second and third quarter; and as many as
+        there are by chance, in 2**-20.
+      continued: int64[2], masked pieces that go on a word, and those of them whose neighbour in front is masked, too.
+      redrawn: int64[16], random pieces at masked places, by their part of the vocabulary.
+      openings: int64[2], texts behind [CLS] and [SEP], and those that start with what ends a sentence.
+      order: int64[3], of every second row and the one in front: how often it is longer, shorter, and as long.
+    """
+
+    rows: int
+    lengths: npt.NDArray[np.int64]
+    pieces_at: npt.NDArray[np.int64]
+    masks_at: npt.NDArray[np.int64]
+    masked: int
+    masked_kept: int
+    masked_random: int
+    masks: npt.NDArray[np.int64]
+    second_label: int
+    piece_counts: npt.NDArray[np.int64]
+    sketch: npt.NDArray[np.uint64]
+    sequences: int = 0
+    part_pieces: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2), np.int64))
+    half_masks: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros((2, 2), np.int64))
+    continued: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
+    redrawn: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(16, np.int64))
+    openings: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(2, np.int64))
+    order: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(3, np.int64))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextStatistics:
+    """What the text of a file looks like. Two can be added.
+
+    Attributes:
+      documents, empty_documents, lines, characters, words, size: counts; size in bytes.
+      document_lines: int64[64], documents by the logarithm (base 2) of their lines.
+      longest_line: bytes.
+      repeated_lines: the lines of ten words and more that are there most often: [(count, beginning of the line)].
+      foreign, replaced, garbled: characters beyond ASCII, and of those U+FFFD, and what UTF-8 becomes that is read as
+        Latin-1. markup: marks of wikitext and HTML.
+      letters, capitals: at the beginnings of documents.
+      longest_characters: of a line. unended: int64[1024], lines by their characters that end within a sentence, as far
+        as ASCII tells; longer lines are not counted.
+    """
+
+    documents: int
+    empty_documents: int
+    lines: int
+    characters: int
+    words: int
+    size: int
+    document_lines: npt.NDArray[np.int64]
+    longest_line: int
+    repeated_lines: tuple[tuple[int, str], ...]
+    foreign: int = 0
+    replaced: int = 0
+    garbled: int = 0
+    markup: int = 0
+    letters: int = 0
+    capitals: int = 0
+    longest_characters: int = 0
+    unended: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(1024, np.int64))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PieceResult:
+    """What a piece gave.
+
+    Attributes:
+      piece: the piece.
+      findings: at most a few for each check; `Finding.count` says how many there are.
+      looked_at: by check, how many things (records, lines …) were held against it.
+      skipped: by check, why it was not made, as a clause.
+      counts: what was counted, by the names of the manifest's counts of a shard (examples, documents, sentences …).
+      size, sha256: of the file as it is; None where it cannot be read.
+      rows: of examples. text: of text.
+      hashes: files in the scratch directory, by what they hold: "records" (uint64, sorted: whole rows), "examples"
+        (uint64, sorted: rows with masks undone), "documents" (uint64: articles), "near_copies" (near_copies.py).
+    """
+
+    piece: Piece
+    findings: tuple[Finding, ...] = ()
+    looked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    skipped: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    counts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    size: int | None = None
+    sha256: str | None = None
+    rows: RowStatistics | None = None
+    text: TextStatistics | None = None
+    hashes: Mapping[str, str] = dataclasses.field(default_factory=dict)

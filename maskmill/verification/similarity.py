@@ -1,0 +1,241 @@
+"""Shards that are the same, or nearly, and shards of suspicious size."""
+
+import collections
+import itertools
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from transforms.shards.options import DEFAULT_SHARD_SIZE_MB
+from maskmill.storage import files, manifest
+from maskmill.verification.findings import Checked, Finding
+from maskmill.verification.pieces import PieceResult
+from maskmill.verification.scratch import merge_tables, runs_of
+from maskmill.verification.targets import Target
+
+_SAME = 0.9  # share of what two shards have in common from which on they are the same
+_SIMILAR = 0.4
+_WORTH_A_NOTE = 0.5  # of examples: pages of a bot are alike, too, but not the same
+_LEAST = 8  # hashes in common; fewer may be chance in small shards
+_COMMON = 24  # what so many shards have is boilerplate
+_SKETCH = 1024
+_MEGABYTE = 1 << 20
+_TEXT = "text"  # folder of a build
+_FACTOR = 8  # how much smaller or larger than the median a shard may be, where nothing says more
+_FEW = 4  # shards; of fewer none can be said to be unlike the others
+
+Pair = tuple[int, int]
+
+
+def check_similar(results: Sequence[PieceResult], *, repeats: bool) -> Checked:
+    """Looks for files of different shards that have the same content, or nearly.
+
+    Args:
+      results: of one data set: text, or examples.
+      repeats: whether its documents may be in several shards, as in a mix that takes a source several times.
+    """
+    whole = [result for result in results if result.size and result.sha256]
+    same: dict[Pair, float] = {}
+    by_digest: dict[str | None, list[int]] = {}
+    for place, result in enumerate(results):
+        if result.size and result.sha256:
+            by_digest.setdefault(result.sha256, []).append(place)
+    for places in by_digest.values():
+        same |= {(places[0], place): 1.0 for place in places[1:] if _may_compare(results, places[0], place)}
+    if not repeats:
+        shared = _shared_documents(results) if any(r.piece.kind == "text" for r in results) else _sketched(results)
+        for pair, share in shared.items():
+            one, other = (results[place].piece for place in pair)
+            # What the splits share is a leak, which another check names.
+            if pair not in same and share >= _SIMILAR and one.split == other.split and one.shard != other.shard:
+                same[pair] = share
+    skipped = {}
+    if repeats:
+        skipped["similar_shards"] = "the mix takes documents several times, so only files that are the same are found"
+    findings = tuple(_similar(results, pair, share) for pair, share in sorted(same.items()))
+    return Checked(findings=findings, looked_at={"similar_shards": len(whole)}, skipped=skipped)
+
+
+def _may_compare(results: Sequence[PieceResult], one: int, other: int) -> bool:
+    """Whether two files are of different shards: the bins of a shard, or its MDS files, have the same text."""
+    first, second = results[one].piece, results[other].piece
+    return (first.split, first.shard) != (second.split, second.shard)
+
+
+def _shared_documents(results: Sequence[PieceResult]) -> dict[Pair, float]:
+    """By pair of text shards: the share of the smaller one's documents that is in the other, too."""
+    places = [place for place, result in enumerate(results) if "documents" in result.hashes]
+    distinct: collections.Counter[int] = collections.Counter()
+    common: collections.Counter[Pair] = collections.Counter()
+    for merged in merge_tables([results[place].hashes["documents"] for place in places]):
+        _count_shared(merged.table[:, 0], merged.owner, distinct, common)
+    return {
+        (places[one], places[other]): count / min(distinct[one], distinct[other])
+        for (one, other), count in common.items()
+        if count > 1 or min(distinct[one], distinct[other]) == 1
+    }
+
+
+def _count_shared(
+    hashes: npt.NDArray[np.uint64],
+    owner: npt.NDArray[np.int64],
+    distinct: collections.Counter[int],
+    common: collections.Counter[Pair],
+) -> None:
+    """Counts the different hashes of each owner, and those that two have in common; hashes ascend."""
+    starts, counts = runs_of(hashes)
+    once = starts[counts == 1]
+    for member, count in zip(*np.unique(owner[once], return_counts=True), strict=True):
+        distinct[int(member)] += int(count)
+    for start, count in zip(starts[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
+        members = sorted(set(owner[start : start + count].tolist()))
+        distinct.update(members)
+        if 1 < len(members) <= _COMMON:
+            common.update(itertools.combinations(members, 2))
+
+
+def _sketched(results: Sequence[PieceResult]) -> dict[Pair, float]:
+    """By pair of files of examples: the share of their text that is in both, of all of it (Jaccard's), estimated."""
+    sketches = [_sketch_of(result) for result in results]
+    owner = np.repeat(np.arange(len(sketches)), [len(sketch) for sketch in sketches])
+    hashes = np.concatenate([*sketches, np.zeros(0, np.uint64)])
+    order = np.argsort(hashes, kind="stable")
+    common: collections.Counter[Pair] = collections.Counter()
+    _count_shared(hashes[order], owner[order], collections.Counter(), common)
+    return {
+        pair: share
+        for pair, count in common.items()
+        if count >= _LEAST and (share := _resemblance(sketches[pair[0]], sketches[pair[1]])) >= _WORTH_A_NOTE
+    }
+
+
+def _sketch_of(result: PieceResult) -> npt.NDArray[np.uint64]:
+    return np.zeros(0, np.uint64) if result.rows is None else result.rows.sketch
+
+
+def _resemblance(one: npt.NDArray[np.uint64], other: npt.NDArray[np.uint64]) -> float:
+    """The share of the smallest hashes of both that each of the two has (Broder 1997)."""
+    union = np.union1d(one, other)[: max(_SKETCH, 1)]
+    # A sketch that is full says nothing of hashes beyond its last one.
+    ends = [sketch[-1] for sketch in (one, other) if len(sketch) >= _SKETCH]
+    if ends:
+        union = union[union <= min(ends)]
+    return float((np.isin(union, one) & np.isin(union, other)).mean()) if len(union) else 0.0
+
+
+def _similar(results: Sequence[PieceResult], pair: Pair, share: float) -> Finding:
+    one, other = (results[place].piece.path for place in pair)
+    if share == 1.0 and results[pair[0]].sha256 == results[pair[1]].sha256:
+        what = "is the same file as"
+    elif share >= _SAME:
+        what = "has the same text as"
+    else:
+        what = f"has {share:.0%} of its text in common with"
+    is_text = results[pair[0]].piece.kind == "text"
+    is_same = share >= _SAME
+    advice = "make it again from its own text" if is_text or is_same else "look whether the text repeats itself"
+    return Finding(
+        check="similar_shards",
+        severity="error" if is_same else "warning" if is_text else "note",
+        file=other,
+        expected="text of its own",
+        found=f"{share:.0%} as in {one}",
+        message=f"{other}: this shard {what} {one}; {advice}.",
+    )
+
+
+def check_sizes(target: Target, results: Sequence[PieceResult]) -> Checked:
+    """Looks for shards that are too small or too large beside the others of their split."""
+    if not target.is_whole:
+        return Checked(skipped={"shard_size": "only some of the shards are verified"})
+    if any(result.size is None for result in results):
+        return Checked(skipped={"shard_size": "a file is not there"})
+    findings: list[Finding] = []
+    made: Mapping[str, object] = target.made["parameters"] if target.made else {}
+    for split in ("train", "eval"):
+        of_split = sorted((r for r in results if r.piece.split == split), key=lambda result: result.piece.shard)
+        if target.kind == "text" and target.made and _is_cut_evenly(target):
+            megabytes = made.get("shard_size_mb")
+            findings += _uneven(of_split, float(megabytes or DEFAULT_SHARD_SIZE_MB) * _MEGABYTE)  # type: ignore[arg-type]
+        else:
+            findings += _outliers(of_split)
+    return Checked(findings=tuple(findings), looked_at={"shard_size": len(results)})
+
+
+def takes_documents_twice(target: Target) -> bool:
+    """Whether text, or that of examples where its manifest is there, is of a mix that takes a source several times."""
+    made = target.made or {}
+    if target.kind != "text":
+        text = files.join(files.parent(target.directory), _TEXT)
+        places = {files.parent(entry["path"]) for entry in made.get("inputs", [])} | {text}
+        found = [files.join(place, manifest.MANIFEST) for place in places]
+        return any(_repeats_sources(manifest.find_manifest(files.parent(path))) for path in found if _is_there(path))
+    return _repeats_sources(made)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return files.exists(path)
+    except (UnusableInputError, RunFailedError, ValueError):
+        return False
+
+
+def _repeats_sources(made: Mapping[str, Any] | None) -> bool:
+    decided = (made or {}).get("decided", {})
+    sources = decided.get("sources", {}) if isinstance(decided, dict) else {}
+    return any(source.get("epochs", 1) > 1 for source in sources.values() if isinstance(source, dict))
+
+
+def _is_cut_evenly(target: Target) -> bool:
+    """Whether a shard is a share of all text of one source (shards/planning.py: cut_shards)."""
+    made = target.made or {}
+    return made["parameters"].get("compat", "none") != "mlperf" and "sources" not in made.get("decided", {})
+
+
+def _uneven(results: Sequence[PieceResult], shard_bytes: float) -> Iterable[Finding]:
+    """Shards of a text that do not start in a share of their own, although documents were dealt out by shares."""
+    sizes = [result.size or 0 for result in results]
+    total = sum(sizes)
+    shares = max(1, math.ceil(total / shard_bytes))
+    starts = list(itertools.accumulate(sizes, initial=0))[:-1]
+    numbers = [start * shares // max(1, total) for start in starts]
+    for place in range(1, len(results)):
+        if numbers[place] <= numbers[place - 1] and sizes[place]:
+            # The shard before it is too short, or some shard is too long.
+            median = statistics.median(sizes)
+            worst = max(range(len(sizes)), key=lambda k: abs(sizes[k] - median))
+            yield _odd_size(results[worst], f"{round(median):,} bytes or so")
+            return
+
+
+def _outliers(results: Sequence[PieceResult]) -> Iterable[Finding]:
+    """Files that are far smaller or larger than the others; the last one may be small."""
+    sizes = {result.piece.path: result.size for result in results if result.size}
+    by_shard: collections.Counter[int] = collections.Counter()
+    for result in results:
+        by_shard[result.piece.shard] += result.size or 0
+    if len(by_shard) < _FEW or len(sizes) < _FEW:
+        return
+    median = statistics.median(by_shard.values())
+    last = max(by_shard)
+    for shard, size in by_shard.items():
+        if size > _FACTOR * median or (size * _FACTOR < median and shard != last):
+            of_shard = next(result for result in results if result.piece.shard == shard)
+            yield _odd_size(of_shard, f"{round(median):,} bytes or so", size)
+
+
+def _odd_size(result: PieceResult, expected: str, size: int | None = None) -> Finding:
+    path, size = result.piece.path, size or result.size or 0
+    return Finding(
+        check="shard_size",
+        severity="warning",
+        file=path,
+        expected=expected,
+        found=f"{size:,} bytes",
+        message=f"{path}: this shard has {size:,} bytes where {expected} are expected; check that it is whole.",
+    )

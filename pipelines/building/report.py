@@ -1,0 +1,116 @@
+"""The page that tells of a data set: at the end of a build, and for `maskmill inspect --html`."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from maskmill.errors import RunFailedError
+from maskmill.storage import files
+
+if TYPE_CHECKING:
+    from maskmill.reporting.facts import Facts
+    from maskmill.reporting.made_stages import MadeStage
+    from maskmill.verification.findings import Verification
+
+REPORT = "report.html"
+
+# How much of the data is verified for a report.
+# auto: everything if it is less than 1 GB, else so many shards; of data that is not on this machine nothing.
+Verified = Literal["auto", "all", "none"]
+BuildReport = Literal["auto", "all", "none", "off"]
+
+_AT_ONCE = 1_000_000_000  # bytes that are verified in some seconds
+# Checks that find files that are not as they were written.
+_DAMAGE = frozenset(("manifest", "missing", "size", "sha256", "framing", "crc", "schema", "index"))
+_MOST_SAID = 5  # findings on the terminal; the report has more
+
+
+def of_build(output: str, verified: BuildReport, beam_arguments: Sequence[str] = ()) -> None:
+    """Writes the report of a finished build to its output directory.
+
+    Args:
+      output: the build's directory.
+      verified: how much of it is verified before; "off": there is no report.
+      beam_arguments: flags for Beam, with which the build ran.
+
+    Raises:
+      RunFailedError: what was built is damaged; the report is there nevertheless.
+    """
+    if verified == "off":
+        return
+    from maskmill.reporting import made_stages, page
+
+    if not made_stages.has_stages(output):
+        return
+
+    facts, verification = collect(output, verified, beam_arguments)
+    path = files.join(output, REPORT)
+    files.write_bytes(path, page.render(facts).encode())
+    print(f"report:  {path} ({_became(verification)})")
+    if verification is None:
+        return
+    doubtful = [finding for finding in verification.findings if finding.severity != "note"]
+    for finding in doubtful[:_MOST_SAID]:
+        sys.stderr.write(f"maskmill build: {finding.severity}: {finding.message}\n")
+    sys.stderr.flush()
+    # Whatever else is found lies in the input or in what was asked for, and this build did what it was asked for.
+    if any(finding.check in _DAMAGE for finding in doubtful):
+        raise RunFailedError(
+            f"{output}: what was built is damaged; {path} lists what verify found. Run the build again, which makes "
+            "damaged files again."
+        )
+
+
+def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -> tuple["Facts", "Verification | None"]:
+    """What there is to tell of a data set, and what was verified for it.
+
+    Args:
+      path: the directory of a build, or of one of its stages.
+      verified: how much of it is verified.
+      beam_arguments: flags for Beam; those of another runner than the local one are not used, because a report is made
+        where the command runs.
+
+    Raises:
+      UnusableInputError: there is no such data set.
+      RunFailedError: it cannot be read.
+    """
+    from maskmill.reporting import facts, made_stages
+
+    stages = made_stages.find_stages(path)
+    shards = shards_to_verify(stages, verified, is_local=files.is_local(path))
+    if shards is None:
+        return facts.collect(path), None
+    from pipelines.verifying import verify
+    from maskmill.verification.options import VerifyOptions
+
+    is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
+    options = VerifyOptions(shards=shards or None)
+    verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
+    return facts.collect(path, verification=verification, shards=shards), verification
+
+
+def shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_local: bool) -> str | None:
+    """The numbers of the shards to verify, as --shards takes them; empty: all; None: none."""
+    if verified == "all":
+        return ""
+    if verified == "none" or not is_local:
+        return None
+    size = sum(stage.bytes_of() for stage in stages)
+    if size < _AT_ONCE:
+        return ""
+    most = max(sum(shard.get("kind", "train") == "train" for shard in stage.shards) for stage in stages)
+    last = max(1, most * _AT_ONCE // size) - 1
+    return f"0-{last}" if last else "0"
+
+
+def _became(verification: "Verification | None") -> str:
+    """What became of the verification, for the line that names the report."""
+    if verification is None:
+        return "not verified"
+    made = sum(outcome.looked_at > 0 for outcome in verification.outcomes.values())
+    counts = {
+        name: len({finding.check for finding in verification.findings if finding.severity == name})
+        for name in ("error", "warning")
+    }
+    wrong = [f"{count} with {name}s" for name, count in counts.items() if count]
+    return f"{made} checks, {', '.join(wrong) if wrong else 'nothing wrong'}"

@@ -1,0 +1,366 @@
+"""What `maskmill inspect` prints for people: by rich on a terminal, and as plain lines elsewhere."""
+
+import dataclasses
+import itertools
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pipelines.terminal.data_warnings import percent
+from maskmill.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
+from maskmill.inspection.summaries import Comparison, Difference, Section, Summary, Table, Unit, Value
+from maskmill.inspection.text import columns_of, running_text, shown
+from maskmill.inspection.text_shards import TextDocument
+
+_COLUMNS = 80
+_MOST_CHARACTERS = 300  # of a value in a table
+_MOST_LINE = 2_000  # characters of a line of text
+_MOST_LINES = 200  # of a document
+_INDENT = "  "
+_LEGEND = "[MASK=word]: to predict, seen as [MASK]; [other=word]: seen as another piece; [=word]: unchanged"
+# Of pieces by what they are, and of parts and sequences by their number: never the only sign.
+_STYLES: dict[PieceRole, str] = {
+    "text": "",
+    "special": "dim",
+    "masked": "bold red",
+    "kept": "bold green",
+    "random": "bold magenta",
+    "padding": "dim",
+}
+_OF_PARTS = ("", "cyan", "yellow", "bright_blue")
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_STEP = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class _Span:
+    """A run of text in one style; the text is safe to print."""
+
+    text: str
+    style: str = ""
+
+
+def is_terminal() -> bool:
+    """Whether a person looks at standard output."""
+    return sys.stdout.isatty()
+
+
+def warn(sentence: str) -> None:
+    """Says a sentence on standard error."""
+    print(f"maskmill inspect: {shown(sentence)}", file=sys.stderr)
+
+
+def value_text(value: Value, unit: Unit = "") -> str:
+    """A figure as it is printed."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, (int, float)):  # of a manifest that somebody has changed: anything
+        return shown(str(value), _MOST_CHARACTERS)
+    if unit == "share":
+        return percent(value)
+    if unit == "bytes":
+        return _bytes_text(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def _bytes_text(size: float) -> str:
+    if size < _STEP:
+        return f"{size:,.0f} bytes"
+    for unit in _UNITS[1:]:
+        size /= _STEP
+        if size < _STEP or unit == _UNITS[-1]:
+            break
+    return f"{size:.3g} {unit}" if size < _STEP else f"{size:,.0f} {unit}"
+
+
+def print_summary(summary: Summary) -> None:
+    """Prints a summary: its figures, its tables and its notes."""
+    out = printer()
+    out.title(f"{summary.kind}: {summary.path}")
+    for section in summary.sections:
+        if section.facts:
+            out.section(section)
+    for table in summary.tables:
+        if table.rows:
+            out.table(table)
+    for note in summary.notes:
+        out.paragraph([_Span(shown(note))])
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Prints what two paths have otherwise."""
+    out = printer()
+    out.title(f"{comparison.kind}: {comparison.before} → {comparison.after}")
+    if not comparison.differences and not comparison.tables:
+        out.paragraph([_Span("No figure differs.")])
+    by_section = itertools.groupby(comparison.differences, key=lambda difference: difference.section)
+    for section, differences in by_section:
+        rows = [
+            (
+                difference.name,
+                value_text(difference.before, difference.unit),
+                value_text(difference.after, difference.unit),
+                _change(difference),
+            )
+            for difference in differences
+        ]
+        out.table(Table(title=section, columns=("figure", "before", "after", "change"), rows=rows))
+    for table in comparison.tables:
+        out.table(table)
+    for note in comparison.notes:
+        out.paragraph([_Span(shown(note))])
+
+
+def _change(difference: Difference) -> str:
+    """By how much a number has changed."""
+    before, after = difference.before, difference.after
+    if not (_is_number(before) and _is_number(after)):
+        return ""
+    if difference.unit == "share":
+        return f"{100 * (float(after or 0) - float(before or 0)):+.2g} points"
+    return f"{100 * (float(after or 0) / float(before) - 1):+.3g} %" if before else ""
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def print_pieces(pieces: Sequence[tuple[int, str]]) -> None:
+    """Prints pieces with their ids."""
+    width = max((len(f"{id:,}") for id, _ in pieces), default=0)
+    for id, piece in pieces:
+        print(f"{id:>{width},}  {shown(piece, _MOST_LINE)}")
+
+
+def print_text(document: TextDocument, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
+    """Prints a document of a text shard. found: what was searched for is marked on a terminal."""
+    out = printer(found)
+    if not is_first:
+        print()
+    out.title(
+        f"document {document.document:,} of {document.file}, from line {document.line:,} on, "
+        f"{len(document.lines):,} sentences"
+    )
+    width = len(f"{document.line + len(document.lines):,}")
+    for number, line in enumerate(_safe_lines(document.lines, _MOST_LINES), document.line):
+        out.line([_Span(f"{number:>{width},}  ", "dim"), _Span(line)])
+
+
+def example_dict(example: DecodedExample) -> dict[str, Any]:
+    """An example for programs: what it says, and its pieces."""
+    return {
+        "file": example.file,
+        "record": example.record,
+        "sample": example.sample,
+        "label": example.label,
+        "width": example.width,
+        "epoch": example.epoch,
+        "text": running_text(example.pieces),
+        "pieces": [dataclasses.asdict(piece) for piece in example.pieces],
+    }
+
+
+def print_example(example: DecodedExample, *, is_first: bool, found: re.Pattern[str] | None = None) -> None:
+    """Prints a row as words, each part of a pair and each sequence of a packed row on lines of its own.
+
+    found: what was searched for is marked on a terminal.
+    """
+    out = printer(found)
+    if not is_first:
+        print()
+    out.title(f"example {example.record:,} of {example.file}")
+    for line in _figures(example):
+        out.paragraph([_Span(line, "dim")])
+    if any(piece.label is not None for piece in example.pieces) and is_first:
+        out.paragraph([_Span(_LEGEND, "dim")])
+    many = len({piece.sequence for piece in example.pieces}) > 1
+    for (sequence, segment), pieces in itertools.groupby(
+        example.pieces, key=lambda piece: (piece.sequence, piece.segment)
+    ):
+        part = list(pieces)
+        name = f"sequence {sequence + 1}" if many else ""
+        if any(piece.segment for piece in example.pieces):
+            name += f"{', ' if name else ''}part {'AB'[segment] if segment in (0, 1) else segment}"
+        style = _OF_PARTS[(segment + (sequence if many else 0)) % len(_OF_PARTS)]
+        out.paragraph(_spans(part, style), name)
+
+
+def _figures(example: DecodedExample) -> Iterator[str]:
+    """How many pieces a row has, what is predicted, and its label."""
+    roles = [piece.role for piece in example.pieces]
+    predicted = [piece.role for piece in example.pieces if piece.label is not None]
+    yield (
+        f"sample {example.sample:,} of the split (counted from 0); {len(roles):,} of {example.width:,} places are no "
+        "padding"
+    )
+    if predicted:
+        yield (
+            f"{len(predicted):,} to predict: {predicted.count('masked'):,} seen as [MASK], "
+            f"{predicted.count('random'):,} as another piece, {predicted.count('kept'):,} unchanged"
+            + ("" if example.epoch is None else f" (drawn by the reader in epoch {example.epoch:,}, from 0)")
+        )
+    if example.label is not None:
+        yield f"label: {example.label}"
+
+
+def _spans(pieces: Sequence[DecodedPiece], style: str) -> list[_Span]:
+    """Pieces as runs of text in one style each."""
+    runs = itertools.groupby(_single_spans(pieces, style), key=lambda span: span.style)
+    return [_Span("".join(span.text for span in run), run_style) for run_style, run in runs]
+
+
+def _single_spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]:
+    """Each piece; one that is predicted stands in its word as [MASK=word]."""
+    for place, piece in enumerate(pieces):
+        blank = "" if piece.goes_on or not place else " "
+        surface = shown(piece.surface, _MOST_CHARACTERS) if piece.surface.strip() else ""
+        if piece.label is None:
+            surface = shown(piece.text, _MOST_CHARACTERS) if piece.role in ("special", "padding") else surface
+            yield _Span(blank + surface, _STYLES[piece.role] or style)
+            continue
+        there = {"masked": "MASK", "kept": ""}.get(piece.role, shown(piece.text, _MOST_CHARACTERS))
+        yield _Span(blank, style)
+        yield _Span(f"[{there}={surface}]", _STYLES[piece.role])
+
+
+class _Plain:
+    """Prints plain lines of 80 columns, tables aside: what is cut there cannot be searched for."""
+
+    def title(self, text: str) -> None:
+        print(shown(text))
+
+    def section(self, section: Section) -> None:
+        print(f"\n{section.title}")
+        width = max(columns_of(fact.name) for fact in section.facts)
+        for fact in section.facts:
+            print(f"{_INDENT}{_padded(fact.name, width)}  {value_text(fact.value, fact.unit)}")
+
+    def table(self, table: Table) -> None:
+        print(f"\n{table.title}")
+        texts, right = _cells(table)
+        widths = [max(map(columns_of, column)) for column in zip(*texts, strict=True)]
+        for row in texts:
+            cells = [
+                _padded(text, width, right=is_right) for text, width, is_right in zip(row, widths, right, strict=True)
+            ]
+            print(f"{_INDENT}{'  '.join(cells)}".rstrip())
+        if table.left_out:
+            print(f"{_INDENT}… and {table.left_out:,} more")
+
+    def lines(self, title: str, lines: Sequence[str], most: int = _MOST_LINES) -> None:
+        print(f"\n{shown(title)}")
+        for line in _safe_lines(lines, most):
+            print(f"{_INDENT}{line}")
+
+    def line(self, spans: Sequence[_Span]) -> None:
+        print("".join(span.text for span in spans))
+
+    def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
+        text = "".join(span.text for span in spans)
+        if name:
+            print(f"\n{name}")
+        print(textwrap.fill(text, _COLUMNS, break_long_words=False, break_on_hyphens=False))
+
+
+class _Rich:
+    """Prints tables and colours as wide as the terminal."""
+
+    def __init__(self, found: re.Pattern[str] | None) -> None:
+        import rich.console
+
+        self._found = found
+
+        # Texts are taken as they are: no markup, no emoji codes, no highlighting of numbers.
+        self._console = rich.console.Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+
+    def title(self, text: str) -> None:
+        self._console.print(self._text((shown(text), "bold")), soft_wrap=True)
+
+    def section(self, section: Section) -> None:
+        import rich.table
+
+        grid = rich.table.Table(
+            box=None, show_header=False, padding=(0, 2), pad_edge=False, **self._titled(section.title)
+        )
+        grid.add_column(style="cyan", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for fact in section.facts:
+            grid.add_row(self._text(f"{_INDENT}{fact.name}"), self._text(value_text(fact.value, fact.unit)))
+        self._console.print(grid)
+
+    def table(self, table: Table) -> None:
+        import rich.box
+        import rich.table
+
+        texts, right = _cells(table)
+        grid = rich.table.Table(
+            box=rich.box.SIMPLE_HEAD, header_style="cyan", show_edge=False, **self._titled(table.title)
+        )
+        for name, is_right in zip(texts[0], right, strict=True):
+            grid.add_column(name, justify="right" if is_right else "left", overflow="fold")
+        for row in texts[1:]:
+            grid.add_row(*map(self._text, row))
+        if table.left_out:
+            grid.caption = f"… and {table.left_out:,} more"
+            grid.caption_justify = "left"
+        self._console.print(grid)
+
+    def lines(self, title: str, lines: Sequence[str], most: int = _MOST_LINES) -> None:
+        self._console.print(self._text((f"\n{shown(title)}", "bold")), soft_wrap=True)
+        for line in _safe_lines(lines, most):
+            self._console.print(self._text(line))
+
+    def paragraph(self, spans: Sequence[_Span], name: str = "") -> None:
+        if name:
+            self._console.print(f"\n{name}", style="bold")
+        self.line(spans)
+
+    def line(self, spans: Sequence[_Span]) -> None:
+        text = self._text(*((span.text, span.style) for span in spans))
+        if self._found is not None:
+            text.highlight_regex(self._found, "reverse")
+        self._console.print(text)
+
+    def _titled(self, title: str) -> dict[str, Any]:
+        return {"title": self._text((f"\n{title}", "bold not italic")), "title_justify": "left"}
+
+    @staticmethod
+    def _text(*parts: str | tuple[str, str]) -> Any:
+        import rich.text
+
+        return rich.text.Text.assemble(*parts)
+
+
+def _safe_lines(lines: Sequence[str], most: int) -> Iterator[str]:
+    """Lines that are safe to print, and how many are left out."""
+    for line in lines[:most]:
+        yield shown(line, _MOST_LINE)
+    if len(lines) > most:
+        yield f"… and {len(lines) - most:,} more lines"
+
+
+def printer(found: re.Pattern[str] | None = None) -> "_Plain | _Rich":
+    """Prints for whoever reads: a person at a terminal, or a file. found: what is marked in paragraphs."""
+    return _Rich(found) if is_terminal() else _Plain()
+
+
+def _cells(table: Table) -> tuple[list[list[str]], list[bool]]:
+    """The texts of a table with its head, and which columns are right-aligned."""
+    rows = [
+        [value_text(value, table.unit_of(row, column)) for column, value in enumerate(values)]
+        for row, values in enumerate(table.rows)
+    ]
+    right = [
+        all(value is None or isinstance(value, (int, float)) for value in column)
+        for column in zip(*table.rows, strict=True)
+    ]
+    return [list(table.columns), *rows], right
+
+
+def _padded(text: str, width: int, *, right: bool = False) -> str:
+    blanks = " " * (width - columns_of(text))
+    return blanks + text if right else text + blanks

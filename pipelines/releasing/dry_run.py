@@ -1,0 +1,153 @@
+"""`maskmill build --dry_run`: what would run, what is there, and why. Beam is not imported, and nothing is written."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.releasing import release_inputs
+from pipelines.building import stage_states
+from pipelines.building.build_choices import BuildChoices
+from pipelines.building.build_options import BuildOptions
+from pipelines.releasing.release_inputs import InputFile
+from pipelines.releasing.release_plan import ReleasePlan, make_plan
+from pipelines.building.stage_states import StageState
+from maskmill.releases import locks, records, removing
+from maskmill.releases.holders import read_holder, show_time
+from maskmill.releases.names import ReleaseName, state_path
+
+_WOULD = {"run": "would run", "resume": "would go on", "reuse": "would be reused", "refuse": "would be refused"}
+
+
+def report(options: BuildOptions, choices: BuildChoices) -> None:
+    """Prints what a build would do.
+
+    Raises:
+      UnusableInputError: the inputs are missing, or a stage that a run leaves out is not finished.
+    """
+    told = of_release(options, choices) if choices.release else of_build(options, choices)
+    print(json.dumps(told, indent=1, ensure_ascii=False) if choices.json else "\n".join(_lines(told)))
+
+
+def of_build(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
+    """What a plain build would do, as `--json` prints it."""
+    options, dump = release_inputs.with_input(options, choices.dump)
+    inputs = release_inputs.find_inputs(options, dump, keep=False)
+    names = stage_states.selected(options, choices.from_, choices.until)
+    _check_before(options, names)
+    states = stage_states.states_of(options, names, inputs=_by_path(inputs))
+    return {
+        "release": None,
+        "directory": options.output,
+        "dump": release_inputs.described(dump),
+        "inputs": [file.path for file in inputs],
+        "stages": _plain(states),
+    }
+
+
+def of_release(options: BuildOptions, choices: BuildChoices) -> dict[str, Any]:
+    """What a build of a release would do, as `--json` prints it."""
+    plan = make_plan(options, choices.dump, keep_checksums=False)
+    names = stage_states.selected(plan.options, choices.from_, choices.until)
+    keep = choices.keep if choices.keep is not None else options.release.keep
+    dump = plan.record.dump if plan.record is not None and plan.dump is None else release_inputs.described(plan.dump)
+    return {
+        "release": str(plan.name),
+        "directory": plan.directory,
+        "complete": plan.record is not None,
+        "latest": _text(plan.latest),
+        "previous": _text(plan.previous),
+        "becomes_latest": plan.latest is None or plan.latest.date <= plan.name.date,
+        "locked": _locked_by(plan),
+        "dump": dump,
+        "inputs": _paths(plan),
+        "stages": _plain(_states(plan, names)),
+        "removes": [str(name) for name in _removed(plan, keep)],
+    }
+
+
+def _paths(plan: ReleasePlan) -> list[str]:
+    if plan.record is not None and not plan.inputs:
+        return [str(entry["path"]) for entry in plan.record.inputs]
+    return [file.path for file in plan.inputs]
+
+
+def _states(plan: ReleasePlan, names: Sequence[str]) -> list[StageState]:
+    if plan.record is not None:
+        return [
+            StageState(
+                name=name,
+                directory=stage_states.directory_of(plan.options, name),
+                action="reuse",
+                reason="the release is complete",
+            )
+            for name in names
+        ]
+    _check_before(plan.options, names)
+    return stage_states.states_of(plan.options, names, inputs=_by_path(plan.inputs), previous=plan.previous_directory)
+
+
+def _check_before(options: BuildOptions, names: Sequence[str]) -> None:
+    everything = stage_states.stage_names(options)
+    stage_states.check_finished(options, everything[: everything.index(names[0])])
+
+
+def _by_path(inputs: Sequence[InputFile]) -> dict[str, str]:
+    """The sha256 of inputs by path; a store's own checksum is not what manifests hold."""
+    return {file.path: file.checksum for file in inputs if file.algorithm == "sha256"}
+
+
+def _removed(plan: ReleasePlan, keep: int | None) -> list[ReleaseName]:
+    """The releases that a clean-up behind the new one would remove."""
+    if keep is None:
+        return []
+    if plan.record is not None:
+        return removing.removable(plan.root, keep)
+    latest = plan.latest
+    if latest is None or latest.date <= plan.name.date:
+        latest = plan.name
+    complete = [record.name for record in records.complete_releases(plan.root)]
+    older = [name for name in complete if name.date <= plan.name.date]
+    old = [name for name in [*older, plan.name, *complete[len(older) :]][:-keep] if name not in (latest, plan.name)]
+    unfinished = [name for name in records.unfinished_releases(plan.root) if name != plan.name]
+    return old + [name for name in unfinished if name.date < latest.date]
+
+
+def _locked_by(plan: ReleasePlan) -> str | None:
+    """Who builds the release now: a clause; None where nobody does."""
+    if not locks.is_locked(plan.root, plan.name):
+        return None
+    found = read_holder(state_path(plan.root, plan.name, "lock"))
+    if found is None or found[0] is None:
+        return "somebody"
+    return f"{found[0].owner} since {show_time(found[0].started)}"
+
+
+def _text(name: ReleaseName | None) -> str | None:
+    return None if name is None else str(name)
+
+
+def _plain(states: Sequence[StageState]) -> list[dict[str, Any]]:
+    return [{"name": s.name, "directory": s.directory, "action": s.action, "reason": s.reason} for s in states]
+
+
+def _lines(told: Mapping[str, Any]) -> list[str]:
+    """What a person reads."""
+    lines = []
+    if told["release"] is not None:
+        state = "complete" if told["complete"] else f"locked by {told['locked']}" if told["locked"] else "not complete"
+        lines.append(f"release: {told['directory']} ({state})")
+        lines.append(f"latest:  {told['latest'] or 'none yet'}")
+        if not told["complete"]:
+            lines.append(f"         it would {'' if told['becomes_latest'] else 'not '}become the latest")
+    else:
+        lines.append(f"build:   {told['directory']}")
+    lines.append(f"inputs:  {_shortened(told['inputs'])}")
+    width = max(len(stage["name"]) for stage in told["stages"])
+    for stage in told["stages"]:
+        lines.append(f"  {stage['name']:<{width}}  {_WOULD[stage['action']]}: {stage['reason']}")
+    lines += [f"removes: {name}" for name in told.get("removes", ())]
+    return [*lines, "nothing was run or written."]
+
+
+def _shortened(paths: Sequence[str]) -> str:
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more" if paths else "none"

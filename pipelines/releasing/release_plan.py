@@ -1,0 +1,231 @@
+"""Which release a build makes: its name, its directory, what it is made of, and the release before it."""
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelines.building import build_options
+from pipelines.stages import checks
+from pipelines.releasing import release_inputs
+from pipelines.settings import options as option_tools
+from pipelines.building.build_options import BuildOptions
+from pipelines.releasing.release_inputs import InputFile
+from pipelines.settings.source_options import MixOptions
+from pipelines.settings.stage_options import ExtractOptions, VocabularyStageOptions
+from training.options import TrainOptions, deciding_options
+from maskmill.errors import UnusableInputError
+from maskmill.mirrors.dumps import Dump
+from maskmill.releases import pointer, records
+from maskmill.releases.names import DIGEST_DIGITS, ReleaseName, release_path
+from maskmill.releases.records import ReleaseRecord
+from maskmill.storage import completions, conditional, files, manifest
+
+# Options that name files: their content decides, wherever they lie.
+_NAMED_FILES = ("vocab_file", "tokenizer_file", "template_rules", "bert_config_file", "compare")
+# Options of a training, beside those that decide the weights, of which its result depends.
+_OF_TRAINING = (
+    "preset", "vocab_size", "bert_config_file", "vocab_file", "tokenizer_file", "next_sentence_prediction",
+    "max_seq_length", "max_predictions_per_seq", "eval_every_samples", "max_eval_steps", "target_masked_lm_accuracy",
+    "eval_only",
+)  # fmt: skip
+# Where a stage reads is no part of what decides its data: the inputs are, by their content.
+_PLACES = ("input",)
+_PACKAGES = ("pipelines", "transforms", "training", "maskmill")
+_SOURCES = (".py", ".toml", ".rules", ".tsv")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReleasePlan:
+    """A release that is built, or would be.
+
+    Attributes:
+      root: the directory above all releases, the build file's `output`.
+      name: of the release. directory: its path.
+      options: the build, whose stages lie in the release's directory.
+      inputs: what it is built of; empty for a complete release whose dump is not downloaded any more.
+      dump: the downloaded dump that is its input; None where the build's file names the input.
+      options_sha256: the digest of all that decides the data, apart from the inputs.
+      record: of the release, if it is complete.
+      latest: the name of the latest release; None before the first.
+      previous: the release from which unchanged parts are taken: the latest one, if it is another.
+    """
+
+    root: str
+    name: ReleaseName
+    directory: str
+    options: BuildOptions
+    inputs: Sequence[InputFile]
+    dump: Dump | None
+    options_sha256: str
+    record: ReleaseRecord | None
+    latest: ReleaseName | None
+    previous: ReleaseName | None
+
+    @property
+    def previous_directory(self) -> str:
+        """The directory of the release before; empty without one."""
+        return "" if self.previous is None else release_path(self.root, self.previous)
+
+
+def make_plan(options: BuildOptions, date: str | None = None, *, keep_checksums: bool = True) -> ReleasePlan:
+    """The release that a build makes.
+
+    Args:
+      options: the build; its `output` is the directory above its releases.
+      date: of the downloaded dump to take, where the build's file names no input; None: the newest.
+      keep_checksums: whether the inputs' checksums may be kept for the next run.
+
+    Raises:
+      UnusableInputError: the output is on a store that cannot have releases, the inputs are missing, or nothing says
+        what the release is called.
+    """
+    root = options.output
+    conditional.check_store(root)
+    _check_places(options)
+    digest = options_digest(options)
+    done = _complete_without_download(options, date, digest)
+    if done is not None:
+        return _plan_of(options, done.name, (), None, digest)
+    options, dump = release_inputs.with_input(options, date)
+    wiki, day = release_inputs.wiki_and_date(options, dump)
+    inputs = release_inputs.find_inputs(options, dump, keep=keep_checksums)
+    name = ReleaseName(wiki=wiki, date=day, digest=name_digest(digest, inputs))
+    return _plan_of(options, name, inputs, dump, digest)
+
+
+def _plan_of(
+    options: BuildOptions, name: ReleaseName, inputs: Sequence[InputFile], dump: Dump | None, digest: str
+) -> ReleasePlan:
+    root = options.output
+    directory = release_path(root, name)
+    latest = pointer.read_latest(root)
+    latest_name = None if latest is None else latest.name
+    return ReleasePlan(
+        root=root,
+        name=name,
+        directory=directory,
+        options=build_options.rebased(options, directory),
+        inputs=inputs,
+        dump=dump,
+        options_sha256=digest,
+        record=records.read_record(directory),
+        latest=latest_name,
+        previous=latest_name if latest_name != name else None,
+    )
+
+
+def _check_places(options: BuildOptions) -> None:
+    """Raises UnusableInputError if a stage writes to a place of its own, which a second release would write to, too."""
+    vocabulary = options.stages.get("vocabulary")
+    if isinstance(vocabulary, VocabularyStageOptions) and vocabulary.model_dir is not None:
+        raise UnusableInputError(
+            f"vocabulary.model_dir {vocabulary.model_dir!r} would lie outside of the release, and the next release "
+            "could not write there; leave it out."
+        )
+
+
+def name_digest(options_sha256: str, inputs: Sequence[InputFile]) -> str:
+    """The digits at the end of a release's name."""
+    content = completions.canonical_json([options_sha256, [file.identity for file in inputs]])
+    return hashlib.sha256(content.encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+def options_digest(options: BuildOptions) -> str:
+    """The digest of what decides a build's data apart from its inputs, in hexadecimal: options and formats of files.
+
+    Where outputs lie does not count, nor do the names of files whose content does.
+    """
+    so_far = build_options.so_far_of(options)
+    shape: dict[str, Any] = {"compat": options.compat, "formats": dict(completions.FORMAT_VERSIONS), "stages": {}}
+    for entry in build_options.entries_of(options):
+        decided = set(entry.decisions(so_far))
+        shape["stages"][entry.name] = _shape_of(options.stages[entry.name], decided)
+    return hashlib.sha256(completions.canonical_json(shape).encode()).hexdigest()
+
+
+def _shape_of(own: Any, decided: set[str]) -> dict[str, Any]:
+    """What of a stage's options decides its data."""
+    if isinstance(own, TrainOptions):
+        values = deciding_options(own) | {name: getattr(own, name) for name in _OF_TRAINING}
+    else:
+        values = option_tools.all_parameters(own)
+    shaping = {}
+    for name, value in values.items():
+        option = name.rpartition(".")[2]
+        if name in decided or option in _PLACES:
+            continue
+        if option in _NAMED_FILES and value is not None:
+            value = [files.sha256_of(path) for path in ([value] if isinstance(value, str) else value)]
+        shaping[name] = value
+    for source in own.sources if isinstance(own, MixOptions) else ():
+        shaping |= _language_of(source.extract, f"sources.{source.name}.")
+    if isinstance(own, ExtractOptions):
+        shaping |= _language_of(own, "")
+    return shaping
+
+
+def _language_of(extract: ExtractOptions, prefix: str) -> dict[str, Any]:
+    """The checksum of parameters of Punkt that do not come with the package, instead of the folder's name."""
+    _, contents = checks.check_language(extract.decided_extraction.language, extract.compat)
+    return {f"{prefix}{name.removesuffix('_sha256')}": value for name, value in contents.items()}
+
+
+def built_from(options: BuildOptions, dump: Dump) -> ReleaseRecord | None:
+    """The complete release that a build has made of a dump; None if there is none.
+
+    Nothing is downloaded, and no input is read: the record tells of the dump's files as the mirror lists them.
+
+    Args:
+      options: the build; its `output` is the directory above its releases.
+      dump: as a mirror lists it. One that was published again, with other checksums or sizes, is another dump.
+    """
+    digest = options_digest(options)
+    wanted = _identity_of(release_inputs.described(dump) or {})
+    for record in reversed(records.complete_releases(options.output)):
+        if record.dump is not None and record.options_sha256 == digest and _identity_of(record.dump) == wanted:
+            return record
+    return None
+
+
+def _identity_of(dump: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What tells a dump from others: where it was downloaded from does not."""
+    listed = sorted((file["name"], file["checksum"]) for file in dump["files"] if not file["is_index"])
+    # A mirror that publishes no checksums tells a dump that was replaced by its sizes only.
+    sizes = [] if all(checksum for _, checksum in listed) else sorted((f["name"], f["size"]) for f in dump["files"])
+    return dump["wiki"], dump["date"], listed, sizes
+
+
+def _complete_without_download(options: BuildOptions, date: str | None, digest: str) -> ReleaseRecord | None:
+    """The complete release of a dump whose files are gone, as `watch` deletes them; None if there is none."""
+    if not release_inputs.takes_downloads(options):
+        return None
+    there = {dump.date for _, dump in release_inputs.dumps_there(options)}
+    if date in there:
+        return None
+    for record in reversed(records.complete_releases(options.output)):
+        if record.dump is not None and record.options_sha256 == digest:
+            day: str = record.dump["date"]
+            if day == date or (date is None and day > max(there, default="")):
+                return record
+    return None
+
+
+def made_by() -> dict[str, str]:
+    """The version of maskmill, and the digest of its code."""
+    return {"maskmill": manifest.versions()["maskmill"], "code_sha256": _code_digest()}
+
+
+@functools.cache
+def _code_digest() -> str:
+    """The sha256 over the names and the content of the packages' sources."""
+    top = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        for path in sorted((top / package).rglob("*")):
+            if path.suffix in _SOURCES:
+                content = path.read_bytes()
+                digest.update(f"{path.relative_to(top).as_posix()} {len(content)}\n".encode() + content)
+    return digest.hexdigest()

@@ -1,0 +1,375 @@
+"""`maskmill build`: a plain build, or with --release a directory of its own that never changes once it is complete.
+
+A release goes through plan, lock, stages, report, training, record, switch, clean-up, in this order. Each step can be
+repeated: a run that was killed goes on where it stopped, when the same command runs again.
+"""
+
+import contextlib
+import dataclasses
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipelines.settings import beam_flags
+from pipelines.building import build_options, next_step, report, stage_states
+from pipelines.stages import checks
+from pipelines.releasing import dry_run, release_inputs
+from pipelines.terminal import summary
+from pipelines.building.build_choices import BuildChoices
+from pipelines.building.build_options import BuildOptions
+from pipelines.events.events import Events, Run, new_run_id
+from pipelines.releasing.release_plan import ReleasePlan, made_by, make_plan
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases import fingerprints, leases, locks, pointer, records, removing
+from maskmill.releases.names import release_path
+from maskmill.releases.records import ReleaseRecord
+from maskmill.storage import files, manifest, reuse
+
+DONE = 0
+_SECONDS_A_MINUTE = 60
+
+
+def run(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str] = (), *, config: str = "") -> int:
+    """Builds as `maskmill build` does, with or without a release, or says what it would do.
+
+    Args:
+      options: the build as its file gives it.
+      choices: the flags that belong to no section.
+      beam_arguments: flags for Beam.
+      config: the path of the build's file, for what is said.
+
+    Returns:
+      The exit code: 0, or 128 + the signal that ended a training.
+
+    Raises:
+      UnusableInputError, RunFailedError: as the checks, the stages and the runner say; LockedError among them.
+    """
+    if choices.dry_run and not choices.release and beam_flags.names_other_runner(beam_arguments):
+        beam_arguments = [*beam_arguments, "--dry_run=True"]  # Beam's own flag: the job is described
+        choices = dataclasses.replace(choices, dry_run=False, json=False)
+    if choices.release and any(argument.startswith("--template_location") for argument in beam_arguments):
+        raise UnusableInputError(
+            "--template_location only describes a job, and --release builds one; leave one of them out."
+        )
+    stage_states.selected(options, choices.from_, choices.until)
+    if choices.dry_run:
+        dry_run.report(options, choices)
+        return DONE
+    return (
+        _release(options, choices, beam_arguments, config)
+        if choices.release
+        else _plain(options, choices, beam_arguments, config)
+    )
+
+
+def _plain(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
+    with _planning_told(options, config):
+        options, dump = release_inputs.with_input(options, choices.dump)
+    names = stage_states.selected(options, choices.from_, choices.until)
+    work = _Work(options=options, names=names, beam_arguments=beam_arguments, config=config)
+    run = _run_of(options, names, config, dump=release_inputs.described(dump))
+    with _telling(options, run) as told:
+        told.started(run)
+        return _ended(work.do(told, run), told, run)
+
+
+def _release(options: BuildOptions, choices: BuildChoices, beam_arguments: Sequence[str], config: str) -> int:
+    with _planning_told(options, config):
+        plan = make_plan(options, choices.dump)
+    keep = choices.keep if choices.keep is not None else options.release.keep
+    names = stage_states.selected(plan.options, choices.from_, choices.until)
+    dump = release_inputs.described(plan.dump)
+    run = _run_of(plan.options, names, config, root=plan.root, release=str(plan.name), dump=dump)
+    wait = options.release.wait * _SECONDS_A_MINUTE
+    with _telling(options, run) as told:
+        with locks.hold(plan.root, plan.name, owner=choices.owner or "", wait=wait, say=_say) as lock:
+            # Whoever held the lock before may have completed the release, or begun to remove it.
+            removing.finish_removal(plan.root, plan.name)
+            standing = records.read_record(plan.directory)
+            if standing is None:
+                told.started(run)
+                code = _build(plan, names, beam_arguments, config, lock, told, run)
+                is_complete = code == DONE and names[-1] == stage_states.stage_names(plan.options)[-1]
+                code = _ended(code, told, run)
+            else:
+                code, is_complete = DONE, True
+                _conclude_standing(plan, standing)
+                told.nothing_new(plan.root, run)
+        # Behind its own lock: a removal takes the lock of what it removes, and old runs may wait for this one.
+        if is_complete and keep is not None:
+            removing.remove_old(plan.root, keep, say=lambda line: print(f"clean-up: {line}"))
+    return code
+
+
+def _ended(code: int | None, told: Events, run: Run) -> int:
+    """Tells how a run ended, unless Beam has only described it (None); returns its exit code."""
+    if code is None:
+        return DONE
+    if code == DONE:
+        told.finished(run)
+    else:
+        told.failed(run, RunFailedError(f"the training ended with exit code {code}"))
+    return code
+
+
+def _build(
+    plan: ReleasePlan,
+    names: Sequence[str],
+    beam_arguments: Sequence[str],
+    config: str,
+    lock: locks.Lock,
+    told: Events,
+    run: Run,
+) -> int | None:
+    """Builds stages of a release; completes it when its last one is among them. Returns as `_Work.do`."""
+    work = _Work(
+        options=plan.options,
+        names=names,
+        beam_arguments=beam_arguments,
+        config=config,
+        flags=("--release",),
+        directory=plan.directory,
+    )
+    with _previous_kept(plan) as previous:
+        allow_reuse(plan, names, previous)
+        return work.do(told, run, complete=lambda: _complete(plan, lock))
+
+
+def _complete(plan: ReleasePlan, lock: locks.Lock) -> None:
+    """Writes the record of a release whose stages are all finished, and switches latest to it."""
+    _check_unchanged(plan)
+    lock.check()
+    record = records.write_record(plan.root, _record_of(plan))
+    files.delete_abandoned(plan.directory)  # of a run that was killed while it wrote the record
+    _switch(plan, record)
+
+
+def _check_unchanged(plan: ReleasePlan) -> None:
+    """Checks that a release was made of the inputs that have given it its name.
+
+    Raises:
+      RunFailedError: one was replaced meanwhile, was left out, or came on top.
+    """
+    again = f"while {plan.name} was built; run the same command again, which builds a release of what is there now."
+    for file in plan.inputs:
+        if file.algorithm == release_inputs.CRC32C and files.stored_checksum(file.path) != file.checksum:
+            raise RunFailedError(f"{file.path}: this input was replaced or removed {again}")
+    digests = fingerprints.manifest_digests(plan.directory)
+    for problem in records.check_inputs(plan.directory, [file.entry for file in plan.inputs], digests):
+        release_inputs.forget_checksums(plan.root)
+        raise RunFailedError(f"{problem}: the inputs changed {again}")
+
+
+def _switch(plan: ReleasePlan, record: ReleaseRecord) -> None:
+    if pointer.switch_latest(plan.root, plan.name, records.fingerprint(record)):
+        print(f"latest:  {files.join(plan.root, 'latest.json')} names {plan.name}")
+        return
+    latest = pointer.read_latest(plan.root)
+    name = "another release" if latest is None else str(latest.name)
+    print(f"latest:  {name} stays the latest, because its dump is newer than that of {plan.name}")
+
+
+def _conclude_standing(plan: ReleasePlan, standing: ReleaseRecord) -> None:
+    """Does what a run that was killed behind the record of its release may have left to do.
+
+    A release that was complete before the present latest one, of a dump of the same date, does not take its place.
+    """
+    print(f"release: {plan.directory} is complete; nothing to do")
+    files.delete_abandoned(plan.directory)  # a killed writer of the record has left its temporary file
+    latest = pointer.read_latest(plan.root)
+    if latest is not None and latest.name != plan.name:
+        present = records.read_record(release_path(plan.root, latest.name))
+        if present is not None and (present.name.date, present.finished) > (plan.name.date, standing.finished):
+            print(f"latest:  {latest.name} stays the latest, because it is newer than {plan.name}")
+            pointer.repair_link(plan.root)
+            return
+    _switch(plan, standing)
+
+
+def _record_of(plan: ReleasePlan) -> ReleaseRecord:
+    digests = fingerprints.manifest_digests(plan.directory)
+    in_graph = stage_states.graph_names(plan.options)
+    stages: dict[str, dict[str, Any]] = {}
+    reused: dict[str, dict[str, Any]] = {}
+    for name in stage_states.stage_names(plan.options):
+        directory = stage_states.directory_of(plan.options, name)
+        stages[name] = {"directory": files.base_name(directory)}
+        if name in digests:
+            stages[name]["manifest_sha256"] = digests[name]
+        elif name in in_graph:
+            raise RunFailedError(f"{directory}: the stage {name} has no manifest any more; run the same command again.")
+        taken = reuse.read_reused(directory) if name in in_graph else None
+        if taken is not None:
+            reused[name] = dataclasses.asdict(taken)
+    return ReleaseRecord(
+        name=plan.name,
+        config=build_options.as_plain(plan.options),
+        inputs=[file.entry for file in plan.inputs],
+        dump=release_inputs.described(plan.dump),
+        stages=stages,
+        versions=manifest.versions(),
+        previous="" if plan.previous is None else str(plan.previous),
+        reused=reused,
+        made_by=made_by(),
+        options_sha256=plan.options_sha256,
+    )
+
+
+@contextlib.contextmanager
+def _previous_kept(plan: ReleasePlan) -> Iterator[str]:
+    """Keeps the release before from being removed while parts are taken from it; gives its directory, or nothing."""
+    with contextlib.ExitStack() as stack:
+        directory = plan.previous_directory
+        if directory:
+            try:
+                stack.enter_context(leases.hold(directory, owner=f"the build of {plan.name}"))
+            except UnusableInputError as gone:
+                # Nothing depends on it: what cannot be taken is made.
+                _say(f"nothing is taken from the release before: {gone}")
+                directory = ""
+        yield directory
+
+
+def allow_reuse(plan: ReleasePlan, names: Sequence[str], previous: str) -> None:
+    """Tells the workers of each stage what they may take from the release before, and whether to keep the pages."""
+    for name in names:
+        if name not in stage_states.graph_names(plan.options):
+            continue
+        directory = stage_states.directory_of(plan.options, name)
+        before = files.join(previous, files.base_name(directory)) if previous else ""
+        allowed = reuse.Reuse(previous=before, keeps_pages=plan.options.release.page_store)
+        if reuse.read_reuse(directory) != allowed:
+            reuse.write_reuse(directory, allowed)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Work:
+    """The stages that a run does.
+
+    Attributes:
+      options: the build, in its directory.
+      names: of the stages, in order.
+      beam_arguments: flags for Beam.
+      config: the build's file.
+      flags: with which the command that goes on is called.
+      directory: of the release; empty for a plain build.
+    """
+
+    options: BuildOptions
+    names: Sequence[str]
+    beam_arguments: Sequence[str]
+    config: str
+    flags: Sequence[str] = ()
+    directory: str = ""
+
+    def do(self, told: Events, run: Run, complete: Callable[[], None] | None = None) -> int | None:
+        """Runs the stages, makes the report, trains; then completes what is built.
+
+        Returns:
+          An exit code; None where Beam's flags ask only for a description of the job.
+        """
+        everything = stage_states.stage_names(self.options)
+        stage_states.check_finished(self.options, everything[: everything.index(self.names[0])])
+        if self.directory:
+            print(f"release: {self.directory}", flush=True)
+        of_graph = stage_states.graph_names(self.options)
+        in_graph = [name for name in self.names if name in of_graph]
+        if not in_graph:
+            checks.train(self.options.stages["train"], is_first=True)
+        elif not self._run_graph(told, run):
+            return None
+        if in_graph and in_graph[-1] == of_graph[-1]:
+            report.of_build(self.options.output, self.options.report, self.beam_arguments)
+        self._say_next(in_graph, everything)
+        if "train" in self.names:
+            code = self._train()
+            if code != DONE:
+                return code
+            told.stage_finished(run, "train", {})
+        if complete is not None and self.names[-1] == everything[-1]:
+            complete()
+        return DONE
+
+    def _run_graph(self, told: Events, run: Run) -> bool:
+        """Runs the stages of the graph; returns whether they were run and not only described."""
+        from pipelines.building import build
+
+        manifests: Mapping[str, Any] = build.run(self.options, self.beam_arguments, self.names)
+        if not manifests:
+            summary.report(self.options.output, {})
+            return False
+        for name, made in manifests.items():
+            summary.report(self.options.stages[name].output, made)
+            told.stage_finished(run, name, made)
+        return True
+
+    def _say_next(self, in_graph: Sequence[str], everything: Sequence[str]) -> None:
+        outputs = [self.options.stages[name].output for name in in_graph]
+        last = everything.index(self.names[-1])
+        if last + 1 < len(everything):
+            words = ["maskmill", "build", self.config, *self.flags, "--from", everything[last + 1]]
+            next_step.report(outputs, shlex.join(words))
+        elif outputs:
+            next_step.report(outputs, next_step.of(self.options.stages))
+
+    def _train(self) -> int:
+        from training import command
+
+        options = self.options.stages["train"]
+        if self.directory:
+            digests = fingerprints.manifest_digests(self.directory)
+            options = dataclasses.replace(
+                options, release=self.directory, release_fingerprint=fingerprints.fingerprint_of(digests)
+            )
+        return command.run(options)
+
+
+def _run_of(
+    options: BuildOptions,
+    names: Sequence[str],
+    config: str,
+    *,
+    root: str = "",
+    release: str = "",
+    dump: Mapping[str, Any] | None = None,
+) -> Run:
+    return Run(
+        id=new_run_id(),
+        output=root or options.output,
+        directory=options.output,
+        release=release,
+        config=config,
+        options=build_options.as_plain(options),
+        stages=tuple(names),
+        dump=dump or {},
+    )
+
+
+@contextlib.contextmanager
+def _planning_told(options: BuildOptions, config: str) -> Iterator[None]:
+    """Tells those whom the section events names of what fails before it is known what is to be built."""
+    told = Events(options.events)
+    try:
+        yield
+    except (UnusableInputError, RunFailedError) as error:
+        told.failed(Run(id=new_run_id(), output=options.output, directory=options.output, config=config), error)
+        told.close()
+        raise
+
+
+@contextlib.contextmanager
+def _telling(options: BuildOptions, run: Run) -> Iterator[Events]:
+    """Whom to tell of a build; they are told if the block fails."""
+    told = Events(options.events)
+    try:
+        yield told
+    except BaseException as error:
+        told.failed(run, error)
+        raise
+    finally:
+        told.close()
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,354 @@
+"""`maskmill watch`: looks for a new dump, and builds a release of it.
+
+    newest complete dump ──► built already? ──► download ──► build --release ──► delete the download
+                             "nothing new"
+
+Each step is done only where its result is missing, and what it leaves appears whole. So a watch that was killed at any
+moment goes on when the next one starts.
+"""
+
+import contextlib
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from pipelines.terminal import console
+from pipelines.events import events
+from pipelines.releasing import release_inputs, release_plan, releases
+from pipelines.building.build_choices import BuildChoices
+from pipelines.building.build_options import BuildOptions
+from pipelines.terminal.download_progress import DownloadProgress
+from pipelines.settings.release_options import WatchOptions
+from pipelines.releasing.watch_options import WatchFlags
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.mirrors import download, newest
+from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dumps import Dump
+from maskmill.releases import locks, pointer, records, removing
+from maskmill.releases.names import RELEASES, STATE, ReleaseName, release_path
+from maskmill.releases.records import ReleaseRecord
+from maskmill.storage import files, manifest
+
+# How many dumps may vanish while they are downloaded before this watch gives up, and the next one looks again.
+_MOST_GONE = 3
+_SECONDS_A_MINUTE = 60
+_LOCK = "watch.lock"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sight:
+    """What a look at the mirror has found.
+
+    Attributes:
+      dump: the newest complete dump, or the one that was asked for; None where there is none.
+      release: the complete release that was made of it with the same options; None where there is none.
+      superseded_by: the latest release, if its dump is newer than this one; None where it is not.
+      is_downloaded: whether all files of the dump are here.
+    """
+
+    dump: Dump | None = None
+    release: ReleaseRecord | None = None
+    superseded_by: ReleaseName | None = None
+    is_downloaded: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is something to build."""
+        return self.dump is not None and self.release is None and self.superseded_by is None
+
+    def describe(self) -> dict[str, Any]:
+        """What `--check` prints. Equal sights give equal values: there are no times in them."""
+        return {
+            "new": self.is_new,
+            "dump": None if self.dump is None else _describe(self.dump),
+            "release": None if self.release is None else str(self.release.name),
+            "superseded_by": None if self.superseded_by is None else str(self.superseded_by),
+            "downloaded": self.is_downloaded,
+        }
+
+
+def _describe(dump: Dump) -> dict[str, Any]:
+    return {
+        "wiki": dump.wiki,
+        "date": dump.date,
+        "layout": dump.layout,
+        "bytes": dump.size,
+        "files": [{"name": file.name, "size": file.size, "checksum": file.checksum} for file in dump.files],
+    }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Watch:
+    """A watch of a mirror.
+
+    Attributes:
+      options: the build's.
+      mirror: the build's section watch.
+      client: makes the requests.
+      date: ISO; only a dump of this date is looked for. None: the newest one.
+      owner: who holds the lock of the downloads; empty: this process.
+      keep: how many complete releases stay; None: all.
+      config: the path of the build's file, for what is told.
+    """
+
+    options: BuildOptions
+    mirror: WatchOptions
+    client: MirrorClient
+    date: str | None = None
+    owner: str = ""
+    keep: int | None = None
+    config: str = ""
+
+    @property
+    def downloads(self) -> str:
+        """The directory of all downloads."""
+        return release_inputs.downloads_of(self.options)
+
+    def look(self, gone: Sequence[Dump] = ()) -> Sight:
+        """Looks at the mirror. gone: dumps that have vanished since."""
+        mirror = self.mirror
+        dumps = newest.dumps(
+            mirror.source,
+            wiki=mirror.wiki,
+            layout=mirror.layout,
+            pattern=mirror.pattern,
+            client=self.client,
+            say=console.tell,
+        )
+        dump = next((dump for dump in dumps if dump not in gone and self.date in (None, dump.date)), None)
+        if dump is None:
+            return Sight()
+        made = release_plan.built_from(self.options, dump)
+        latest = pointer.read_latest(self.options.output)
+        is_older = self.date is None and made is None and latest is not None and dump.date < latest.name.date
+        return Sight(
+            dump=dump,
+            release=made,
+            superseded_by=latest.name if latest is not None and is_older else None,
+            is_downloaded=download.is_downloaded(dump, self.downloads),
+        )
+
+    def fetch(self) -> Sight:
+        """Looks at the mirror, and downloads the dump that is new; the caller holds the lock of the downloads.
+
+        A dump that vanishes or changes meanwhile is looked for again: then an older one may be the newest.
+        """
+        gone: list[Dump] = []
+        changed: Dump | None = None
+        while len(gone) < _MOST_GONE:
+            sight = self.look(gone)
+            dump = sight.dump
+            if dump is None or not sight.is_new:
+                return sight
+            try:
+                self._download(dump)
+                return dataclasses.replace(sight, is_downloaded=True)
+            except download.DumpGoneError as error:
+                gone.append(dump)
+                console.tell(f"warning: {error}", level="WARNING")
+            except download.DumpChangedError as error:
+                if changed == dump:  # the mirror still says that these are the files
+                    raise
+                changed = dump
+                console.tell(f"warning: {error}", level="WARNING")
+        raise RunFailedError(
+            f"{self.mirror.source}: {_MOST_GONE} dumps of {gone[0].wiki} vanished while they were downloaded; run the "
+            "same command later."
+        )
+
+    def _download(self, dump: Dump) -> None:
+        shown: contextlib.AbstractContextManager[DownloadProgress | None] = contextlib.nullcontext()
+        if download.is_remote(dump) and not download.is_downloaded(dump, self.downloads):
+            shown = DownloadProgress(dump, download.directory_of(self.downloads, dump))
+        with shown as progress:
+            download.download(
+                dump,
+                self.downloads,
+                client=self.client,
+                connections=self.mirror.connections,
+                progress=_nobody if progress is None else progress.show,
+            )
+
+    @contextlib.contextmanager
+    def lock(self, wait: float = 0.0) -> Iterator[None]:
+        """Holds the lock of the downloads: one watch at a time downloads, builds and deletes what it has downloaded.
+
+        wait: seconds to wait for another watch.
+        """
+        path = files.join(self.options.output, f"{RELEASES}/{STATE}/{_LOCK}")
+        with locks.hold_file(path, "The lock of this watch", owner=self.owner, wait=wait, say=console.tell):
+            yield
+
+    def settle(self, sight: Sight, build: Callable[[Dump], int]) -> None:
+        """Does what a watch that was killed behind its build has left: `latest`, old releases and downloads."""
+        root = self.options.output
+        if sight.dump is not None and sight.release is not None and self._is_behind(sight.release):
+            build(sight.dump)  # nothing is left to build but the switch
+        pointer.repair_link(root)
+        if self.keep is not None:
+            removing.remove_old(root, self.keep, say=console.tell)
+        with contextlib.suppress(locks.LockedError), self.lock():  # whoever holds it does the same at its end
+            self.tidy()
+
+    def _is_behind(self, made: ReleaseRecord) -> bool:
+        """Whether `latest` names an older release than this one, which is complete."""
+        latest = pointer.read_latest(self.options.output)
+        if latest is None:
+            return True
+        if latest.name == made.name:
+            return False
+        present = records.read_record(release_path(self.options.output, latest.name))
+        return present is None or (present.name.date, present.finished) < (made.name.date, made.finished)
+
+    def tidy(self) -> None:
+        """Deletes downloads of which a release is made, and unfinished ones of dumps that are not newer than `latest`.
+
+        The caller holds the lock of the downloads.
+        """
+        if self.mirror.keep_downloads:
+            return
+        latest = pointer.read_latest(self.options.output)
+        for directory, dump in download.downloaded_dumps(self.downloads):
+            if release_plan.built_from(self.options, dump) is not None:
+                download.delete_downloaded(directory)
+            elif latest is not None and dump.date < latest.name.date:
+                console.tell(
+                    f"{directory}: no release is made of this dump, and it is older than the latest release; build it "
+                    f"with --dump {dump.date}, or delete it."
+                )
+        if latest is not None:
+            for directory, date in download.unfinished_downloads(self.downloads, latest.name.wiki):
+                if date <= latest.name.date:
+                    download.delete_downloaded(directory)
+
+
+def watch(
+    options: BuildOptions,
+    flags: WatchFlags,
+    choices: BuildChoices,
+    beam_arguments: Sequence[str] = (),
+    *,
+    config: str = "",
+    build: Callable[[Dump], int] | None = None,
+) -> int:
+    """Runs `maskmill watch`.
+
+    Args:
+      options: of the build.
+      flags: how much is done.
+      choices: how the release is built; those of its dump and of what is only planned aside.
+      beam_arguments: flags for Beam.
+      config: the path of the build's file, for what is said.
+      build: builds the release of a dump; None: `maskmill build --release` does.
+
+    Returns, and raises, as `run`; also UnusableInputError where the build has no section watch.
+    """
+    mirror = options.watch
+    if mirror is None:
+        raise UnusableInputError(
+            "This build has no section watch, which says where new dumps come from; maskmill build --print_config "
+            "shows one."
+        )
+    if not release_inputs.takes_downloads(options):
+        raise UnusableInputError(
+            "A watch gives the build its input, and this build names one; leave extract.input, extract.from and "
+            "sources out."
+        )
+
+    def build_here(dump: Dump) -> int:
+        chosen = dataclasses.replace(choices, release=True, dump=dump.date)
+        return releases.run(options, chosen, beam_arguments, config=config)
+
+    client = MirrorClient(mirror.contact, manifest.versions()["maskmill"])
+    with contextlib.closing(client):
+        return run(
+            Watch(
+                options=options,
+                mirror=mirror,
+                client=client,
+                date=choices.dump,
+                owner=choices.owner or "",
+                keep=choices.keep or options.release.keep,
+                config=config,
+            ),
+            flags,
+            build or build_here,
+        )
+
+
+def run(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
+    """Looks for a new dump, and builds a release of it.
+
+    Args:
+      watch: what is looked at.
+      flags: how much is done.
+      build: builds the release of a dump that is downloaded, and returns the command's exit code.
+
+    Returns:
+      the exit code of the command.
+
+    Raises:
+      UnusableInputError: the mirror has no such wiki, or is no mirror.
+      RunFailedError: the mirror does not answer, a download is damaged, or another watch is at work.
+    """
+    if flags.check:
+        print(json.dumps(watch.look().describe(), ensure_ascii=False))
+        return 0
+    with contextlib.closing(events.Events(watch.options.events)) as told:
+        return _go_on(watch, flags, build, told)
+
+
+def _go_on(watch: Watch, flags: WatchFlags, build: Callable[[Dump], int], told: events.Events) -> int:
+    with _telling_failures(watch, told):
+        sight = watch.look()
+    if sight.is_new:
+        with watch.lock(watch.options.release.wait * _SECONDS_A_MINUTE):
+            with _telling_failures(watch, told):
+                sight = watch.fetch()  # whoever held the lock before may have built it
+            if sight.dump is not None and sight.is_new:
+                return _build(watch, sight.dump, flags, build)
+    watch.settle(sight, build)
+    told.nothing_new(watch.options.output)
+    print(f"nothing new: {_reason(watch, sight)}")
+    return 0
+
+
+def _build(watch: Watch, dump: Dump, flags: WatchFlags, build: Callable[[Dump], int]) -> int:
+    if flags.download_only:
+        print(f"downloaded: {download.directory_of(watch.downloads, dump)}")
+        return 0
+    code = build(dump)
+    if code == 0:
+        watch.tidy()
+    return code
+
+
+@contextlib.contextmanager
+def _telling_failures(watch: Watch, told: events.Events) -> Iterator[None]:
+    """Tells those whom the build's section events names of what fails in the block: no build has begun that would."""
+    try:
+        yield
+    except (UnusableInputError, RunFailedError) as error:
+        output = watch.options.output
+        run = events.Run(id=events.new_run_id(), output=output, directory=output, config=watch.config)
+        told.failed(run, error)
+        raise
+
+
+def _nobody(name: str, done: int, size: int | None) -> None:
+    """Is told of a download that shows no progress."""
+
+
+def _reason(watch: Watch, sight: Sight) -> str:
+    """Why there is nothing to build."""
+    mirror = watch.mirror
+    if sight.dump is None:
+        of_date = "" if watch.date is None else f" of {watch.date}"
+        return f"{mirror.source} has no complete dump of {mirror.wiki}{of_date}"
+    name = f"{sight.dump.wiki}-{sight.dump.date}"
+    if sight.release is not None:
+        return f"release {sight.release.name} is made of {name}, the newest complete dump of {mirror.source}"
+    return (
+        f"{name}, the newest complete dump of {mirror.source}, is older than the latest release {sight.superseded_by}"
+    )

@@ -1,0 +1,178 @@
+"""What a command does when it is told to stop: by Ctrl-C, by SIGTERM, or because its terminal was closed.
+
+A Python exception would come too late, and in the wrong place: Python hears nothing while a kernel runs, a compilation
+may print the exception and go on, and Beam waits for its workers before it lets an exception through. All files appear
+whole, so nothing needs to be brought to an end first. A thread of its own therefore hears the signal at once
+(`signal.set_wakeup_fd`), prints one sentence, stops the worker processes, removes temporary files and ends the process.
+"""
+
+import contextlib
+import dataclasses
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from pipelines.terminal import console
+
+# A shell reports this plus the number of the signal that ended a command.
+SIGNAL_EXIT = 128
+HOW_TO_GO_ON = "run the same command again, it goes on from what is finished."
+START_ANEW = "nothing unfinished is left behind; run the same command again."
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STDOUT, _STDERR = 1, 2
+_PATIENCE_S = 10  # with a worker that waits for a disk, or a directory that fills again
+
+
+@dataclasses.dataclass(frozen=True)
+class _Heard:
+    """The handler of a signal that `Watch` hears, with what the user is told to do after it."""
+
+    how_to_go_on: str
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Does nothing: the thread has heard the signal already."""
+
+
+@contextlib.contextmanager
+def going_on(how: str) -> Iterator[None]:
+    """Has `Watch` tell the user to go on in this way, if the block is interrupted; for the main thread."""
+    heard = [number for number in _SIGNALS if isinstance(signal.getsignal(number), _Heard)]
+    before = [signal.signal(number, _Heard(how)) for number in heard]
+    try:
+        yield
+    finally:
+        for number, handler in zip(heard, before, strict=True):
+            signal.signal(number, handler)
+
+
+class Watch:
+    """A context manager around a whole command, in its main thread: a signal to stop ends the process.
+
+    The command may set handlers of its own for these signals, which then count: `train` writes a checkpoint first. A
+    signal that is ignored from the start (under nohup, in a shell's background job) stays ignored. The process should
+    end after the block: the signals are not heard any more.
+    """
+
+    def __init__(self, command: str) -> None:
+        self._command = command
+        # Held while the process ends for a signal, and once the command has ended by itself: one of the two happens.
+        self._ending = threading.Lock()
+
+    def __enter__(self) -> "Watch":
+        # TensorFlow is imported with standard error on /dev/null: the terminal is remembered.
+        self._errors = -1
+        with contextlib.suppress(OSError):  # it may be closed
+            self._errors = os.dup(_STDERR)
+        self._read, write = os.pipe()
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, _Heard(HOW_TO_GO_ON))
+        threading.Thread(target=self._listen, name="interruption", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.acquire()
+
+    def _listen(self) -> None:
+        while True:
+            number = os.read(self._read, 1)[0]
+            handler = signal.getsignal(number)
+            if isinstance(handler, _Heard):
+                with self._ending:
+                    self._end(signal.Signals(number), handler.how_to_go_on)
+
+    def _end(self, number: signal.Signals, how_to_go_on: str) -> None:
+        cause = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+        sentence = f"maskmill {self._command}: {cause}; {how_to_go_on}"
+        as_json = getattr(sys.stderr, "as_json", False)
+        line = (console.json_line(sentence, level="ERROR") if as_json else f"{sentence}\n").encode(
+            errors="backslashreplace"
+        )
+        try:
+            # Other threads will complain that the workers are gone, or show the progress once more.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, _STDOUT)
+            os.dup2(nowhere, _STDERR)
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                # On a terminal the line holds the ^C that was typed.
+                os.write(self._errors, (b"\r\x1b[K" if os.isatty(self._errors) else b"") + line)
+            _stop_children()
+        finally:
+            os._exit(SIGNAL_EXIT + number)
+
+
+def _stop_children() -> None:
+    """Stops the processes that this one has started, and removes the temporary files that it or they have made."""
+    import glob
+    import shutil
+    import tempfile
+
+    import psutil
+
+    from maskmill.storage.files import TEMPORARY_SUFFIX, no_more_temporary_files, scratch_prefix
+
+    # This process writes on in other threads, and its workers in theirs: what they begin after a look would stay.
+    no_more_temporary_files()
+    this = psutil.Process()
+    children = this.children(recursive=True)
+    workers = _suspended([child for child in children if _is_worker(child)])
+    unfinished, scratch = [], []
+    for process in (this, *children):
+        scratch.append(os.path.join(glob.escape(tempfile.gettempdir()), f"{scratch_prefix(process.pid)}*"))
+        with contextlib.suppress(psutil.Error):
+            unfinished += [file.path for file in process.open_files() if file.path.endswith(TEMPORARY_SUFFIX)]
+        with contextlib.suppress(psutil.Error):
+            if process in workers:
+                process.kill()
+            elif process != this:
+                process.terminate()
+    psutil.wait_procs(workers, timeout=_PATIENCE_S)
+    for path in unfinished:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+    until = time.monotonic() + _PATIENCE_S
+    # A thread may put a file into a directory while it is being removed.
+    while (left := [found for pattern in scratch for found in glob.glob(pattern)]) and time.monotonic() < until:
+        for directory in left:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_worker(process: Any) -> bool:
+    import psutil
+
+    from pipelines.running.local_worker import is_worker
+
+    try:
+        return is_worker(process.cmdline())
+    except psutil.Error:
+        return False  # it has ended
+
+
+def _suspended(workers: list[Any]) -> list[Any]:
+    """Suspends worker processes; returns them once the system has done so, which a wait for the disk may put off."""
+    import psutil
+
+    for worker in workers:
+        with contextlib.suppress(psutil.Error):
+            worker.suspend()
+    until = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < until and any(_runs(worker) for worker in workers):
+        time.sleep(0.001)
+    return workers
+
+
+def _runs(worker: Any) -> bool:
+    import psutil
+
+    try:
+        return worker.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.Error:
+        return False

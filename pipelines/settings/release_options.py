@@ -1,0 +1,93 @@
+"""The sections of a build's file that are no stages: releases, where new dumps come from, and who is told."""
+
+import dataclasses
+from typing import Any, Literal
+
+from maskmill.errors import UnusableInputError
+from maskmill.options import check_choices, option
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReleaseOptions:
+    """The section `release`.
+
+    Raises:
+      UnusableInputError: a value is out of its range.
+    """
+
+    wiki: str | None = option(
+        None, help="what the names of releases begin with, as enwiki; null: the wiki in the dump's name"
+    )
+    date: str | None = option(None, help="the date in a release's name, as 2026-11-01; null: that of the dump")
+    keep: int | None = option(
+        None, help="how many complete releases stay; older ones are removed once a new one is there; null: all"
+    )
+    page_store: bool = option(True, help="keep the text of each page, so that the next release extracts only new pages")
+    wait: float = option(0.0, help="minutes to wait for another build of the same release")
+
+    def __post_init__(self) -> None:
+        if self.keep is not None and self.keep < 1:
+            raise UnusableInputError(f"release.keep must be 1 or more, not {self.keep}.")
+        if self.wait < 0:
+            raise UnusableInputError(f"release.wait must be 0 or more minutes, not {self.wait:g}.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """The section `watch`.
+
+    Raises:
+      UnusableInputError: a value is out of its range.
+    """
+
+    source: str = option(
+        "https://dumps.wikimedia.org", help="the mirror: its address, or a directory, gs:// or http listing of dumps"
+    )
+    wiki: str | None = option(None, help="whose dumps, as enwiki")
+    layout: Literal["auto", "classic", "content", "listing"] = option(
+        "auto",
+        help="how the mirror is laid out: classic (WIKI/YYYYMMDD, dumpstatus.json), content (other/"
+        "mediawiki_content_current), listing (any directory of files with dates in their names)",
+    )
+    pattern: str = option("*.xml*", help="the names of a listing's dump files")
+    contact: str | None = option(
+        None, help="an address or a page that tells a mirror's operators who downloads; needed for http"
+    )
+    downloads: str | None = option(None, help="where dumps are downloaded; null: downloads, below output")
+    connections: int = option(3, help="downloads at a time, 1 to 3, which is what Wikimedia allows")
+    keep_downloads: bool = option(False, help="keep the files of a dump when its release is complete")
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        if not 1 <= self.connections <= 3:
+            raise UnusableInputError(f"watch.connections must be 1 to 3, not {self.connections}: Wikimedia allows 3.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EventsOptions:
+    """The section `events`.
+
+    Raises:
+      UnusableInputError: values that do not go together.
+    """
+
+    summary: str | None = option(
+        None, help="file of the JSON summary of the last build; null: only the release has one"
+    )
+    webhook: str | None = option(None, help="address to which each event is sent as JSON")
+    webhook_secret_file: str | None = option(None, help="file with the secret that signs what is sent (HMAC-SHA256)")
+    openlineage: str | None = option(
+        None, help="address of an OpenLineage server, or the path of a file for its events (extra [events])"
+    )
+    openlineage_namespace: str = option("maskmill", help="the namespace of OpenLineage's jobs")
+    metrics: str | None = option(None, help="file of metrics in Prometheus' text format, as for its textfile collector")
+
+    def __post_init__(self) -> None:
+        if self.webhook_secret_file is not None and self.webhook is None:
+            raise UnusableInputError("events.webhook_secret_file signs what goes to events.webhook, which is missing.")
+        if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
+            raise UnusableInputError(f"events.webhook is {self.webhook!r}; it must be an http:// or https:// address.")
+
+
+# By the name of their section.
+SETTINGS: dict[str, Any] = {"release": ReleaseOptions, "watch": WatchOptions, "events": EventsOptions}

@@ -1,0 +1,47 @@
+"""Text shards that are there already, as what a stage reads."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import apache_beam as beam
+
+from maskmill.text.text_files import describe_text_shard, find_texts
+from maskmill.text.text_shards import TextShard
+from maskmill.storage import progress
+from maskmill.storage.files import FileInfo
+from maskmill.storage.found_files import check_same, check_unchanged
+
+
+def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo]]:
+    """The texts that were found before the run, in order, if they are still what patterns name."""
+    check_same(found, find_texts(patterns, may_be_missing=True))
+    return enumerate(found)
+
+
+def describe_found(numbered: tuple[int, FileInfo]) -> TextShard:
+    """Describes a text that was found before the run, with its place among all.
+
+    Raises:
+      RunFailedError: it is not as it was found.
+    """
+    place, file = numbered
+    check_unchanged(file.path, file.size, file.changed)
+    shard = dataclasses.replace(describe_text_shard((place, file.path)), changed=file.changed)
+    shard.check_unchanged()
+    return shard
+
+
+def describe_texts(pipeline: beam.Pipeline, found: Sequence[FileInfo], patterns: Sequence[str]) -> beam.PCollection:
+    """Adds the steps that describe the text shards that were found before the run."""
+    return (
+        pipeline
+        | "Texts" >> beam.Create([found])
+        | "FindTexts" >> beam.FlatMap(numbered_texts, patterns)  # (number, FileInfo)
+        | "SpreadTexts" >> beam.Reshuffle()
+        | "Describe" >> beam.Map(describe_found)  # TextShard
+    )
+
+
+def announce_texts(shards: Sequence[TextShard], output: str, kind: str) -> None:
+    """Tells the progress display how many shards there are for the step of a kind."""
+    progress.announce(output, kind, pieces=len(shards), size=sum(s.size for s in shards))

@@ -1,0 +1,246 @@
+"""What a command prints: results on standard output, one sentence for a failure on standard error."""
+
+import contextlib
+import dataclasses
+import datetime
+import io
+import json
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
+
+from maskmill.errors import RunFailedError
+from maskmill.inspection.text import shown
+
+# The logger of what is said and not logged.
+_LOGGER = "maskmill"
+# What steers a terminal and stands in our own texts: colours, tabs, the ends of lines, progress that goes back.
+_OWN = re.compile(r"(\x1b\[[0-9;]*m|[\t\n\r\b])")
+
+
+def json_line(message: str, *, level: str, logger: str = _LOGGER, **fields: Any) -> str:
+    """A line of `--log_format json`; `fields` are further keys."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    record = {"time": now, "level": level, "logger": logger, "message": message, **fields}
+    # In ASCII: whatever a reader takes for the end of a line, and whatever encoding the stream has.
+    return json.dumps(record, default=str) + "\n"
+
+
+class Stream:
+    """A text stream whose failures do not end the work of the command that prints to it.
+
+    It can keep some lines at the bottom of a terminal, below everything else that is written. The cursor stays in the
+    line below them and is not hidden: whenever the process ends, and however, the terminal is as a shell wants it.
+
+    Attributes:
+      failure: why nothing more is written; None as long as all is well.
+      as_json: whether each line is written as a JSON object.
+    """
+
+    def __init__(self, stream: TextIO | None, *, as_json: bool = False) -> None:
+        self._stream = stream
+        self.failure: OSError | None = None
+        self.as_json = as_json
+        self._lock = threading.RLock()
+        self._pinned: tuple[str, ...] = ()
+        self._unfinished = ""  # a line that is written as a whole once it is complete
+        if isinstance(stream, io.TextIOWrapper):
+            # A file's name may have characters that the terminal's encoding lacks, or bytes that are no characters.
+            stream.reconfigure(errors="backslashreplace")
+
+    def write(self, text: str) -> int:
+        """Writes a text, unless an earlier one could not be written."""
+        with self._lock:
+            if not self.as_json:
+                text = _visible(text)
+            if not self.as_json and not self._pinned:
+                self._put(text)
+                return len(text)
+            whole, newline, self._unfinished = (self._unfinished + text).rpartition("\n")
+            if newline and self.as_json:
+                self._put("".join(json_line(line, level="INFO") for line in whole.split("\n") if line))
+            elif newline:
+                self._put(f"{self._above_pinned()}\x1b[J{whole}\n{_lines(self._pinned)}")
+        return len(text)
+
+    def tell(self, message: str, *, level: str = "INFO", **fields: Any) -> None:
+        """Writes a line; as JSON it bears the level and the fields, too."""
+        # One write, so that a line that another thread logs meanwhile does not end up inside it.
+        if self.as_json:
+            with self._lock:
+                self._put(json_line(message, level=level, **fields))
+        else:
+            self.write(message + "\n")
+        self.flush()
+
+    def pin(self, lines: Sequence[str]) -> None:
+        """Keeps lines at the bottom of the terminal, in place of those that were pinned before.
+
+        lines: each narrower than the terminal; they may have escape sequences for colours.
+        """
+        if self._pinned == tuple(lines):
+            return
+        with self._lock:
+            # Each line overwrites the one before it: erasing all of them first would flicker.
+            self._put(f"{self._above_pinned()}{_lines(lines)}\x1b[J")
+            self._pinned = tuple(lines)
+            self.flush()
+
+    def unpin(self) -> None:
+        """Leaves the pinned lines where they are: whatever is written next follows them."""
+        with self._lock:
+            self._pinned = ()
+            rest, self._unfinished = self._unfinished, ""
+            if rest:
+                self.write(rest)
+
+    def _above_pinned(self) -> str:
+        return f"\r\x1b[{len(self._pinned)}A" if self._pinned else "\r"
+
+    def _put(self, text: str) -> None:
+        if self._stream is not None and self.failure is None:
+            with self._noting():
+                self._stream.write(text)
+
+    def flush(self) -> None:
+        """Hands over what was written."""
+        if self._stream is not None and self.failure is None:
+            with self._noting():
+                self._stream.flush()
+
+    @contextlib.contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.failure = error
+            # What is still in the buffer goes nowhere; Python would complain about it when it exits.
+            with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), self.fileno())
+
+    def isatty(self) -> bool:
+        """Whether a person is looking."""
+        return self._stream is not None and self._stream.isatty()
+
+    def fileno(self) -> int:
+        """The file descriptor. Raises OSError where there is none."""
+        if self._stream is None:
+            raise OSError("the stream is closed")
+        return self._stream.fileno()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _visible(text: str) -> str:
+    """A text without what steers a terminal, but for colours and the ends of lines, which are its own."""
+    if text.isprintable():
+        return text
+    return "".join(part if _OWN.fullmatch(part) else shown(part) for part in _OWN.split(text))
+
+
+def _lines(lines: Sequence[str]) -> str:
+    """Lines that overwrite what the terminal shows where they stand."""
+    return "".join(f"{line}\x1b[K\n" for line in lines)
+
+
+class _Handler(logging.Handler):
+    """Logs to a stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__()
+        self._to = stream
+        self.formatter: logging.Formatter = logging.Formatter("%(levelname)s %(name)s: %(message)s")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a record."""
+        try:
+            if self._to.as_json:
+                trace = {"traceback": self.formatter.formatException(record.exc_info)} if record.exc_info else {}
+                self._to.tell(record.getMessage(), level=record.levelname, logger=record.name, **trace)
+            else:
+                self._to.tell(self.format(record))
+        except Exception:  # noqa: BLE001 - as every handler of logging: a message that cannot be made ends no work
+            self.handleError(record)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Console:
+    """The streams of a command."""
+
+    output: Stream
+    errors: Stream
+
+    def say(self, sentence: str) -> None:
+        """Prints the sentence of a failure to standard error."""
+        self.errors.tell(shown(sentence), level="ERROR")
+
+    def finish(self) -> None:
+        """Hands over what was printed. A reader that went away, as `head` does, has seen what it wanted.
+
+        Raises:
+          RunFailedError: it cannot be written.
+        """
+        self.output.flush()
+        failure = self.output.failure
+        if failure is not None and not isinstance(failure, BrokenPipeError):
+            raise RunFailedError(f"What this command prints cannot be written ({failure.strerror}).")
+
+    @contextlib.contextmanager
+    def listening(self, *, quiet: bool, level: str | None, keeps_output: bool = False) -> Iterator[None]:
+        """Lets the code in the block print and log.
+
+        Args:
+          quiet: nothing is printed, and nothing but errors is logged.
+          level: the least level of what is logged, of all loggers; None: warnings, and of Beam's nothing.
+          keeps_output: whether standard output is printed even so.
+        """
+        # Beam logs every attempt at a step that fails; the user gets one sentence instead. These levels stay, because
+        # threads of Beam's complain about each other when all is done.
+        for name, usual in (("apache_beam", logging.CRITICAL), ("urllib3.connectionpool", logging.ERROR)):
+            logging.getLogger(name).setLevel(level or usual)
+        root = logging.getLogger()
+        handlers, before = list(root.handlers), root.level
+        if level is not None or quiet or self.errors.as_json:
+            root.addHandler(_Handler(self.errors))
+            root.setLevel(level or (logging.ERROR if quiet else logging.WARNING))
+        logging.captureWarnings(self.errors.as_json)
+        try:
+            if quiet:
+                nowhere = Stream(None, as_json=self.errors.as_json)
+                output = self.output if keeps_output else nowhere
+                with contextlib.redirect_stdout(output), contextlib.redirect_stderr(nowhere):
+                    yield
+            else:
+                yield
+        finally:
+            logging.captureWarnings(False)
+            root.handlers[:] = handlers
+            root.setLevel(before)
+
+
+@contextlib.contextmanager
+def opened(*, as_json: bool = False) -> Iterator[Console]:
+    """Puts streams that do not fail in place of this process's.
+
+    as_json: whether each line on standard error is a JSON object.
+    """
+    console = Console(output=Stream(sys.stdout), errors=Stream(sys.stderr, as_json=as_json))
+    with contextlib.redirect_stdout(console.output), contextlib.redirect_stderr(console.errors):
+        yield console
+
+
+def reader_is_gone() -> bool:
+    """Hands over what was printed; whether nothing more can be, as once `head` has seen what it wanted."""
+    sys.stdout.flush()
+    return isinstance(sys.stdout, Stream) and sys.stdout.failure is not None
+
+
+def tell(message: str, *, level: str = "INFO", **fields: Any) -> None:
+    """Prints a line to standard error; with `--log_format json` it bears the level and the fields, too."""
+    stream = sys.stderr if isinstance(sys.stderr, Stream) else Stream(sys.stderr)
+    stream.tell(message, level=level, **fields)

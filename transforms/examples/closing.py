@@ -1,0 +1,210 @@
+"""What is left to do once all example shards, or the picked eval examples, are there: the manifest and the sweep."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maskmill.errors import RunFailedError
+from maskmill.records import columns, mds
+from transforms.examples import example_shards
+from transforms.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
+from maskmill.records.examples import ExampleFile
+from maskmill.storage.counts import sum_counts
+from maskmill.text.text_shards import ShardKind
+from maskmill.storage import files, manifest, reuse
+
+# The names that the example shards of any build have in the output itself; files that fit and are not of this build are
+# swept.
+OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz", "*.parquet")
+MDS_INDEX = "index.json"
+
+# What the copy of the vocabulary is called that lies beside the examples: of a vocab.txt, and of a tokenizer.json.
+VOCAB_FILE = "vocab.txt"
+TOKENIZER_FILE = "tokenizer.json"
+_KINDS: tuple[ShardKind, ...] = ("train", "eval")
+
+# Tells `datasets.load_dataset(DIRECTORY)` which Parquet files are of which split. Without it, that would take only the
+# files with "eval" in their names. Source: huggingface/hub-docs, docs/hub/datasets-manual-configuration.md.
+DATASET_CARD = "README.md"
+_SPLITS: Mapping[ShardKind, str] = {"train": "train", "eval": "test"}
+
+
+def close_examples(
+    shards: Sequence[ExampleShard],
+    setup: ExamplesSetup,
+    *,
+    parameters: Mapping[str, Any],
+    decided: Mapping[str, Any],
+    output: str,
+) -> None:
+    """Writes the manifest of example shards, the indexes of MDS and a copy of the vocabulary.
+
+    Deletes what older builds left over.
+
+    Args:
+      shards: all shards, in any order.
+      setup: what decided their examples.
+      parameters: all options of the stage, for the manifest.
+      decided: what was decided where they leave it open, for the manifest.
+      output: the directory of the shards.
+
+    Raises:
+      RunFailedError: the vocabulary has changed since the examples were made.
+    """
+    ordered = sorted(shards, key=lambda s: (s.kind != "train", s.number, s.name))
+    counts: dict[str, dict[str, int]] = {}
+    for kind in _KINDS:
+        of_kind = [s for s in ordered if s.kind == kind]
+        if of_kind:
+            totals = sum_counts(s.counts for s in of_kind)
+            counts[kind] = {"shards": len(of_kind)} | totals | {"bytes": sum(s.size for s in of_kind)}
+    texts = {path: sha256 for s in ordered for path, sha256 in s.inputs.items()}
+    inputs = [{"path": path, "bytes": files.size(path), "sha256": sha256} for path, sha256 in texts.items()]
+    inputs.append({"path": setup.vocab_file, "bytes": files.size(setup.vocab_file), "sha256": setup.vocab_sha256})
+    manifest.write_manifest(
+        output,
+        stage="examples",
+        parameters=dict(parameters) | {"unicode": setup.masking.unicode},
+        decided=decided,
+        inputs=inputs,
+        shards=[_shard_entry(s, setup, output) for s in ordered],
+        counts=counts,
+        data=_for_readers(setup, output),
+    )
+    if setup.format.format == "parquet":
+        _write_dataset_card(ordered, output)
+    written = [part for s in ordered for file in s.files for part in (file, file.index) if part is not None]
+    names = [name_below(output, part.path) for part in written] + _write_mds_indexes(ordered, setup, output)
+    in_folders = [f"{folder}/{name}" for folder in setup.folders for name in ("*.mds", MDS_INDEX)]
+    manifest.sweep(
+        output,
+        keep=names,
+        patterns=(*OUTPUT_PATTERNS, *in_folders),
+        records={example_shards.KIND: [s.key for s in ordered]},
+    )
+    reuse.account(output, example_shards.KIND, [s.key for s in ordered])
+
+
+def _for_readers(setup: ExamplesSetup, output: str) -> dict[str, Any]:
+    """What a manifest tells readers of examples: their format, their columns, their vocabulary, which it copies."""
+    return {"format": setup.format.format, "schema": _schema(setup)} | _copy_vocabulary(setup, output)
+
+
+def _copy_vocabulary(setup: ExamplesSetup, output: str) -> dict[str, Any]:
+    """Copies the vocabulary's file to the examples; returns what a manifest tells readers of the vocabulary."""
+    content = files.read_bytes(setup.vocab_file)
+    if hashlib.sha256(content).hexdigest() != setup.vocab_sha256:
+        raise RunFailedError(
+            f"{setup.vocab_file}: this vocabulary has changed since the examples were made with it; put the old one "
+            "back, and run the same command again."
+        )
+    name = TOKENIZER_FILE if setup.is_tokenizer else VOCAB_FILE
+    path = files.join(output, name)
+    if not files.exists(path) or files.read_bytes(path) != content:
+        files.write_bytes(path, content)
+    vocabulary = setup.vocabulary()
+    return {
+        "special_ids": vocabulary.special_ids,
+        "vocabulary_size": vocabulary.size,
+        "vocabulary": {"name": name, "bytes": len(content), "sha256": setup.vocab_sha256},
+    }
+
+
+def _schema(setup: ExamplesSetup) -> list[dict[str, Any]]:
+    """The columns of all files. Where bins differ in their width, it is with the files and the shape is [null]."""
+    plan = setup.plan
+    vocabulary = setup.vocabulary()
+    entries = columns.schema(plan.columns(vocabulary, plan.widths[-1]), setup.format.format)
+    for width in plan.widths[:-1]:
+        of_width = columns.schema(plan.columns(vocabulary, width), setup.format.format)
+        for entry, other in zip(entries, of_width, strict=True):
+            if entry["shape"] != other["shape"]:
+                entry["shape"] = [None]
+    return entries
+
+
+def _write_dataset_card(ordered: Sequence[ExampleShard], output: str) -> None:
+    """Names the files of each split that there is, in JSON, which YAML reads."""
+    splits = []
+    for kind, split in _SPLITS.items():
+        names = [name_below(output, file.path) for shard in ordered if shard.kind == kind for file in shard.files]
+        if names:
+            splits.append({"split": split, "path": names})
+    configs = json.dumps([{"config_name": "default", "data_files": splits}], ensure_ascii=False, indent=1)
+    files.write_bytes(files.join(output, DATASET_CARD), f"---\nconfigs: {configs}\n---\n".encode())
+
+
+def _write_mds_indexes(ordered: Sequence[ExampleShard], setup: ExamplesSetup, output: str) -> list[str]:
+    """Writes index.json to each folder of MDS shards, which stand there in order; returns the names of the files."""
+    if setup.format.format != "mds":
+        return []
+    plan, vocabulary = setup.plan, setup.vocabulary()
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for file in (file for shard in ordered for file in shard.files):
+        entry = mds.mds_shard_entry(
+            plan.columns(vocabulary, file.width), files.base_name(file.path), file.size, file.sha256, file.examples
+        )
+        entries.setdefault(name_below(output, files.parent(file.path)), []).append(entry)
+    names = []
+    for folder, of_folder in entries.items():
+        names.append(f"{folder}/{MDS_INDEX}")
+        files.write_bytes(files.join(output, names[-1]), mds.mds_index(of_folder))
+    return names
+
+
+def _shard_entry(shard: ExampleShard, setup: ExamplesSetup, output: str) -> dict[str, Any]:
+    seed = setup.plan_of(shard.kind, shard.number).masking.random_seed
+    entry = {"kind": shard.kind, "random_seed": seed, "inputs": dict(shard.inputs)} | dict(shard.counts)
+    if len(shard.files) == 1 and shard.files[0].bin is None:
+        return entry | _file_entry(shard.files[0], output)
+    listed = []
+    for file in shard.files:
+        described = _file_entry(file, output) | {"examples": file.examples}
+        if file.bin is not None:
+            described |= {"bin": file.bin, "width": file.width}
+        listed.append(described)
+    return entry | {"name": shard.name, "bytes": shard.size, "files": listed}
+
+
+def _file_entry(file: ExampleFile, output: str) -> dict[str, Any]:
+    """A file as a manifest lists it."""
+    entry = {"name": name_below(output, file.path), "bytes": file.size, "sha256": file.sha256}
+    if file.index is not None:
+        entry |= {"index": name_below(output, file.index.path), "index_sha256": file.index.sha256}
+    return entry
+
+
+def close_picked(picked: PickedExamples | None, parameters: Mapping[str, Any], output: str) -> None:
+    """Writes the manifest of the picked eval examples, of which there may be none, and a copy of the vocabulary.
+
+    Sweeps what is left over. The manifest's `examples` are the options that the examples were made with, because its
+    `parameters` are those of the picking.
+
+    Raises:
+      RunFailedError: the vocabulary has changed since the examples were made.
+    """
+    counts = {"available": 0, "picked": 0, "bytes": 0}
+    inputs: list[dict[str, Any]] = []
+    shards: list[dict[str, Any]] = []
+    data: dict[str, Any] = {}
+    if picked is not None:
+        counts = {"available": picked.available, "picked": picked.picked, "bytes": picked.size}
+        inputs = [{"path": path, "sha256": sha256} for path, sha256 in picked.inputs.items()]
+        shards = [
+            {
+                "name": files.base_name(picked.path),
+                "kind": "eval",
+                "bytes": picked.size,
+                "sha256": picked.sha256,
+                "examples": picked.picked,
+            }
+        ]
+        setup = picked.setup
+        data = {"examples": dataclasses.asdict(setup.masking) | dataclasses.asdict(setup.objective)}
+        data |= _for_readers(setup, output)
+    manifest.write_manifest(
+        output, stage="eval", parameters=parameters, inputs=inputs, shards=shards, counts={"eval": counts}, data=data
+    )
+    manifest.sweep(output, keep=[s["name"] for s in shards], patterns=("*.tfrecord",), records={})

@@ -1,0 +1,336 @@
+"""Follows one article: from the input's wikitext to text, to sentences in a text shard, to rows with masks."""
+
+import contextlib
+import dataclasses
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import RunFailedError, UnusableInputError
+from transforms.inputs.documents import RejectedPage
+from transforms.inputs.dump_dates import date_in_name
+from transforms.inputs.mediawiki import Page, read_header
+from transforms.inputs.site import Site
+from maskmill.inspection.decoded import DecodedExample
+from maskmill.inspection.examples import OpenedExamples, open_examples
+from transforms.following.found_pages import FoundPage, Wanted, find_page, present_inputs
+from maskmill.inspection.passages import HoldingRows, find_rows, find_text
+from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.tokenizing import load_tokenization
+from transforms.sentences.choice import SentenceChoice
+from transforms.sentences.rules import SentenceRules
+from transforms.sentences.training import ParametersFolder
+from transforms.shards.options import ExtractionOptions
+from maskmill.text.text_files import kind_of_text
+from maskmill.storage import files, manifest
+from maskmill.tokenization.tokenized_text import LoadedTokenizer
+
+_EXAMPLES = "examples"  # the folder of a build that has its examples
+_MOST_EXAMPLES = 3
+_Options = TypeVar("_Options")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FoundDocument:
+    """What became of an article at every stage. Texts are raw: `text.shown` makes them safe to print.
+
+    Attributes:
+      name: the title or id that was asked for.
+      title, id: as the input has them; the id may be empty.
+      input: the path of the input that has it.
+      wikitext: of the page; empty for documents that are no wikitext.
+      text: what the extraction made of it, a paragraph a line; empty where it was left out before.
+      outcome: "train" or "eval": the split that it is in; else what it was counted as: "redirects",
+        "disambiguation_pages", "empty" …, or why it was rejected; "absent": it is in no text shard.
+      document: its place in the text shards, with its sentences as they stand there; None: it is in none.
+      pieces: of each sentence, as the vocabulary of the examples has them; empty where there are no examples.
+      rows: the rows that hold it, the first of them decoded; None: there are no examples.
+      skipped: what could not be looked at, a sentence each.
+    """
+
+    name: str
+    title: str
+    id: str
+    input: str
+    wikitext: str
+    text: str
+    outcome: str
+    document: TextDocument | None = None
+    pieces: tuple[tuple[str, ...], ...] = ()
+    rows: HoldingRows | None = None
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def examples(self) -> tuple[DecodedExample, ...]:
+        """The first rows that hold it."""
+        return () if self.rows is None else self.rows.examples
+
+
+def find_document(
+    path: str, name: str, *, vocab_file: str | None = None, most_examples: int = _MOST_EXAMPLES
+) -> FoundDocument:
+    """Follows an article through a build.
+
+    Args:
+      path: the directory of the build, of its text or of its examples.
+      name: the article's title, or its id in the dump.
+      vocab_file: the vocabulary of examples that have no copy of it.
+      most_examples: how many rows are decoded.
+
+    Raises:
+      UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or lack the article.
+    """
+    with contextlib.ExitStack() as stack:
+        texts = stack.enter_context(_texts_of(path))
+        made, directory = texts.made, texts.directory
+        if made is None or directory is None:
+            raise UnusableInputError(
+                f"{path}: there is no manifest of extract, which says what the text was made from; name the directory "
+                "of a build or of its text."
+            )
+        build = files.parent(directory)
+        source, page = _find_in_sources(made, [build, files.parent(build)], name)
+        found = _extracted(page, name, source, made, directory)
+        if found.outcome in ("train", "eval"):
+            found = _placed(found, texts)
+        if found.document is None:
+            return found
+        return _with_rows(found, path, build, vocab_file, most_examples)
+
+
+def _texts_of(path: str) -> OpenedTexts:
+    """The text shards of a build; `path` may be its examples, too, whose manifest says where the text was."""
+    try:
+        return open_texts(path)
+    except UnusableInputError:
+        made = manifest.find_manifest(path) if files.is_local(path) else None
+        sources = [] if made is None else [str(entry["path"]) for entry in made.get("inputs", ())]
+        for directory in (
+            files.join(files.parent(path.rstrip("/")), "text"),
+            *(files.parent(text) for text in sources),
+        ):
+            with contextlib.suppress(UnusableInputError):
+                return open_texts(directory)
+        raise
+
+
+def _find_in_sources(made: Mapping[str, Any], near: Sequence[str], name: str) -> tuple[str, FoundPage]:
+    """The page, and the name of its source in a build that mixes several, else "".
+
+    Raises:
+      UnusableInputError: the inputs are gone, or have no such page.
+    """
+    entries = made["inputs"]
+    present: list[files.FileInfo] = []
+    for source in dict.fromkeys(str(entry.get("source", "")) for entry in entries):
+        parameters = _parameters(made, source)
+        inputs = present_inputs([entry for entry in entries if entry.get("source", "") == source], near)
+        present += inputs
+        reading = options_of(ExtractionOptions, parameters).reading
+        page = find_page(inputs, Wanted(name), input_format=parameters.get("input_format", "auto"), reading=reading)
+        if page is not None:
+            return source, page
+    if present:
+        raise UnusableInputError(
+            f"{present[0].path}: no page has the title or id {name!r}; check how the wiki writes it, or search the "
+            "text (--example search WORD)."
+        )
+    names = ", ".join(str(entry["path"]) for entry in entries[:3]) or "no input"
+    raise UnusableInputError(
+        f"{names}: the inputs of this data set are not there any more, so no page can be looked up; put them back, or "
+        "search the text shards (--example search WORD)."
+    )
+
+
+def _parameters(made: Mapping[str, Any], source: str = "") -> dict[str, Any]:
+    """The options that text was made with, by name; those of one source of a mix."""
+    given = dict(made["parameters"]) | {key: value for key, value in made["decided"].items() if key != "sentences"}
+    prefix = f"sources.{source}."
+    return given | {
+        key.removeprefix(prefix): value for key, value in given.items() if source and key.startswith(prefix)
+    }
+
+
+def options_of(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
+    """Options from a manifest's parameters, nested ones too; those that it does not have keep their defaults."""
+    values: dict[str, Any] = {}
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if dataclasses.is_dataclass(hints[field.name]):
+            values[field.name] = options_of(hints[field.name], parameters)
+        elif field.name in parameters:
+            value = parameters[field.name]
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
+
+
+def _extracted(page: FoundPage, name: str, source: str, made: Mapping[str, Any], directory: str) -> FoundDocument:
+    """The page, its text, and whether it became a document."""
+    item = page.item
+    if isinstance(item, RejectedPage):
+        return FoundDocument(
+            name=name, title=item.title, id="", input=page.path, wikitext="", text="", outcome=item.reason
+        )
+    # These import Beam, which the templates of a dump are collected with.
+    from transforms.shards.document_extractor import (
+        Origin,
+        PlainDocument,
+        RejectedDocument,
+        document_extractor,
+        extract_or_reject,
+        read_or_reject,
+    )
+
+    options = options_of(ExtractionOptions, _parameters(made, source))
+    is_page = isinstance(item, Page)
+    header = read_header(page.path) if is_page else b""
+    date = _parameters(made, source).get("dump_date") or date_in_name(page.path)
+    skipped = []
+    if options.wikitext.expand_templates:
+        skipped.append("Templates are not expanded here, so this text may lack what they gave.")
+    if options.wikitext.template_rules is not None:
+        rules = _read_rules(options.wikitext.template_rules)
+        if rules is None:
+            skipped.append(f"{options.wikitext.template_rules}: these template rules are not there any more.")
+        else:
+            options = dataclasses.replace(options, wikitext=dataclasses.replace(options.wikitext, rules_text=rules))
+    origin = Origin(date=date if is_page else "", header=header, sentences=_sentences(made, header, source))
+    extractor = document_extractor(options, origin, "", directory)
+    read = read_or_reject(extractor, item)
+    plain = read if isinstance(read, PlainDocument) else None
+    done = extract_or_reject(extractor, item)
+    if isinstance(done, RejectedDocument):
+        outcome = done.reason
+    else:
+        outcome = done if isinstance(done, str) else "train"
+    return FoundDocument(
+        name=name,
+        title=item.title.decode(errors="replace"),
+        id=str(item.page_id) if isinstance(item, Page) else item.document_id,
+        input=page.path,
+        wikitext=item.text.decode(errors="replace") if isinstance(item, Page) else "",
+        text="" if plain is None else plain.text.decode(errors="replace"),
+        outcome=outcome,
+        skipped=tuple(skipped),
+        document=None if isinstance(done, str | RejectedDocument) else _expected(done.text),
+    )
+
+
+def _expected(text: bytes) -> TextDocument:
+    """The document as the extraction makes it now, wherever it is."""
+    lines = tuple(text.decode(errors="replace").removesuffix("\n\n").split("\n"))
+    return TextDocument(file="", document=0, line=0, lines=lines)
+
+
+def _read_rules(path: str) -> str | None:
+    return files.read_bytes(path).decode() if files.exists(path) else None
+
+
+def _sentences(made: Mapping[str, Any], header: bytes, source: str) -> str:
+    """How the sentences of an input were split, as Origin has it: the choice of its language, or the only one."""
+    entries = [entry for entry in made["decided"].get("sentences", ()) if entry.get("source", "") == source]
+    language = Site.parse(header).language if header else ""
+    chosen = next((entry for entry in entries if entry["language"] == language), entries[0] if entries else None)
+    if chosen is None:
+        return ""
+    parameters = chosen.get("parameters")
+    choice = SentenceChoice(
+        rules=SentenceRules(
+            language=chosen["language"],
+            punkt=chosen["punkt"],
+            stops=chosen.get("stops", ""),
+            words=tuple(chosen.get("words", ())),
+        ),
+        why=chosen["why"],
+        parameters=None if parameters is None else ParametersFolder(**parameters),
+    )
+    return choice.to_json()
+
+
+def _placed(found: FoundDocument, texts: OpenedTexts) -> FoundDocument:
+    """The document with its place in the text shards."""
+    expected = () if found.document is None else found.document.lines
+    place = find_text(texts, [line.encode() for line in expected])
+    if place is None:
+        return dataclasses.replace(found, outcome="absent", document=None)
+    return dataclasses.replace(found, outcome=kind_of_text(place.file), document=place)
+
+
+def _with_rows(
+    found: FoundDocument, path: str, build: str, vocab_file: str | None, most_examples: int
+) -> FoundDocument:
+    """The document with its pieces, and the rows that hold it."""
+    document = found.document
+    if document is None:
+        return found
+    try:
+        opened = _examples_of(path, build, found.outcome, vocab_file)
+    except (UnusableInputError, RunFailedError) as error:
+        return dataclasses.replace(found, skipped=(*found.skipped, str(error)))
+    with contextlib.closing(opened):
+        try:
+            tokenizer = _tokenizer(opened, vocab_file)
+        except (UnusableInputError, RunFailedError) as error:
+            return dataclasses.replace(found, skipped=(*found.skipped, str(error)))
+        ids, pieces = _pieces(tokenizer, document.lines)
+        rows = find_rows(opened, _files_of(opened, document.file), ids, most_examples)
+    return dataclasses.replace(found, pieces=pieces, rows=rows)
+
+
+def _examples_of(path: str, build: str, split: str, vocab_file: str | None) -> OpenedExamples:
+    """The examples of the split: those that the user named, or those of the build."""
+    beside = files.join(build, _EXAMPLES)
+    for directory in (path, beside):
+        if files.exists(files.join(directory, manifest.MANIFEST)):
+            with contextlib.suppress(UnusableInputError):  # of another stage
+                return open_examples(directory, split=split, vocab_file=vocab_file)
+    if not files.exists(files.join(beside, manifest.MANIFEST)):
+        raise UnusableInputError(
+            f"{beside}: there are no examples of this text here; name their directory to see rows."
+        )
+    return open_examples(beside, split=split, vocab_file=vocab_file)
+
+
+def _files_of(opened: OpenedExamples, text: str) -> list[str]:
+    """The files of the shards that were made of a text shard; all files where the manifest does not tell."""
+    name = files.base_name(text)
+    every = [file.path for file in opened.data_set.files]
+    if opened.made is None or opened.directory is None:
+        return every
+    chosen = [
+        files.join(opened.directory, entry["name"])
+        for shard in opened.made["shards"]
+        if any(files.base_name(str(source)) == name for source in shard.get("inputs", ()))
+        for entry in manifest.files_of_shard(shard)
+    ]
+    return [file for file in every if file in chosen] or every
+
+
+def _tokenizer(opened: OpenedExamples, vocab_file: str | None) -> LoadedTokenizer:
+    """What the examples were tokenized with.
+
+    Raises:
+      UnusableInputError: their vocabulary is not there.
+    """
+    vocabulary = opened.vocabulary
+    if vocabulary is None:
+        raise UnusableInputError(opened.why_no_words or "The vocabulary is not known; name it (--vocab_file).")
+    made = opened.made or {"parameters": {}}
+    masking = options_of(MaskingOptions, dict(made["parameters"]) | dict(made.get("decided", {})))
+    return load_tokenization(vocabulary.path, masking, is_tokenizer=not vocabulary.marks_words)
+
+
+def _pieces(
+    tokenizer: LoadedTokenizer, lines: Sequence[str]
+) -> tuple[npt.NDArray[np.int32], tuple[tuple[str, ...], ...]]:
+    """The pieces of sentences: their ids one after the other, and their names a sentence."""
+    vocabulary = tokenizer.vocabulary
+    names = dict(zip(vocabulary.ids.tolist(), vocabulary.pieces, strict=True))
+    tokenize = tokenizer.tokenizer().tokenize_bytes
+    tokenized = [tokenize(line.encode(errors="surrogatepass") + b"\n").ids for line in lines]
+    pieces = tuple(tuple(names.get(id, f"id {id}") for id in ids.tolist()) for ids in tokenized)
+    return np.concatenate([*tokenized, np.zeros(0, np.int32)]), pieces
