@@ -34,7 +34,7 @@ class BuildWithMachineCode(build_py):
         if self.editable_mode or not COMPILES:
             return
         lib = Path(self.build_lib).resolve()
-        folder = lib / "transforms" / "kernels" / "machine_code"
+        folder = lib / "maskmill" / "kernels" / "machine_code"
         shutil.rmtree(folder, ignore_errors=True)  # of an older build in the same place
         folder.mkdir()
         variables = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_") and k != "MASKMILL_CPU"}

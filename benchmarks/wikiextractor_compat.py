@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.measure import describe_machine, print_machine
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from transforms.inputs.dump_dates import date_in_name
+from maskmill.mirrors.dump_names import date_in_name
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site

@@ -39,7 +39,6 @@ def open(path: str | os.PathLike[str], **options: Any) -> Loader:
       maskmill.errors.UnusableInputError: the data set, or an option, cannot be used; one sentence says why.
       maskmill.errors.RunFailedError: a file cannot be read.
     """
-    _check_own_package()
     from maskmill.loading.loaders import open_loader
 
     return open_loader(path, options)
@@ -73,7 +72,6 @@ def mix(
       maskmill.errors.UnusableInputError: a data set or an option cannot be used, or the data sets do not go together.
       maskmill.errors.RunFailedError: a file cannot be read.
     """
-    _check_own_package()
     from maskmill.loading.loaders import mix_loader
 
     return mix_loader(sources, max_repetitions, options)
@@ -101,15 +99,6 @@ def lease(path: str | os.PathLike[str], *, owner: str = "") -> AbstractContextMa
       maskmill.errors.UnusableInputError: there is no complete release, or nothing can be written beside it.
       maskmill.errors.RunFailedError: the object store does not answer.
     """
-    _check_own_package()
     from maskmill.releases.leases import hold_any
 
     return hold_any(fspath(path), owner=owner)
-
-
-def _check_own_package() -> None:
-    """Raises ImportError where Python would import somebody else's package instead of maskmill's own."""
-    from maskmill.command import foreign_package
-
-    if (sentence := foreign_package("transforms")) is not None:
-        raise ImportError(sentence)

@@ -15,8 +15,8 @@ HOME = Path(__file__).resolve().parent.parent
 
 # Each package, with a file below it that nobody else's has.
 _PACKAGES = {
-    "pipelines": "local_worker.py",
-    "transforms": "storage/completions.py",
+    "pipelines": "running/local_worker.py",
+    "transforms": "shards/planning.py",
     "training": "launchers.py",
 }
 

@@ -184,7 +184,7 @@ def _describe_nothing(beam_arguments: Sequence[str]) -> None:
     import apache_beam as beam
 
     from pipelines.running import runner
-    from pipelines.stages.checks import Workload
+    from pipelines.running.workload import Workload
 
     made = runner.pipeline_options(beam_arguments, Workload(input_bytes=0, pieces=1, paths=()))
     runner.run(lambda pipeline: pipeline | "NothingNew" >> beam.Create([None]), made)

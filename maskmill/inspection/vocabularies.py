@@ -16,7 +16,7 @@ from maskmill.storage import files
 from maskmill.tokenization.byte_level import byte_characters
 from maskmill.tokenization.special_tokens import roles_of
 from maskmill.tokenization.tokenizer_json import token_ids
-from transforms.vocabularies.options import REPORT
+from maskmill.records.file_names import REPORT
 
 _FILES = ("tokenizer.json", "vocab.txt")
 _FOLDERS = ("", "vocabulary")

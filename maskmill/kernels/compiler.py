@@ -20,8 +20,7 @@ from maskmill.kernels.python_mode import IN_PYTHON, in_python
 if not IN_PYTHON:
     processor.choose()
 
-_HERE = Path(__file__).resolve().parent
-_HOME = _HERE.parents[1]
+_HOME = Path(__file__).resolve().parents[2]
 
 # Nothing calls kernels from C: without `no_cfunc_wrapper` numba compiles a way to do so for each.
 _OPTIONS: Mapping[str, Any] = {
@@ -80,8 +79,9 @@ def _compiled(function: Any, **options: Any) -> Any:
 
 
 def kernel_modules() -> list[str]:
-    """The names of all modules that hold kernels: `maskmill.kernels.*` and `transforms.STEP.kernels.*`."""
-    folders = [_HERE, *sorted(_HERE.parent.glob("*/kernels"))]
+    """The names of all modules that hold kernels: those in `kernels/`, and in the `kernels/` of each room."""
+    found = (folder for package in sources.PACKAGES for folder in sorted((_HOME / package).glob("*/kernels")))
+    folders = [_HOME / sources.PACKAGES[0] / "kernels", *found]
     return [
         ".".join((*folder.relative_to(_HOME).parts, module.name))
         for folder in folders
@@ -93,12 +93,12 @@ def kernel_modules() -> list[str]:
 def chosen_modules(only: Sequence[str] | None = None) -> list[str]:
     """The names of the modules with a warm-up, or of some of them: of those with kernels that Python calls.
 
-    only: steps (`extraction`), or the beginnings of their modules' names (`extraction.kernels.wikitext`); None: all.
+    only: rooms (`extraction`), or the beginnings of their modules' names (`extraction.kernels.wikitext`); None: all.
     """
     return [
         name
         for name in kernel_modules()
-        if (only is None or any(f"{name}.".startswith((f"transforms.{o}.", f"transforms.{o}_")) for o in only))
+        if (only is None or any(f"{name.partition('.')[2]}.".startswith((f"{o}.", f"{o}_")) for o in only))
         and b"\ndef warm_up(" in sources.source(name)
     ]
 

@@ -28,8 +28,10 @@ _FLAGS = (
     "SLP_VECTORIZE",
 )
 
-_PACKAGE = __name__.partition(".")[0]
-_IMPORT = re.compile(rf"^(?:from ({_PACKAGE}[\w.]*) import (\([^)]*\)|.*)|import ({_PACKAGE}[\w.]*))", re.MULTILINE)
+# The packages that hold kernels.
+PACKAGES = ("maskmill", "transforms")
+_OURS = rf"(?:{'|'.join(PACKAGES)})\b[\w.]*"
+_IMPORT = re.compile(rf"^(?:from ({_OURS}) import (\([^)]*\)|.*)|import ({_OURS}))", re.MULTILINE)
 
 
 @functools.cache
@@ -77,7 +79,7 @@ def _prefixes(module: str) -> Iterator[str]:
 
 @functools.cache
 def _file(module: str) -> Path | None:
-    if module.partition(".")[0] != _PACKAGE:
+    if module.partition(".")[0] not in PACKAGES:
         path = getattr(sys.modules.get(module), "__file__", None)
         return Path(path) if path else None
     # Found without importing the packages above it.

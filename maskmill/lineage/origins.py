@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.dump_dates import date_in_name
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.inspection import checkpoints
 from maskmill.reading.remote import open_ranges
 from maskmill.releases import fingerprints, records

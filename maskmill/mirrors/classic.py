@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from transforms.inputs.dump_dates import date_in_name
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.checksum_files import read_checksums
 from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump, DumpFile

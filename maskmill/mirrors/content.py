@@ -6,7 +6,7 @@ Source: https://meta.wikimedia.org/wiki/Data_dumps/mediawiki_content_current.
 import datetime
 from collections.abc import Callable, Iterator
 
-from transforms.inputs.dump_dates import date_in_name
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.checksum_files import read_checksums
 from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump, DumpFile

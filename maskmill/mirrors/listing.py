@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.dump_dates import date_in_name
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.checksum_files import PREFERRED, algorithm_in_name, read_checksums
 from maskmill.mirrors.client import Facts, MirrorClient, is_web, matching
 from maskmill.mirrors.dumps import Dump, DumpFile

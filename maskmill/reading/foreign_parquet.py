@@ -19,6 +19,7 @@ from maskmill.reading.parquet_pages import Page
 from maskmill.reading.record_indexes import open_range_file
 
 BLOCK_ROWS = 1024
+_TASK = "maskmill.reading.parquet_reader:rows_of_lists"
 
 
 class ForeignFile:
@@ -45,7 +46,7 @@ class ForeignFile:
     def _open(self, first: int, count: int) -> None:
         file = open_range_file(self._path, self._ranges)
         arguments = json.dumps(list(self._wanted)), str(first), str(count)
-        self._answers = parquet_process.answers("rows_of_lists", self._path, *arguments, file=file)
+        self._answers = parquet_process.answers(_TASK, self._path, *arguments, file=file)
         self._next, self._count = first, count
         (described,) = next(self._answers)
         told = json.loads(described)

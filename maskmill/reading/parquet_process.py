@@ -10,6 +10,7 @@ little endian), and the fields.
 
 import atexit
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -32,7 +33,7 @@ _REQUEST, _ANSWER, _UNUSABLE, _DONE = b"r", b"a", b"u", b"d"
 _LARGEST_REQUEST = 1 << 20
 _BUFFER_BYTES = 256 << 10
 _START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from transforms.inputs import parquet_process; "
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from maskmill.reading import parquet_process; "
     "parquet_process.serve()"
 )
 # Signals by which a process ends because of what it does, not because somebody sends them.
@@ -46,7 +47,7 @@ def answers(task: str, path: str, *arguments: object, file: BinaryIO | None = No
     """Lets a process do a task on a file, and yields its answers.
 
     Args:
-      task: the name of a function of `parquet_reader`, which gives the answers.
+      task: MODULE:FUNCTION, whose function gives the answers, see parquet_reader.py.
       path: the file.
       arguments: passed to the function as text.
       file: reads the file; None: it is opened by its path.
@@ -236,14 +237,13 @@ def serve() -> None:
     source = os.fdopen(os.dup(0), "rb", _BUFFER_BYTES)
     sink = os.fdopen(os.dup(1), "wb", _BUFFER_BYTES)
     os.dup2(2, 1)
-    from maskmill.reading import parquet_reader
-
     try:
         while True:
             _, (task, path, size, *arguments) = _read(source)
             file = io.BufferedReader(_ParentsFile(int(size), source, sink), _BUFFER_BYTES)
             try:
-                do = getattr(parquet_reader, task.decode())
+                module, _, function = task.decode().partition(":")
+                do = getattr(importlib.import_module(module), function)
                 for answer in do(file, _decode(path), *map(_decode, arguments)):
                     _write(sink, _ANSWER, *answer)
                 _write(sink, _DONE)

@@ -10,7 +10,7 @@ from maskmill.reporting.figures import Figure
 from maskmill.reporting.lineage import Input, Option, Step
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.reporting.row_facts import RowFacts, row_facts_of
-from maskmill.reporting.samples import FrequentPiece, Samples, frequent_pieces, noting, samples_of
+from maskmill.reporting.samples import Follow, FrequentPiece, Samples, frequent_pieces, noting, samples_of
 from maskmill.reporting.stage_counts import StageCounts, stage_counts_of
 from maskmill.reporting.text_facts import TextFacts, text_facts_of
 from maskmill.storage import files, timings
@@ -140,7 +140,12 @@ class Facts:
 
 
 def collect(
-    path: str, *, verification: Verification | None = None, shards: str = "", with_samples: bool = True
+    path: str,
+    *,
+    verification: Verification | None = None,
+    shards: str = "",
+    with_samples: bool = True,
+    follow: Follow | None = None,
 ) -> Facts:
     """Collects what there is to tell of a data set.
 
@@ -149,6 +154,7 @@ def collect(
       verification: what `verify` found of it; None: the page is made of the manifests alone.
       shards: the numbers of the shards that were verified, as --shards takes them; empty: all.
       with_samples: whether to show how the data looks, for which the beginning of some files is read.
+      follow: finds what became of an article; None: no article is shown.
 
     Raises:
       UnusableInputError: there is no manifest, or it is damaged.
@@ -186,7 +192,7 @@ def collect(
         timings=tuple(_timings(stages)),
         reused=tuple(_reused(stages)),
         checked=None if verification is None else checked_of(verification, shards),
-        samples=samples_of(stages, directory, unread) if with_samples else Samples(unread=tuple(unread)),
+        samples=samples_of(stages, directory, unread, follow) if with_samples else Samples(unread=tuple(unread)),
     )
 
 

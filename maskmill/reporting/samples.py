@@ -3,11 +3,11 @@
 import collections
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection.decoded import DecodedExample
-from transforms.following.followed_articles import find_document
+from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.examples import open_examples
 from maskmill.inspection.words import Words
 from maskmill.reporting import shown
@@ -26,6 +26,9 @@ _TEXTS = 2
 _COUNTED_EXAMPLES = 64
 _MOST_PIECES = 10  # of a word that are told apart
 _EXAMPLES = {"train": 2, "eval": 1}
+
+# Finds what became of an article, by the path of the data and the article's title.
+Follow = Callable[[str, str], FoundDocument]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,13 +120,16 @@ def noting(unread: list[str]) -> Iterator[None]:
         unread.append(str(error))
 
 
-def samples_of(stages: Sequence[MadeStage], path: str, unread: Sequence[str] = ()) -> Samples:
+def samples_of(
+    stages: Sequence[MadeStage], path: str, unread: Sequence[str] = (), follow: Follow | None = None
+) -> Samples:
     """How the data of stages looks, as far as it can be read.
 
     Args:
       stages: of a build.
       path: the build's directory, or that of the one stage.
       unread: why something else cannot be read.
+      follow: finds what became of an article; None: no article is followed.
     """
     article: Article | None = None
     texts: list[SampleText] = []
@@ -132,8 +138,9 @@ def samples_of(stages: Sequence[MadeStage], path: str, unread: Sequence[str] = (
     reasons = list(unread)
     for stage in stages:
         if stage.name == "extract":
-            with noting(reasons):
-                article = article or _article(stage, path)
+            if follow is not None:
+                with noting(reasons):
+                    article = article or _article(stage, path, follow)
             with noting(reasons):
                 texts.extend(_texts(stage))
         elif stage.name == "examples":
@@ -150,7 +157,7 @@ def samples_of(stages: Sequence[MadeStage], path: str, unread: Sequence[str] = (
     )
 
 
-def _article(stage: MadeStage, path: str) -> Article | None:
+def _article(stage: MadeStage, path: str, follow: Follow) -> Article | None:
     """The first article at every stage; None where the inputs are gone or have no titles, or where it may be anywhere
     in a lot of text, because sources are mixed or MLPerf's chain shuffled it.
     """
@@ -159,7 +166,7 @@ def _article(stage: MadeStage, path: str) -> Article | None:
     if title is None or not (is_in_order or stage.bytes_of() < _SEARCHED_BYTES):
         return None
     try:
-        found = find_document(path, title, most_examples=1)
+        found = follow(path, title)
     except UnusableInputError:  # the inputs are not there any more
         return None
     lines = () if found.document is None else found.document.lines

@@ -93,7 +93,7 @@ def check_texts(texts: Sequence[files.FileInfo]) -> None:
     Raises:
       UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on.
     """
-    from transforms.inputs.formats import no_text_shard
+    from maskmill.text.lookalikes import no_text_shard
 
     for text in texts:
         if text.path.endswith(files.TEMPORARY_SUFFIX):

@@ -14,6 +14,7 @@ from maskmill.storage.found_files import check_unchanged
 
 KIND = "text"
 EVAL_MD5 = "eval.md5"
+DEFAULT_SHARD_SIZE_MB = 27.0  # of 1024 * 1024 bytes
 
 ShardKind = Literal["train", "eval"]
 

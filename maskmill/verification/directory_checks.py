@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
-from transforms.examples.closing import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
+from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
 from maskmill.verification.findings import Checked, Finding

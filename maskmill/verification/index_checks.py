@@ -6,7 +6,7 @@ from typing import Any
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
-from transforms.examples.closing import DATASET_CARD, MDS_INDEX
+from maskmill.records.file_names import DATASET_CARD, MDS_INDEX
 from maskmill.storage import files
 from maskmill.verification.findings import Checked, Finding, finding, joined
 from maskmill.verification.listed_shards import ListedFile

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from transforms.inputs.formats import no_text_shard
+from maskmill.text.lookalikes import no_text_shard
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataFile
 from maskmill.reading.record_indexes import first_example

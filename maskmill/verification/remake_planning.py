@@ -7,7 +7,7 @@ from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.remote import open_ranges
-from transforms.examples.example_shards import shard_seed
+from maskmill.masking.seeds import shard_seed
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
 from maskmill.verification.file_checks import sha256_of

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from transforms.shards.options import DEFAULT_SHARD_SIZE_MB
+from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB
 from maskmill.storage import files, manifest
 from maskmill.verification.findings import Checked, Finding
 from maskmill.verification.pieces import PieceResult

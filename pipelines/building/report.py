@@ -1,5 +1,6 @@
 """The page that tells of a data set: at the end of a build, and for `maskmill inspect --html`."""
 
+import functools
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
@@ -75,18 +76,20 @@ def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -
       RunFailedError: it cannot be read.
     """
     from maskmill.reporting import facts, made_stages
+    from transforms.following.followed_articles import find_document
 
     stages = made_stages.find_stages(path)
     shards = shards_to_verify(stages, verified, is_local=files.is_local(path))
+    follow = functools.partial(find_document, most_examples=1)
     if shards is None:
-        return facts.collect(path), None
-    from pipelines.verifying import verify
+        return facts.collect(path, follow=follow), None
     from maskmill.verification.options import VerifyOptions
+    from pipelines.verifying import verify
 
     is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
     options = VerifyOptions(shards=shards or None)
     verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
-    return facts.collect(path, verification=verification, shards=shards), verification
+    return facts.collect(path, verification=verification, shards=shards, follow=follow), verification
 
 
 def shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_local: bool) -> str | None:

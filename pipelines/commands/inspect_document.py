@@ -7,7 +7,8 @@ from typing import Any
 
 from pipelines.commands import inspect_text
 from pipelines.commands.inspect_options import InspectOptions
-from transforms.following.followed_articles import FoundDocument, find_document
+from maskmill.inspection.found_documents import FoundDocument
+from transforms.following.followed_articles import find_document
 from maskmill.inspection.text import as_json
 
 _MOST_LINES = 10  # of wikitext, text, sentences and pieces

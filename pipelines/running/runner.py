@@ -24,7 +24,7 @@ from apache_beam.options.pipeline_options import (
 from pipelines.terminal import console
 from pipelines.running import environments, interruption
 from pipelines.settings.beam_flags import LOCAL_RUNNERS
-from pipelines.stages.checks import Workload
+from pipelines.running.workload import Workload
 from pipelines.running.local_runner import STOPPED_WORKER, WORKER_LOG, local_runner, local_workers
 from pipelines.terminal.progress import Progress, ProgressLine
 from maskmill.errors import RunFailedError, UnusableInputError

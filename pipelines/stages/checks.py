@@ -14,6 +14,7 @@ from typing import Any
 
 from pipelines.terminal import data_warnings
 from pipelines.running import startup
+from pipelines.running.workload import Workload
 from pipelines.settings.options import option_defaults, parameters
 from pipelines.settings.source_options import MixOptions
 from pipelines.settings.stage_options import (
@@ -36,21 +37,6 @@ _WORK_A_BYTE = 10
 _BYTES_OF_COUNTING = 16
 # Matrix units take multiples of this at full speed.
 _SIZE_MULTIPLE = 64
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Workload:
-    """How much there is to do, and where.
-
-    Attributes:
-      input_bytes: how much there is to read; small jobs stay in this process.
-      pieces: of how many pieces the work is, where that is known: more local processes than those are of no use.
-      paths: every input and output: not every runner's workers see this machine's files.
-    """
-
-    input_bytes: int
-    pieces: int | None
-    paths: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ import apache_beam as beam
 from pipelines.settings import beam_flags
 from pipelines.running import environments, runner
 from pipelines.stages import kernels
-from pipelines.stages.checks import Checked, Workload
+from pipelines.running.workload import Workload
+from pipelines.stages.checks import Checked
 from pipelines.settings.options import option_defaults, parameters
 from pipelines.terminal.progress import ProgressLine
 from transforms.grouping import GroupAll

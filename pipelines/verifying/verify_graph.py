@@ -30,7 +30,7 @@ def run(
 
     from pipelines.settings import beam_flags
     from pipelines.running import runner
-    from pipelines.stages.checks import Workload
+    from pipelines.running.workload import Workload
     from pipelines.terminal.progress import ProgressLine
     from pipelines.verifying.steps import KIND, VerifyTargets, read_found, write_plan
 

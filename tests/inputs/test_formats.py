@@ -7,7 +7,8 @@ import pytest
 from input_files import SMALL, write_file
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.formats import detect_format, no_text_shard
+from maskmill.text.lookalikes import no_text_shard
+from transforms.inputs.formats import detect_format
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from input_files import SMALL, write_file
 from tfrecords import write_records
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.formats import detect_format, lies_beside_dump, no_text_shard
+from maskmill.text.lookalikes import no_text_shard
+from transforms.inputs.formats import detect_format, lies_beside_dump
 
 INDEX = b"627:1:Title\n627:2:A title: with colons\n90210:3:Ein Titel\n"
 CSV = b"id,title,text\n" + b"".join(b'%d,T%d,"Some text, and more."\n' % (k, k) for k in range(9))

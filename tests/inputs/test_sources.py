@@ -13,7 +13,8 @@ from dump_files import CONTAINERS, dump, page
 from input_files import READING, SMALL, read_units, write_file
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.sources import Source, container_of, is_splittable
+from maskmill.text.file_kinds import container_of
+from transforms.inputs.sources import Source, is_splittable
 from transforms.inputs.units import Unit, read_unit
 
 

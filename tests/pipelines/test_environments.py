@@ -24,7 +24,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.transforms.environments import python_sdk_dependencies
 
 from pipelines.running import environments, runner
-from pipelines.stages.checks import Workload
+from pipelines.running.workload import Workload
 from maskmill.errors import UnusableInputError
 
 

@@ -12,7 +12,7 @@ from conftest import ROOT
 from oracle_pretraining import digest, read_examples, split_tfrecord
 
 from pipelines.commands import cli
-from transforms.examples.example_shards import shard_seed
+from maskmill.masking.seeds import shard_seed
 
 pytestmark = pytest.mark.long
 

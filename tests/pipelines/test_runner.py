@@ -16,7 +16,7 @@ import pytest
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
 from pipelines.running import local_runner, local_worker, runner, startup
-from pipelines.stages.checks import Workload
+from pipelines.running.workload import Workload
 from maskmill.errors import RunFailedError, UnusableInputError
 
 pytestmark = pytest.mark.long

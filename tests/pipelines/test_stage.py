@@ -13,7 +13,8 @@ import yaml
 from pipelines.building import build, build_options
 from pipelines.commands import cli
 from pipelines.stages import registry as stages
-from pipelines.stages.checks import Checked, Workload
+from pipelines.running.workload import Workload
+from pipelines.stages.checks import Checked
 from pipelines.settings.options import options_of
 from pipelines.running.runner import ProgressLine
 from pipelines.stages.stage import Stage, run_stages

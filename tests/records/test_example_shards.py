@@ -21,12 +21,12 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.eval_picking import pick_examples
+from maskmill.masking.seeds import shard_seed
 from transforms.examples.example_shards import (
     ExampleShard,
     ExamplesSetup,
     PickedExamples,
     pick_eval,
-    shard_seed,
     write_example_shard,
 )
 from transforms.examples.example_steps import PickEvalExamples, WriteExamples

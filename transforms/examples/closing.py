@@ -11,6 +11,7 @@ from maskmill.records import columns, mds
 from transforms.examples import example_shards
 from transforms.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
 from maskmill.records.examples import ExampleFile
+from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
 from maskmill.storage.counts import sum_counts
 from maskmill.text.text_shards import ShardKind
 from maskmill.storage import files, manifest, reuse
@@ -18,16 +19,8 @@ from maskmill.storage import files, manifest, reuse
 # The names that the example shards of any build have in the output itself; files that fit and are not of this build are
 # swept.
 OUTPUT_PATTERNS = ("*.tfrecord", "*.tfrecord.idx", "*.tfrecord.gz", "*.parquet")
-MDS_INDEX = "index.json"
-
-# What the copy of the vocabulary is called that lies beside the examples: of a vocab.txt, and of a tokenizer.json.
-VOCAB_FILE = "vocab.txt"
-TOKENIZER_FILE = "tokenizer.json"
 _KINDS: tuple[ShardKind, ...] = ("train", "eval")
 
-# Tells `datasets.load_dataset(DIRECTORY)` which Parquet files are of which split. Without it, that would take only the
-# files with "eval" in their names. Source: huggingface/hub-docs, docs/hub/datasets-manual-configuration.md.
-DATASET_CARD = "README.md"
 _SPLITS: Mapping[ShardKind, str] = {"train": "train", "eval": "test"}
 
 

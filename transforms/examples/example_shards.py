@@ -6,7 +6,6 @@ it, or how often.
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -14,6 +13,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.masking.kernels.pairs import SPECIAL_PIECES
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
+from maskmill.masking.seeds import shard_seed
 from maskmill.records.eval_picking import pick_examples
 from maskmill.records.examples import ExampleFile, write_example_files
 from maskmill.records.options import Format, FormatOptions
@@ -106,11 +106,6 @@ class ExampleShard:
     def size(self) -> int:
         """Bytes of all files, indexes aside."""
         return sum(file.size for file in self.files)
-
-
-def shard_seed(seed: int, kind: ShardKind, number: int) -> int:
-    """The seed of a shard: the first 8 bytes of sha256 of `seed:kind:number`."""
-    return int.from_bytes(hashlib.sha256(f"{seed}:{kind}:{number}".encode()).digest()[:8], "big")
 
 
 @functools.lru_cache(maxsize=2)  # a worker makes many shards with one vocabulary

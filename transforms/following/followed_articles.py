@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.inputs.documents import RejectedPage
-from transforms.inputs.dump_dates import date_in_name
+from maskmill.mirrors.dump_names import date_in_name
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.site import Site
 from maskmill.inspection.decoded import DecodedExample
 from maskmill.inspection.examples import OpenedExamples, open_examples
 from transforms.following.found_pages import FoundPage, Wanted, find_page, present_inputs
+from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.passages import HoldingRows, find_rows, find_text
 from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
 from maskmill.masking.options import MaskingOptions
@@ -32,42 +33,6 @@ from maskmill.tokenization.tokenized_text import LoadedTokenizer
 _EXAMPLES = "examples"  # the folder of a build that has its examples
 _MOST_EXAMPLES = 3
 _Options = TypeVar("_Options")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FoundDocument:
-    """What became of an article at every stage. Texts are raw: `text.shown` makes them safe to print.
-
-    Attributes:
-      name: the title or id that was asked for.
-      title, id: as the input has them; the id may be empty.
-      input: the path of the input that has it.
-      wikitext: of the page; empty for documents that are no wikitext.
-      text: what the extraction made of it, a paragraph a line; empty where it was left out before.
-      outcome: "train" or "eval": the split that it is in; else what it was counted as: "redirects",
-        "disambiguation_pages", "empty" …, or why it was rejected; "absent": it is in no text shard.
-      document: its place in the text shards, with its sentences as they stand there; None: it is in none.
-      pieces: of each sentence, as the vocabulary of the examples has them; empty where there are no examples.
-      rows: the rows that hold it, the first of them decoded; None: there are no examples.
-      skipped: what could not be looked at, a sentence each.
-    """
-
-    name: str
-    title: str
-    id: str
-    input: str
-    wikitext: str
-    text: str
-    outcome: str
-    document: TextDocument | None = None
-    pieces: tuple[tuple[str, ...], ...] = ()
-    rows: HoldingRows | None = None
-    skipped: tuple[str, ...] = ()
-
-    @property
-    def examples(self) -> tuple[DecodedExample, ...]:
-        """The first rows that hold it."""
-        return () if self.rows is None else self.rows.examples
 
 
 def find_document(

@@ -11,7 +11,7 @@ import numpy as np
 
 from transforms.inputs.bzip2 import CHECKSUM_BITS, END_OF_STREAM_BITS, Bzip2Blocks, combined_checksum
 from transforms.inputs.kernels import bzip2 as kernels
-from transforms.inputs.sources import container_of
+from maskmill.text.file_kinds import container_of
 from maskmill.storage import files
 
 _PADDING = bytes(kernels.PADDING)

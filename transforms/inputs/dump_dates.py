@@ -1,8 +1,6 @@
 """The date of a dump, which {{CURRENTDAY}} and the like give in its pages: one date for all parts of a dump."""
 
-import contextlib
 import dataclasses
-import datetime
 import itertools
 import re
 from collections.abc import Sequence
@@ -12,14 +10,10 @@ from transforms.inputs.formats import container_of_dump
 from transforms.inputs.mediawiki import Page, read_header, read_pages, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.storage import files
 
 _DATE_PAGES = 200
-_OLDEST_DUMP = "2001-01-15"  # the day on which Wikipedia began
-_DATE = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?!\d)")
-_PAGE_RANGE = re.compile(r"p\d+p\d+")
-# dumps.wikimedia.org/enwiki/20260301/, mediawiki_content_current/enwiki/2026-03-01/xml/bzip2/
-_DIRECTORY = re.compile(r"(?:^|/)[a-z][a-z0-9_]*wik[a-z]*/(\d{8}|\d{4}-\d\d-\d\d)(?=/)")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,22 +27,6 @@ class DateEvidence:
     wiki: str
     named: str = ""
     newest: str = ""
-
-
-def date_in_name(path: str) -> str:
-    """The ISO date in a dump's name, or in its directory's as Wikimedia has them; empty where there is none.
-
-    Wikimedia writes enwiki-20260301-pages-articles1.xml-p1p41242.bz2 or enwiki-2026-03-01-p10p1147431.xml.bz2; numbers
-    of pages are no dates.
-    """
-    directories = [match[1] for match in _DIRECTORY.finditer(path)]
-    for text in (_PAGE_RANGE.sub(" ", files.base_name(path)), *reversed(directories)):
-        for year, _, month, day in _DATE.findall(text):
-            with contextlib.suppress(ValueError):
-                date = datetime.date(int(year), int(month), int(day)).isoformat()
-                if date >= _OLDEST_DUMP:
-                    return date
-    return ""
 
 
 def date_evidence(path: str) -> DateEvidence | None:

@@ -18,7 +18,8 @@ from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
 from transforms.inputs.cuts import OR_KEEP, CutOff
 from transforms.inputs.documents import NOT_UTF8, RejectedPage
-from transforms.inputs.formats import BYTE_ORDER_MARK, container_of_dump
+from maskmill.text.file_kinds import BYTE_ORDER_MARK
+from transforms.inputs.formats import container_of_dump
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site

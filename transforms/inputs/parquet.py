@@ -1,7 +1,7 @@
 """Parquet: one document a row. A unit owns the row groups that start in it.
 
-pyarrow may abort its process on a damaged file, so a process of its own reads (`parquet_process.py`); what that process
-does is in `parquet_reader.py`.
+pyarrow may abort its process on a damaged file, so a process of its own reads (maskmill/reading/parquet_process.py); what that
+process does is in `parquet_documents.py`.
 """
 
 import dataclasses
@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from maskmill.reading import parquet_process
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
+
+_TASKS = "transforms.inputs.parquet_documents"
 
 
 def unit_bounds(path: str, size: int, reading: ReadOptions | None, unit_bytes: int) -> list[int]:
@@ -26,7 +28,7 @@ def unit_bounds(path: str, size: int, reading: ReadOptions | None, unit_bytes: i
       RunFailedError: the machine cannot read the file.
     """
     columns = None if reading is None else dataclasses.asdict(reading)
-    starts = [int(start) for (start,) in parquet_process.answers("row_group_starts", path, json.dumps(columns))]
+    starts = [int(start) for (start,) in parquet_process.answers(f"{_TASKS}:row_group_starts", path, json.dumps(columns))]
     bounds = [0]
     for start in starts[1:]:
         if start - bounds[-1] >= unit_bytes:
@@ -42,7 +44,7 @@ def read_documents(path: str, start: int, end: int, reading: ReadOptions) -> Ite
       RunFailedError: the machine cannot read the file.
     """
     arguments = json.dumps(dataclasses.asdict(reading))
-    for kind, first, second in parquet_process.answers("documents", path, arguments, start, end):
+    for kind, first, second in parquet_process.answers(f"{_TASKS}:documents", path, arguments, start, end):
         if kind == b"document":
             yield Document(document_id=first.decode(), title=b"", text=second)
         else:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from maskmill.characters.utf8 import is_utf8
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, rejected, too_large
-from transforms.inputs.formats import BYTE_ORDER_MARK
+from maskmill.text.file_kinds import BYTE_ORDER_MARK
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import TOO_LARGE, Window

@@ -19,7 +19,8 @@ from transforms.inputs import parquet
 from transforms.inputs.bzip2_streams import MarkFinder
 from transforms.inputs.formats import EmptyInputError, InputFormat, detect
 from transforms.inputs.options import ReadOptions
-from transforms.inputs.sources import Source, container_of, is_splittable
+from maskmill.text.file_kinds import container_of
+from transforms.inputs.sources import Source, is_splittable
 from maskmill.storage import files
 
 _MAGIC_BYTES = 16

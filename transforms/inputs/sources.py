@@ -15,10 +15,6 @@ from transforms.inputs.bzip2 import Bzip2Blocks
 from transforms.inputs.cuts import OR_KEEP, CutOffError, cut_off
 from maskmill.storage import files
 
-CONTAINERS = ("plain", "bz2", "gz", "xz")
-# Packings that are not read, by the first bytes of a file.
-_UNREAD = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf\x27\x1c": "7z", b"\x04\x22\x4d\x18": "lz4"}
-_MAGIC = {"bz2": rb"BZh[1-9]", "gz": rb"\x1f\x8b", "xz": rb"\xfd7zXZ\x00"}
 _GZIP_START = b"\x1f"
 _XZ_START = b"\xfd"
 _XZ_END = b"YZ"  # the last bytes of a stream; zeros may follow
@@ -26,19 +22,6 @@ _XZ_PADDING = 64 << 10  # bytes looked at behind them
 _CHUNK = 1 << 20
 _GZIP_WINDOW_BITS = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's header
 _XZ_MEMORY = 1 << 30  # a hostile file could ask for a dictionary of 4 GB
-
-
-def container_of(head: bytes) -> str:
-    """How a file is packed, by its first bytes: one of CONTAINERS."""
-    for name, magic in _MAGIC.items():
-        if re.match(magic, head):
-            return name
-    return "plain"
-
-
-def packing_not_read(head: bytes) -> str | None:
-    """The name of the packing of a file that no Source unpacks, by the file's first bytes; None where there is none."""
-    return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), None)
 
 
 def is_splittable(container: str) -> bool:

@@ -9,8 +9,8 @@ from maskmill.errors import UnusableInputError
 from transforms.extraction.options import WikitextOptions
 from transforms.inputs.options import ReadOptions
 from maskmill.options import nested, option
+from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB
 
-DEFAULT_SHARD_SIZE_MB = 27.0
 _SMALLEST_SHARD_MB = 2.0**-20  # a byte
 # At the size of the English Wikipedia, 35,000 articles.
 DEFAULT_EVAL_FRACTION = 0.005

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import Document, RejectedPage
-from transforms.inputs.dump_dates import date_in_name
+from maskmill.mirrors.dump_names import date_in_name
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.sampling import Part, Sample
 from transforms.inputs.site import Site

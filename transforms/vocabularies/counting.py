@@ -18,7 +18,8 @@ from maskmill.storage import completions, files
 from maskmill.tokenization import pre_token_classes, unicode_tables
 from maskmill.tokenization.kernels import wordpiece as wordpiece_kernels
 from maskmill.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
-from maskmill.tokenization.kernels import word_counts as kernels
+from maskmill.tokenization.kernels.word_hashes import CodePointArrays
+from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.word_tables import WordTable
 
@@ -207,7 +208,7 @@ def _kernel_of(rules: WordRules) -> Callable[[npt.NDArray[np.uint8], int, int, W
             text, end, at, classes, rules.add_prefix_space, table.arrays, table.state
         )
     points = unicode_tables.load(UNICODE, rules.do_lower_case)
-    arrays = kernels.CodePointArrays(
+    arrays = CodePointArrays(
         pages=points.pages,
         blocks=points.blocks,
         pool=points.pool,

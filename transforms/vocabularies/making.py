@@ -14,7 +14,8 @@ from maskmill.storage.completions import PieceFiles
 from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words
-from transforms.vocabularies.options import REPORT, REPORT_TABLE, VocabularyKind, VocabularyOptions
+from maskmill.records.file_names import REPORT, REPORT_TABLE
+from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.transform_fn import process as transform_fn
 from transforms.vocabularies.vocabulary_files import VOCABULARY_FILES, model_files, vocabulary_files
 

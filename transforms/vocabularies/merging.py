@@ -18,7 +18,7 @@ from transforms.grouping import GroupAll
 from maskmill.storage import completions, files, progress
 from maskmill.tokenization.text_blocks import PADDING
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
-from maskmill.tokenization.kernels import word_counts as kernels
+from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.word_counts import WordCounts
 from transforms.vocabularies.word_tables import WordTable, sorted_words
 

@@ -16,8 +16,6 @@ _SPECIAL_TOKENS: Mapping[VocabularyKind, tuple[str, ...]] = {
     "wordpiece": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
     "bpe": ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
 }
-# The files of the report on a vocabulary: its figures, and a table of them.
-REPORT, REPORT_TABLE = "report.json", "report.md"
 # The alphabet of byte-level BPE.
 BYTES = 256
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.tokenization.text_blocks import PADDING
-from maskmill.tokenization.kernels import word_counts as kernels
+from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.word_counts import WordCounts
 
 _FIRST_WORDS = 1 << 15

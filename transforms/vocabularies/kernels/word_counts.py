@@ -30,6 +30,7 @@ from maskmill.kernels.memory import (
 )
 from maskmill.tokenization import pre_token_classes
 from maskmill.tokenization.kernels.pre_tokens import pre_token_end
+from maskmill.tokenization.kernels.word_hashes import CodePointArrays, hash_bytes, last_bits
 from maskmill.tokenization.kernels.wordpiece import SCRATCH, CodePointTable, ascii_word, read_own_word, read_word
 from maskmill.tokenization.text_blocks import PADDING
 from maskmill.tokenization.unicode_tables import VERSIONS, load
@@ -52,8 +53,6 @@ STATE = 5
 _ZERO = np.uint64(0)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _CASE_BIT = np.uint64(0x2020202020202020)
-_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
-_MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _HALF = np.uint64(32)
 _LOW32 = np.uint64(0xFFFFFFFF)
 _BUCKET_SHIFT = np.uint64(56)
@@ -68,16 +67,6 @@ class WordTable(NamedTuple):
     text: np.ndarray
     ends: np.ndarray
     counts: np.ndarray
-
-
-class CodePointArrays(NamedTuple):
-    """What a word's normalisation looks things up in, and its scratch memory; see tokenization/kernels/wordpiece.py."""
-
-    pages: np.ndarray
-    blocks: np.ndarray
-    pool: np.ndarray
-    scratch: np.ndarray
-    do_lower_case: bool
 
 
 class _Places(NamedTuple):
@@ -116,29 +105,6 @@ def _has_room(table, size):
 
 
 @kernel
-def _last_bits(count):
-    """How far to shift a word of eight bytes to the left so that its first `count` bytes remain; count is 1 to 7."""
-    return np.uint64(64 - 8 * count)
-
-
-@kernel
-@wraps_around
-def hash_bytes(source, size):
-    """The hash of source[:size]; seven bytes behind it must be readable."""
-    hashed = np.uint64(size) * _MIX_2
-    k = np.int64(0)
-    while k + 8 <= size:
-        hashed = (hashed ^ load_u64(source, k)) * _MIX_1
-        hashed ^= hashed >> _HALF
-        k += 8
-    if k < size:
-        hashed = (hashed ^ (load_u64(source, k) << _last_bits(size - k))) * _MIX_1
-        hashed ^= hashed >> _HALF
-    hashed *= _MIX_2
-    return hashed ^ (hashed >> np.uint64(29))
-
-
-@kernel
 def _same(first, second, size):
     """Whether first[:size] and second[:size] are the same bytes; seven bytes behind them must be readable."""
     k = np.int64(0)
@@ -146,7 +112,7 @@ def _same(first, second, size):
         if load_u64(first, k) != load_u64(second, k):
             return False
         k += 8
-    return k == size or (load_u64(first, k) ^ load_u64(second, k)) << _last_bits(size - k) == _ZERO
+    return k == size or (load_u64(first, k) ^ load_u64(second, k)) << last_bits(size - k) == _ZERO
 
 
 @kernel
@@ -405,7 +371,7 @@ def _big_endian(source, at, size):
         return _ZERO
     word = load_u64(source, at)
     if size - at < 8:
-        word &= _ONES >> _last_bits(size - at)
+        word &= _ONES >> last_bits(size - at)
     swapped = _ZERO
     for k in range(8):
         swapped |= (word >> np.uint64(8 * k) & np.uint64(0xFF)) << np.uint64(56 - 8 * k)

@@ -12,8 +12,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transforms.inputs.sources import packing_not_read
 from maskmill.kernels.crc32c import masked_crc32c
+from maskmill.storage import files
+from maskmill.text.file_kinds import (
+    FORMAT_NAMES,
+    HEAD_BYTES,
+    begins_dump,
+    container_of,
+    format_only_named,
+    packing_not_read,
+    packing_only_named,
+    start_of_text,
+)
 
 _TFRECORD_HEADER = 12  # bytes: a record's length and its checksum
 _TAR_MARK = slice(257, 262)
@@ -22,6 +32,7 @@ _MOST_ROWS = 50  # rows that are looked at
 _MOST_COLUMNS_OF_PROSE = 2
 _SPECIAL_PIECES = (b"[PAD]", b"[UNK]", b"[CLS]", b"[SEP]", b"[MASK]")
 _MOST_ZEROS_OF_UTF8 = 0.25
+_MOST_ZEROS_OF_SHARD = 0.01  # the reference's tokenizer drops zero bytes in a sentence
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -233,3 +244,29 @@ def _has_columns(rows: Sequence[str], separator: str) -> bool:
     return (
         len(records) >= _FEWEST_ROWS - 1 and len(widths) == 1 and max(widths) > _MOST_COLUMNS_OF_PROSE and not is_prose
     )
+
+
+def no_text_shard(path: str) -> str | None:
+    """What a file is that its user takes for a text shard: "a JSON array", "a bz2 file"; None where it may be one."""
+    head = files.read_range(path, 0, HEAD_BYTES)
+    container = container_of(head)
+    if container != "plain":
+        return f"a file packed by {container}"
+    lookalike = of_bytes(head, most_zeros=_MOST_ZEROS_OF_SHARD)
+    if lookalike is not None:
+        return lookalike.name
+    start = start_of_text(head)
+    if not start:
+        return None
+    is_whole = len(head) < HEAD_BYTES
+    if begins_dump(start):
+        return f"a {FORMAT_NAMES['mediawiki']}"
+    if start.startswith(b"<doc "):
+        return f"a {FORMAT_NAMES['wikiextractor']}"
+    if start.startswith(b"{") and begins_json_lines(start, is_whole=is_whole):
+        return f"a {FORMAT_NAMES['jsonl']}"
+    lookalike = of_text(start, path, is_whole=is_whole) or of_json(start)
+    if lookalike is not None:
+        return lookalike.name
+    said = packing_only_named(path, container) or format_only_named(path)
+    return f"plain text under the name of another file ({said})" if said else None

@@ -1,0 +1,46 @@
+"""What kernels that hash words share: the hash, and the arrays that a word's normalisation looks things up in."""
+# mypy: disallow-untyped-defs=False, check-untyped-defs=False
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maskmill.kernels import kernel, wraps_around
+from maskmill.kernels.memory import load_u64
+
+_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
+_MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
+_HALF = np.uint64(32)
+
+
+class CodePointArrays(NamedTuple):
+    """What a word's normalisation looks things up in, and its scratch memory; see tokenization/kernels/wordpiece.py."""
+
+    pages: np.ndarray
+    blocks: np.ndarray
+    pool: np.ndarray
+    scratch: np.ndarray
+    do_lower_case: bool
+
+
+@kernel
+def last_bits(count):
+    """How far to shift a word of eight bytes to the left so that its first `count` bytes remain; count is 1 to 7."""
+    return np.uint64(64 - 8 * count)
+
+
+@kernel
+@wraps_around
+def hash_bytes(source, size):
+    """The hash of source[:size]; seven bytes behind it must be readable."""
+    hashed = np.uint64(size) * _MIX_2
+    k = np.int64(0)
+    while k + 8 <= size:
+        hashed = (hashed ^ load_u64(source, k)) * _MIX_1
+        hashed ^= hashed >> _HALF
+        k += 8
+    if k < size:
+        hashed = (hashed ^ (load_u64(source, k) << last_bits(size - k))) * _MIX_1
+        hashed ^= hashed >> _HALF
+    hashed *= _MIX_2
+    return hashed ^ (hashed >> np.uint64(29))
