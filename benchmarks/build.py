@@ -25,13 +25,13 @@ import yaml
 from benchmarks.measure import Usage, measure, print_machine, ratio
 from benchmarks.reading import read_pages, unpack_with_maskmill
 from benchmarks.reference import SHIM, VOCABULARY
+from maskmill.storage import files
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
 from transforms.sentences.punkt import SentenceSplitter
-from maskmill.storage import files
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"

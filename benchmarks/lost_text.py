@@ -15,12 +15,12 @@ import json
 import re
 from pathlib import Path
 
+from maskmill.storage import files
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.storage import files
 
 # Private characters, which no page holds.
 _OPEN, _CLOSE = "\ue000", "\ue001"

@@ -20,11 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import print_machine
+from maskmill.storage import files
 from transforms.inputs import units
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.units import Unit, plan_units
-from maskmill.storage import files
 
 SAMPLE = Path(__file__).parent.parent / "tests" / "data" / "dump" / "enwiki-sample-multistream.xml.bz2"
 

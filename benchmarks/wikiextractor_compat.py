@@ -18,16 +18,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measure import describe_machine, print_machine
+from maskmill.mirrors.dump_names import date_in_name
+from maskmill.storage import files
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from maskmill.mirrors.dump_names import date_in_name
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.shards import mlperf_cleanup
-from maskmill.storage import files
 
 ROOT = Path(__file__).parent.parent
 GOLD = ROOT / "tests" / "data"

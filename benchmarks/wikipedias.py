@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.wikiextractor_compat import read_pages
+from maskmill.mirrors.dump_names import date_in_name
 from transforms.extraction.wikiextractor import WikiExtractorCompat
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
-from maskmill.mirrors.dump_names import date_in_name
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.site import Site
 

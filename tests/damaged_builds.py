@@ -10,21 +10,21 @@ import dump_files
 from commands import VOCAB
 from shard_builds import article, cut_batches
 
+from maskmill.masking.options import MaskingOptions
+from maskmill.storage import completions, outcomes
+from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
 from pipelines.stages import checks
 from pipelines.stages.examples import ExamplesStage
 from pipelines.stages.extract import ExtractStage
-from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
+from transforms.examples.example_shards import write_example_shard
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.inputs.units import UnitBatch
-from maskmill.masking.options import MaskingOptions
-from transforms.examples.example_shards import write_example_shard
 from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.fragments import extract_batch
 from transforms.shards.mlperf_shards import clean_raw_file, gather_part, plan_parts, raw_files_of_fragments
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
 from transforms.shards.planning import MEGABYTE, plan_text_shards
-from maskmill.storage import completions, outcomes
 
 UNIT_BYTES = 700
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from dump_files import dump, page
 
+from maskmill.storage import files
 from transforms.inputs.documents import Document
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.storage import files
 
 READING = ReadOptions()
 # Containers of dump_files.CONTAINERS that can be cut into units anywhere, and those that cannot or need large files.

@@ -45,21 +45,21 @@ from commands import DATA, DUMP, digests
 from whole_builds import extract_text, make_build
 
 import maskmill
+from maskmill.kernels import crc32c
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.tokenizing import load_tokenization
+from maskmill.storage import files
+from maskmill.text.text_files import describe_text_shard
+from maskmill.verification.options import VerifyOptions
+from maskmill.verification.verifying import verify
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.kernels import crc32c
-from maskmill.masking.options import MaskingOptions
-from maskmill.records.tokenizing import load_tokenization
 from transforms.sentences.punkt import SentenceSplitter
 from transforms.sentences.rules import rules_for
-from maskmill.text.text_files import describe_text_shard
-from maskmill.storage import files
-from maskmill.verification.options import VerifyOptions
-from maskmill.verification.verifying import verify
 from transforms.vocabularies.counting import WordRules, count_shard
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import merge_runs, plan_merges, read_words

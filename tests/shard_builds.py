@@ -12,10 +12,10 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
 from apache_beam.testing.util import assert_that
 
+from maskmill.storage import files
 from transforms.inputs.units import InputFile, UnitBatch, plan_units
 from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.options import ExtractionOptions
-from maskmill.storage import files
 
 Element = TypeVar("Element")
 

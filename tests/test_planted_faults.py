@@ -35,5 +35,6 @@ def test_the_names_differ_and_the_tests_are_there() -> None:
 
 
 def test_every_room_has_a_fault() -> None:
-    steps = {f"transforms/{path.parent.name}" for path in (ROOT / "transforms").glob("*/__init__.py")}
-    assert {fault.room for fault in FAULTS} == steps | {"pipelines", "training", "maskmill"}
+    folders = [path.parent for name in ("maskmill", "transforms") for path in (ROOT / name).glob("*/__init__.py")]
+    rooms = {f"{folder.parent.name}/{folder.name}" for folder in folders}
+    assert {fault.room for fault in FAULTS} == rooms | {"pipelines", "training", "maskmill"}

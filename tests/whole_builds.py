@@ -9,22 +9,22 @@ from typing import Any
 from commands import DUMP, VOCAB
 from shard_builds import cut_batches
 
+from maskmill.masking.objective_options import ObjectiveOptions
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.options import FormatOptions
+from maskmill.storage.manifest import MANIFEST
+from maskmill.text.text_files import describe_text_shard
+from maskmill.text.text_shards import TextShard
+from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions
 from pipelines.stages import checks
 from pipelines.stages.eval_set import EvalStage
 from pipelines.stages.examples import ExamplesStage
 from pipelines.stages.extract import ExtractStage
-from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions
-from maskmill.masking.objective_options import ObjectiveOptions
-from maskmill.masking.options import MaskingOptions
 from transforms.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
-from maskmill.records.options import FormatOptions
 from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.fragments import extract_batch
 from transforms.shards.options import ExtractionOptions, SplitOptions
 from transforms.shards.planning import plan_text_shards
-from maskmill.text.text_files import describe_text_shard
-from maskmill.text.text_shards import TextShard
-from maskmill.storage.manifest import MANIFEST
 
 PICKED = 40
 _UNIT_BYTES = 1 << 20

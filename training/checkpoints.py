@@ -22,12 +22,12 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from training import storage
 from training.config import ModelConfig
 from training.options import TrainOptions
 from training.settings import NEXT_SENTENCE, ORDER
-from maskmill.errors import UnusableInputError
-from maskmill.storage import files
 
 # Weights by their names in google-research/bert, in its layout.
 Values = dict[str, np.ndarray]

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from training import provenance, settings
-from training.options import ConvertOptions, TrainOptions
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import leases
 from maskmill.storage import files
+from training import provenance, settings
+from training.options import ConvertOptions, TrainOptions
 
 if TYPE_CHECKING:
     from training.loop import Trainer

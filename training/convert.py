@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files
 from training import (
     checkpoints,
     config,
@@ -26,8 +28,6 @@ from training import (
 from training.checkpoints import Values
 from training.config import BERT_CONFIG, ModelConfig
 from training.options import ConvertOptions
-from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import files
 
 _SAFETENSORS = ".safetensors"
 _PYTORCH = (".bin", ".pt", ".pth")

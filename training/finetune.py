@@ -21,6 +21,8 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from maskmill.errors import UnusableInputError
+from maskmill.reading.beside import lies_beside
 from training import inputs, storage
 from training.config import ModelConfig
 from training.inputs import Examples, Feature
@@ -28,8 +30,6 @@ from training.logs import say
 from training.model import BuiltModel
 from training.options import TrainOptions
 from training.tasks import Tensors, cross_entropy
-from maskmill.errors import UnusableInputError
-from maskmill.reading.beside import lies_beside
 
 if TYPE_CHECKING:
     from maskmill.tokenization.wordpiece import Tokenizer

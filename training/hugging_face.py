@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from training import storage
 from training.checkpoints import NO_ORIGIN, Values
 from training.config import ModelConfig
 from training.tokenizer_files import special_ids
-from maskmill.errors import UnusableInputError
-from maskmill.storage import files
 
 # The output layer of a classifier, [labels, hidden_size].
 CLASSIFIER = "output_weights"

@@ -9,12 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from training.config import ModelConfig
-from training.options import TrainOptions
 from maskmill.errors import UnusableInputError
 from maskmill.loading.sources import OpeningOptions
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.read_columns import Range
+from training.config import ModelConfig
+from training.options import TrainOptions
 
 # What to do where examples lack a feature.
 _REMEDIES = {

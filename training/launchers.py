@@ -16,8 +16,8 @@ from typing import Any
 
 import yaml
 
-from training.options import TrainOptions
 from maskmill.errors import RunFailedError, UnusableInputError
+from training.options import TrainOptions
 
 FOLDER = Path(__file__).resolve().parent / "data" / "launchers"
 _FILES = {"local": "local.sh", "slurm": "slurm.sh", "vertex": "vertex.yaml", "gke": "gke.yaml"}

@@ -9,9 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from training import storage
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from training import storage
 
 # An object store writes a file anew to append to it, so a remote log is flushed seldom.
 _REMOTE_FLUSH_SECONDS = 60.0

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import files
 from training import checkpoints, evaluate, storage
 from training.input_meter import InputMeter
 from training.inputs import Arrays
@@ -19,8 +21,6 @@ from training.logs import MlperfLog, RunLog, say
 from training.model import Weight
 from training.steps import Steps
 from training.training_input import TrainingInput
-from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.storage import files
 
 # Written when an evaluation reaches the target, by the training or by a process beside it. It ends the training.
 TARGET_FILE = "target_reached.json"
@@ -392,7 +392,8 @@ def _signals() -> Iterator[list[int]]:
 
     def note(number: int, _: FrameType | None) -> None:
         received.append(number)
-        # Not the handler from before: the thread of pipelines/running/interruption.py may look only now who hears this signal.
+        # Not the handler from before: the thread of pipelines/running/interruption.py may look only now who hears this
+        # signal.
         signal.signal(number, signal.SIG_DFL)
         say("told to stop: a checkpoint will be written after this step")
 

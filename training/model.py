@@ -17,8 +17,8 @@ import keras
 import keras_hub
 import numpy as np
 
-from training.config import ModelConfig
 from maskmill.errors import UnusableInputError
+from training.config import ModelConfig
 
 # Initial weights are drawn within so many standard deviations.
 _TRUNCATION = 2

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
-from training.config import from_preset
 from maskmill.errors import UnusableInputError
 from maskmill.options import HELP, option
+from training.config import from_preset
 
 # The key of an option's metadata that says when the result of a run depends on the option.
 _DECIDES = "decides"

@@ -7,12 +7,12 @@ import glob
 import os
 import tempfile
 
-from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
-from training.devices import check_coordinator
-from training.options import ConvertOptions, TrainOptions
 from maskmill.errors import UnusableInputError
 from maskmill.reading.beside import lies_beside
 from maskmill.storage import files
+from training.config import BERT_CONFIG, ModelConfig, from_json, from_preset
+from training.devices import check_coordinator
+from training.options import ConvertOptions, TrainOptions
 
 # Object stores that TensorFlow can use; `ram` is its file system in memory.
 _SCHEMES = ("gs", "ram")

@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from training.options import TrainOptions
 from maskmill.errors import UnusableInputError
 from maskmill.releases import fingerprints
 from maskmill.releases.names import find_release, release_path
 from maskmill.storage import files, manifest
+from training.options import TrainOptions
 
 # How many folders above the files of examples their manifest may lie: MDS has a folder for each split.
 _MOST_FOLDERS = 2

@@ -6,6 +6,8 @@ from typing import Any
 
 import keras
 
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from training import (
     checkpoints,
     convert,
@@ -26,8 +28,6 @@ from training.config import ModelConfig, from_json
 from training.inputs import Examples
 from training.logs import MlperfLog
 from training.options import TrainOptions
-from maskmill.errors import UnusableInputError
-from maskmill.storage import files
 
 
 class Session:

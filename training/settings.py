@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from maskmill.loading import states
 from training.config import ModelConfig
 from training.options import TrainOptions, deciding_options
-from maskmill.loading import states
 
 if TYPE_CHECKING:
     from training.inputs import Feature

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from training import hugging_face, storage
 from training.checkpoints import Values
 from training.config import ModelConfig
-from maskmill.errors import UnusableInputError
-from maskmill.storage import files
 
 # A TF2 checkpoint stores a variable under its object's path and this suffix.
 _TF2_SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"

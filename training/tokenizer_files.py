@@ -9,15 +9,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from training import storage
-from training.config import ModelConfig
-from training.options import ConvertOptions
-from training.preflight import check_vocabulary_size
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.tokenization import tokenizer_json
 from maskmill.tokenization.special_tokens import named_roles, roles_of
 from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
+from training import storage
+from training.config import ModelConfig
+from training.options import ConvertOptions
+from training.preflight import check_vocabulary_size
 
 VOCABULARY = "vocab.txt"
 TOKENIZER = "tokenizer.json"

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from training.inputs import Arrays, Feature
 from maskmill.errors import UnusableInputError
 from maskmill.loading.loader import Loader
 from maskmill.loading.options import LoaderOptions
 from maskmill.loading.sources import OpeningOptions, source_of
 from maskmill.reading.data_set import DataSet
+from training.inputs import Arrays, Feature
 
 # The seed of the masks of an evaluation set, so that all runs are held against the same.
 _EVALUATION_SEED = 0

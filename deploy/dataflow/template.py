@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.settings import beam_flags, flags, options
+from maskmill.errors import RunFailedError, UnusableInputError
 from pipelines.building import build_options, report
+from pipelines.settings import beam_flags, flags, options
 from pipelines.settings.release_options import SETTINGS
 from pipelines.stages.registry import TEMPLATE_STAGES
-from maskmill.errors import RunFailedError, UnusableInputError
 
 _RELEASE_SECTIONS = {"release", "watch"}
 _GS = "^gs://.+"
@@ -152,8 +152,8 @@ class _Releasing:
         if self.options.watch is None:
             self._build(None)
         else:
-            from pipelines.releasing import watch
             from pipelines.building.build_choices import BuildChoices
+            from pipelines.releasing import watch
             from pipelines.releasing.watch_options import WatchFlags
 
             watch.watch(self.options, WatchFlags(), BuildChoices(), build=lambda dump: self._build(dump.date))
@@ -163,8 +163,8 @@ class _Releasing:
     def _build(self, date: str | None) -> int:
         """Makes the release of a dump, or of the input that is named. Returns the exit code."""
         from pipelines.building import build, stage_states
-        from pipelines.releasing import release_plan, releases
         from pipelines.building.build_choices import BuildChoices
+        from pipelines.releasing import release_plan, releases
 
         plan = release_plan.make_plan(self.options, date)
         names = stage_states.stage_names(plan.options)

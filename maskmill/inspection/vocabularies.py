@@ -12,11 +12,11 @@ from typing import Any
 
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.records.file_names import REPORT
 from maskmill.storage import files
 from maskmill.tokenization.byte_level import byte_characters
 from maskmill.tokenization.special_tokens import roles_of
 from maskmill.tokenization.tokenizer_json import token_ids
-from maskmill.records.file_names import REPORT
 
 _FILES = ("tokenizer.json", "vocab.txt")
 _FOLDERS = ("", "vocabulary")

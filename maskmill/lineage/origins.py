@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
-from maskmill.mirrors.dump_names import date_in_name
 from maskmill.inspection import checkpoints
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.reading.remote import open_ranges
 from maskmill.releases import fingerprints, records
 from maskmill.releases.names import RECORD, ReleaseName, find_release, release_path

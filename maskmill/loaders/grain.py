@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from maskmill.errors import UnusableInputError
 from maskmill.loaders.frameworks import needed_by
 from maskmill.loaders.parts import Part
-from maskmill.errors import UnusableInputError
 from maskmill.loading.batches import Batch
 from maskmill.loading.loader import Loader
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.loaders.frameworks import needed_by
 from maskmill.errors import UnusableInputError
+from maskmill.loaders.frameworks import needed_by
 from maskmill.loading.loader import Loader
 from maskmill.loading.states import State
 

@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from maskmill.errors import UnusableInputError
 from maskmill.loaders.frameworks import needed_by
 from maskmill.loaders.parts import Part
-from maskmill.errors import UnusableInputError
 from maskmill.loading.loader import Loader
 from maskmill.loading.states import State
 from maskmill.loading.stats import LoaderStats

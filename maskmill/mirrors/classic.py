@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.checksum_files import read_checksums
 from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.dumps import Dump, DumpFile
 from maskmill.mirrors.pages_files import choose_pages_files, is_index, missing_part
 from maskmill.storage import files

@@ -6,9 +6,9 @@ Source: https://meta.wikimedia.org/wiki/Data_dumps/mediawiki_content_current.
 import datetime
 from collections.abc import Callable, Iterator
 
-from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.checksum_files import read_checksums
 from maskmill.mirrors.client import MirrorClient
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.dumps import Dump, DumpFile
 from maskmill.mirrors.pages_files import choose_pages_files, missing_part
 from maskmill.storage import files

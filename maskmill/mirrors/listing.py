@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from maskmill.errors import UnusableInputError
-from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.checksum_files import PREFERRED, algorithm_in_name, read_checksums
 from maskmill.mirrors.client import Facts, MirrorClient, is_web, matching
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.dumps import Dump, DumpFile
 from maskmill.mirrors.pages_files import choose_pages_files, is_index, missing_part
 from maskmill.storage import files

@@ -32,7 +32,8 @@ class ReleaseRecord:
       previous: the name of the release from which something was taken; empty without one.
       reused: by stage, what was taken (storage/reuse.py: Reused, as plain values).
       made_by: maskmill's version and the digest of its code.
-      options_sha256: the digest of all that decides the data, apart from the inputs (pipelines/releasing/release_plan.py).
+      options_sha256: the digest of all that decides the data, apart from the inputs
+        (pipelines/releasing/release_plan.py).
       finished: when the record was written, ISO in UTC: all else is the same for equal builds.
     """
 

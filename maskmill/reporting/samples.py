@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection.decoded import DecodedExample
-from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.examples import open_examples
+from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.words import Words
 from maskmill.reporting import shown
 from maskmill.reporting.documents import first_title

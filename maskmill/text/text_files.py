@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 from maskmill.errors import UnusableInputError
-from maskmill.text.text_shards import ShardKind, TextShard
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
+from maskmill.text.text_shards import ShardKind, TextShard
 
 _NUMBERED = re.compile(r"(?:part|eval)-(?P<number>\d+)-of-\d+")
 # What maskmill itself writes beside text shards, or a user into the same directory.

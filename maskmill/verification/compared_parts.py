@@ -21,8 +21,8 @@ from maskmill.reading.read_vocabulary import UNKNOWN, KnownVocabulary
 from maskmill.reading.record_indexes import open_range_file
 from maskmill.records.kernels.frames import HEAD
 from maskmill.records.tfrecord import unpacked
-from maskmill.text.text_files import kind_of_text
 from maskmill.storage import files, manifest
+from maskmill.text.text_files import kind_of_text
 from maskmill.tokenization.vocabulary import Vocabulary
 
 PartKind = Literal["text", "examples"]

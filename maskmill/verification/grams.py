@@ -3,11 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.tokenization.kernels.word_hashes import CodePointArrays
 from maskmill.tokenization.kernels.wordpiece import SCRATCH
 from maskmill.tokenization.text_blocks import PaddedText
 from maskmill.tokenization.unicode_tables import VERSIONS, load
 from maskmill.verification.kernels import word_grams as kernels
-from maskmill.tokenization.kernels.word_hashes import CodePointArrays
 
 Hashes = npt.NDArray[np.uint64]
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import ByteRanges
-from maskmill.text.text_shards import EVAL_MD5
 from maskmill.storage import files
+from maskmill.text.text_shards import EVAL_MD5
 from maskmill.verification.bounds import is_too_many, upper_tail
 from maskmill.verification.findings import SEVERITIES, Checked, Finding, Severity, joined
 from maskmill.verification.kernels.word_grams import WORDS

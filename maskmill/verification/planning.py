@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.text.lookalikes import no_text_shard
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataFile
 from maskmill.reading.record_indexes import first_example
 from maskmill.reading.remote import open_ranges
 from maskmill.records.plan import ExamplesPlan
-from maskmill.text.text_files import kind_of_text
 from maskmill.storage import files, manifest
+from maskmill.text.lookalikes import no_text_shard
+from maskmill.text.text_files import kind_of_text
 from maskmill.verification.directory_checks import check_claim, check_directory, check_names, check_numbers
 from maskmill.verification.findings import Checked, Finding, joined
 from maskmill.verification.index_checks import check_listings

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.reading.remote import open_ranges
 from maskmill.masking.seeds import shard_seed
+from maskmill.reading.remote import open_ranges
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
 from maskmill.verification.file_checks import sha256_of

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB
 from maskmill.storage import files, manifest
+from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB
 from maskmill.verification.findings import Checked, Finding
 from maskmill.verification.pieces import PieceResult
 from maskmill.verification.scratch import merge_tables, runs_of

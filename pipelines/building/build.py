@@ -5,13 +5,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.stages import checks, kernels
-from pipelines.building.build_options import BuildOptions
-from pipelines.settings.stage_options import ExamplesOptions
-from pipelines.stages.registry import MIX, STAGES, StageEntry
-from pipelines.running.startup import import_beam_for_local_runner
-from training.options import TrainOptions
 from maskmill.errors import UnusableInputError
+from pipelines.building.build_options import BuildOptions
+from pipelines.running.startup import import_beam_for_local_runner
+from pipelines.settings.stage_options import ExamplesOptions
+from pipelines.stages import checks, kernels
+from pipelines.stages.registry import MIX, STAGES, StageEntry
+from training.options import TrainOptions
 
 
 def run(

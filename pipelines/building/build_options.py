@@ -8,17 +8,17 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from maskmill.errors import UnusableInputError
+from maskmill.options import COMPLETED, check_choices, option
+from pipelines.building.build_sections import SOURCES, Section, make_mix, place_of, texts_of
+from pipelines.building.report import BuildReport
 from pipelines.settings import options as option_tools
 from pipelines.settings import presets
-from pipelines.building.build_sections import SOURCES, Section, make_mix, place_of, texts_of
 from pipelines.settings.options import Option
 from pipelines.settings.release_options import SETTINGS, EventsOptions, ReleaseOptions, WatchOptions
-from pipelines.building.report import BuildReport
 from pipelines.settings.source_options import NOT_OF_A_SOURCE, MixOptions, SourceOptions, TextsOptions
 from pipelines.settings.stage_options import Compat, ExtractOptions
 from pipelines.stages.registry import EXTRACT, STAGES, BuildSoFar, StageEntry
-from maskmill.errors import UnusableInputError
-from maskmill.options import COMPLETED, check_choices, option
 from transforms.shards.options import SplitOptions
 
 

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from maskmill.errors import UnusableInputError
 from pipelines.settings import options as option_tools
 from pipelines.settings.source_options import COMMON, MixOptions, SourceOptions, TextsOptions, check_name
 from pipelines.stages.registry import BuildSoFar, StageEntry
-from maskmill.errors import UnusableInputError
 from transforms.shards.options import SplitOptions
 
 SOURCES = "sources"

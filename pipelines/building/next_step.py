@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from maskmill.storage import files
 from pipelines.settings.stage_options import VocabularyStageOptions
 from pipelines.stages.registry import EVAL_NAME, why_not_trained
-from maskmill.storage import files
 
 
 def report(outputs: Sequence[str], command: str) -> None:

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pipelines.settings import options as option_tools
-from pipelines.building.build_options import BuildOptions, entries_of
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
+from pipelines.building.build_options import BuildOptions, entries_of
+from pipelines.settings import options as option_tools
 
 Action = Literal["run", "resume", "reuse", "refuse"]
 

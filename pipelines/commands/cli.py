@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipelines.terminal import console
-from pipelines.settings import help
-from pipelines.running import interruption
 from maskmill import compilation
 from maskmill.errors import RunFailedError, UnusableInputError
+from pipelines.running import interruption
+from pipelines.settings import help
+from pipelines.terminal import console
 
 if TYPE_CHECKING:
     from pipelines.settings.flags import CommandLine
@@ -157,9 +157,9 @@ def _overrides(line: "CommandLine") -> dict[str, Any]:
 
 
 def _build(line: "CommandLine") -> int:
-    from pipelines.settings import beam_flags, options
     from pipelines.building import build_options
     from pipelines.building.build_choices import BuildChoices
+    from pipelines.settings import beam_flags, options
 
     if len(line.names) > 1:
         raise UnusableInputError(f"{line.names[1]}: a build has one YAML file, and {line.names[0]} is named already.")
@@ -179,10 +179,10 @@ def _build(line: "CommandLine") -> int:
 
 
 def _watch(line: "CommandLine") -> int:
-    from pipelines.settings import beam_flags, options
     from pipelines.building import build_options
     from pipelines.building.build_choices import BuildChoices
     from pipelines.releasing.watch_options import WatchFlags
+    from pipelines.settings import beam_flags, options
 
     if len(line.names) != 1:
         raise UnusableInputError(
@@ -203,8 +203,8 @@ def _watch(line: "CommandLine") -> int:
 
 def _estimate(line: "CommandLine") -> None:
     from pipelines.building import build_options
-    from pipelines.settings import options
     from pipelines.commands.estimate_options import EstimateOptions
+    from pipelines.settings import options
 
     if len(line.names) != 1:
         raise UnusableInputError(
@@ -292,8 +292,8 @@ def _options_of_inspect() -> "Mapping[str, Option]":
 
 
 def _inspect(line: "CommandLine") -> None:
-    from pipelines.settings import options
     from pipelines.commands.inspect_options import InspectOptions
+    from pipelines.settings import options
 
     chosen = options.from_flags(InspectOptions, line.values)
     from pipelines.commands import inspect
@@ -308,8 +308,8 @@ def _options_of_lineage() -> "Mapping[str, Option]":
 
 
 def _lineage(line: "CommandLine") -> int:
-    from pipelines.settings import options
     from pipelines.commands.lineage_options import LineageOptions
+    from pipelines.settings import options
 
     chosen = options.from_flags(LineageOptions, line.values)
     from pipelines.commands import lineage
@@ -324,9 +324,9 @@ def _options_of_verify() -> "Mapping[str, Option]":
 
 
 def _verify(line: "CommandLine") -> int:
-    from pipelines.settings import beam_flags, options
     from maskmill.storage import paths
     from maskmill.verification.options import VerifyOptions
+    from pipelines.settings import beam_flags, options
 
     chosen = options.from_flags(VerifyOptions, line.values)
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))

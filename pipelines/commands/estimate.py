@@ -7,16 +7,16 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.stages import kernels
+from maskmill.errors import UnusableInputError
+from maskmill.records.examples import kernels_of
+from maskmill.records.plan import ExamplesPlan
+from maskmill.records.tokenizing import load_tokenization
 from pipelines.building.build_options import BuildOptions
 from pipelines.commands.estimate_options import EstimateOptions
 from pipelines.commands.estimated_text import EstimatedText, estimate_text
 from pipelines.settings.stage_options import ExamplesOptions, decided_masking
-from maskmill.errors import UnusableInputError
+from pipelines.stages import kernels
 from transforms.examples.estimating import SampleExamples, examples_of, format_of
-from maskmill.records.examples import kernels_of
-from maskmill.records.plan import ExamplesPlan
-from maskmill.records.tokenizing import load_tokenization
 
 _DUPE_FACTORS = (1, 5, 10, 20)
 # Measured on enwik8's text (docs/estimate.md): a worker of Beam's, and what it takes for each byte of a shard's text,

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files, manifest
+from maskmill.text.text_files import find_texts, refuse_equal_names
 from pipelines.building.build_options import BuildOptions
-from pipelines.stages.checks import check_extraction
 from pipelines.settings.source_options import MixOptions
 from pipelines.settings.stage_options import ExtractOptions
-from maskmill.errors import UnusableInputError
+from pipelines.stages.checks import check_extraction
 from transforms.inputs import multistream
 from transforms.inputs.finding import find_inputs
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sampling import CountedReader, InputKind, Sample, inputs_by_kind, sample_kind
 from transforms.shards.options import SplitOptions
 from transforms.shards.sample_text import SampleText, extract_sample, ratio_error
-from maskmill.text.text_files import find_texts, refuse_equal_names
-from maskmill.storage import files, manifest
 
 # What is read unless the user names a share: of a large input 2 %, of a small one as much as makes a good sample.
 _SHARE = 0.02

@@ -7,11 +7,6 @@ import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipelines.terminal import console
-from pipelines.commands import inspect_text
-from pipelines.running import interruption
-from pipelines.stages import kernels
-from pipelines.commands.inspect_options import RANDOM, SEARCH, InspectOptions
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection import kinds, searching
 from maskmill.inspection.comparisons import compare
@@ -23,6 +18,11 @@ from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_text
 from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
 from maskmill.reading.remote import open_ranges
 from maskmill.storage import files, paths
+from pipelines.commands import inspect_text
+from pipelines.commands.inspect_options import RANDOM, SEARCH, InspectOptions
+from pipelines.running import interruption
+from pipelines.stages import kernels
+from pipelines.terminal import console
 
 _TAKES_ONE = "name one path: a build, a data set, text shards, a manifest, a vocabulary or a checkpoint"
 
@@ -76,8 +76,8 @@ def _is_there(path: str) -> bool:
 
 def _write_page(path: str, html: str, options: InspectOptions) -> None:
     """Writes the report on a path, or on two side by side."""
-    from pipelines.building import report
     from maskmill.reporting import page
+    from pipelines.building import report
 
     files.check_outputs([], [html])
     paths.refuse_missing(path)

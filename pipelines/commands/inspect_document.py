@@ -5,11 +5,11 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
+from maskmill.inspection.found_documents import FoundDocument
+from maskmill.inspection.text import as_json
 from pipelines.commands import inspect_text
 from pipelines.commands.inspect_options import InspectOptions
-from maskmill.inspection.found_documents import FoundDocument
 from transforms.following.followed_articles import find_document
-from maskmill.inspection.text import as_json
 
 _MOST_LINES = 10  # of wikitext, text, sentences and pieces
 _ROWS_A_LINE = 2  # of the terminal

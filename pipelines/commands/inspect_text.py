@@ -8,11 +8,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pipelines.terminal.data_warnings import percent
 from maskmill.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
 from maskmill.inspection.summaries import Comparison, Difference, Section, Summary, Table, Unit, Value
 from maskmill.inspection.text import columns_of, running_text, shown
 from maskmill.inspection.text_shards import TextDocument
+from pipelines.terminal.data_warnings import percent
 
 _COLUMNS = 80
 _MOST_CHARACTERS = 300  # of a value in a table

@@ -6,17 +6,17 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.settings import options as option_tools
-from pipelines.commands.lineage_options import LineageOptions
-from pipelines.stages.registry import STAGES
 from maskmill.errors import UnusableInputError
+from maskmill.inspection.text import as_json, shown
 from maskmill.lineage import descendants
 from maskmill.lineage.descendants import Descendants
 from maskmill.lineage.origins import Lineage, SourceFile, StageFacts, TrainedOn, absolute, lineage_of
-from maskmill.inspection.text import as_json, shown
 from maskmill.releases import fingerprints
 from maskmill.releases.names import LATEST, find_release
 from maskmill.storage import files
+from pipelines.commands.lineage_options import LineageOptions
+from pipelines.settings import options as option_tools
+from pipelines.stages.registry import STAGES
 
 FITS, DIFFERS = 0, 1
 SCHEMA_VERSION = 1

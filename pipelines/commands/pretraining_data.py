@@ -3,12 +3,12 @@
 The kernels are imported once the files are found, so that a mistyped path is refused at once.
 """
 
-from pipelines.terminal import data_warnings, summary
-from pipelines.running import interruption
-from pipelines.stages import kernels
-from pipelines.settings.stage_options import CreatePretrainingDataOptions, decided_masking
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from pipelines.running import interruption
+from pipelines.settings.stage_options import CreatePretrainingDataOptions, decided_masking
+from pipelines.stages import kernels
+from pipelines.terminal import data_warnings, summary
 
 _NAME = "create-pretraining-data"
 

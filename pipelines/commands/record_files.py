@@ -5,10 +5,10 @@ The kernels are imported once the files are found, so that a mistyped path is re
 
 from collections.abc import Sequence
 
-from pipelines.running import interruption
-from pipelines.settings.stage_options import PickEvalOptions
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from pipelines.running import interruption
+from pipelines.settings.stage_options import PickEvalOptions
 
 
 @interruption.going_on(interruption.START_ANEW)

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.events.event_summary import Ended
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
+from pipelines.events.event_summary import Ended
 
 _PREFIX = "maskmill_"
 # The metrics in the order of the file, with what they are. All are gauges: none only ever grows.

@@ -10,11 +10,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipelines.events.event_delivery import Delivery
-from pipelines.events.event_summary import folder_of, iso
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
 from maskmill.storage.web_client import TransientError
+from pipelines.events.event_delivery import Delivery
+from pipelines.events.event_summary import folder_of, iso
 
 if TYPE_CHECKING:
     from pipelines.events.events import Run, Told

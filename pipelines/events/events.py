@@ -13,14 +13,14 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.releases import fingerprints, names
+from maskmill.storage import files, manifest
 from pipelines.events import event_metrics, event_summary
 from pipelines.events.event_delivery import Delivery
 from pipelines.events.event_summary import Ended
 from pipelines.events.event_webhook import Post, Webhook
 from pipelines.settings.release_options import EventsOptions
-from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.releases import fingerprints, names
-from maskmill.storage import files, manifest
 
 LAST_SECONDS = 10.0  # for which a command that is done waits for what is still being sent
 

@@ -4,16 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.releasing import release_inputs
-from pipelines.building import stage_states
-from pipelines.building.build_choices import BuildChoices
-from pipelines.building.build_options import BuildOptions
-from pipelines.releasing.release_inputs import InputFile
-from pipelines.releasing.release_plan import ReleasePlan, make_plan
-from pipelines.building.stage_states import StageState
 from maskmill.releases import locks, records, removing
 from maskmill.releases.holders import read_holder, show_time
 from maskmill.releases.names import ReleaseName, state_path
+from pipelines.building import stage_states
+from pipelines.building.build_choices import BuildChoices
+from pipelines.building.build_options import BuildOptions
+from pipelines.building.stage_states import StageState
+from pipelines.releasing import release_inputs
+from pipelines.releasing.release_inputs import InputFile
+from pipelines.releasing.release_plan import ReleasePlan, make_plan
 
 _WOULD = {"run": "would run", "resume": "would go on", "reuse": "would be reused", "refuse": "would be refused"}
 

@@ -8,15 +8,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipelines.building.build_options import BuildOptions
-from pipelines.settings.release_options import WatchOptions
-from pipelines.settings.source_options import MixOptions
-from pipelines.settings.stage_options import ExtractOptions
 from maskmill.errors import UnusableInputError
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import names
 from maskmill.storage import completions, files, manifest
 from maskmill.storage.paths import is_glob
+from pipelines.building.build_options import BuildOptions
+from pipelines.settings.release_options import WatchOptions
+from pipelines.settings.source_options import MixOptions
+from pipelines.settings.stage_options import ExtractOptions
 
 _WIKI = re.compile(r"([a-z][a-z0-9_]*wik[a-z]*)(?=[-._])")
 _CHECKSUMS, _KEY = "input_checksums.json", "checksums"
@@ -158,8 +159,8 @@ def _checksums_path(root: str) -> str:
 
 def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
     """The input files of a build, each with the name of its source in a mix."""
-    from transforms.inputs import finding
     from maskmill.text.text_files import find_texts
+    from transforms.inputs import finding
 
     if options.texts is not None:
         return [("", text) for text in find_texts(options.texts)]
@@ -239,10 +240,10 @@ def _paths_that_tell(options: BuildOptions) -> list[str]:
 
 
 def _date_of(paths: Sequence[str]) -> str:
-    from transforms.inputs import dump_dates
-
-    named = {date for path in paths if (date := dump_dates.date_in_name(path))}
+    named = {date for path in paths if (date := date_in_name(path))}
     if not named:
+        from transforms.inputs import dump_dates
+
         # Text that was extracted elsewhere tells no more than its names.
         there = [path for path in paths if files.exists(path)]
         evidence = [(path, dump_dates.date_evidence(path)) for path in there]

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.building import build_options
-from pipelines.stages import checks
-from pipelines.releasing import release_inputs
-from pipelines.settings import options as option_tools
-from pipelines.building.build_options import BuildOptions
-from pipelines.releasing.release_inputs import InputFile
-from pipelines.settings.source_options import MixOptions
-from pipelines.settings.stage_options import ExtractOptions, VocabularyStageOptions
-from training.options import TrainOptions, deciding_options
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors.dumps import Dump
 from maskmill.releases import pointer, records
 from maskmill.releases.names import DIGEST_DIGITS, ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import completions, conditional, files, manifest
+from pipelines.building import build_options
+from pipelines.building.build_options import BuildOptions
+from pipelines.releasing import release_inputs
+from pipelines.releasing.release_inputs import InputFile
+from pipelines.settings import options as option_tools
+from pipelines.settings.source_options import MixOptions
+from pipelines.settings.stage_options import ExtractOptions, VocabularyStageOptions
+from pipelines.stages import checks
+from training.options import TrainOptions, deciding_options
 
 # Options that name files: their content decides, wherever they lie.
 _NAMED_FILES = ("vocab_file", "tokenizer_file", "template_rules", "bert_config_file", "compare")

@@ -11,20 +11,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.settings import beam_flags
-from pipelines.building import build_options, next_step, report, stage_states
-from pipelines.stages import checks
-from pipelines.releasing import dry_run, release_inputs
-from pipelines.terminal import summary
-from pipelines.building.build_choices import BuildChoices
-from pipelines.building.build_options import BuildOptions
-from pipelines.events.events import Events, Run, new_run_id
-from pipelines.releasing.release_plan import ReleasePlan, made_by, make_plan
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, leases, locks, pointer, records, removing
 from maskmill.releases.names import release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest, reuse
+from pipelines.building import build_options, next_step, report, stage_states
+from pipelines.building.build_choices import BuildChoices
+from pipelines.building.build_options import BuildOptions
+from pipelines.events.events import Events, Run, new_run_id
+from pipelines.releasing import dry_run, release_inputs
+from pipelines.releasing.release_plan import ReleasePlan, made_by, make_plan
+from pipelines.settings import beam_flags
+from pipelines.stages import checks
+from pipelines.terminal import summary
 
 DONE = 0
 _SECONDS_A_MINUTE = 60

@@ -13,14 +13,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pipelines.terminal import console
-from pipelines.events import events
-from pipelines.releasing import release_inputs, release_plan, releases
-from pipelines.building.build_choices import BuildChoices
-from pipelines.building.build_options import BuildOptions
-from pipelines.terminal.download_progress import DownloadProgress
-from pipelines.settings.release_options import WatchOptions
-from pipelines.releasing.watch_options import WatchFlags
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import download, newest
 from maskmill.mirrors.client import MirrorClient
@@ -29,6 +21,14 @@ from maskmill.releases import locks, pointer, records, removing
 from maskmill.releases.names import RELEASES, STATE, ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
 from maskmill.storage import files, manifest
+from pipelines.building.build_choices import BuildChoices
+from pipelines.building.build_options import BuildOptions
+from pipelines.events import events
+from pipelines.releasing import release_inputs, release_plan, releases
+from pipelines.releasing.watch_options import WatchFlags
+from pipelines.settings.release_options import WatchOptions
+from pipelines.terminal import console
+from pipelines.terminal.download_progress import DownloadProgress
 
 # How many dumps may vanish while they are downloaded before this watch gives up, and the next one looks again.
 _MOST_GONE = 3

@@ -21,14 +21,14 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
-from pipelines.terminal import console
-from pipelines.running import environments, interruption
-from pipelines.settings.beam_flags import LOCAL_RUNNERS
-from pipelines.running.workload import Workload
-from pipelines.running.local_runner import STOPPED_WORKER, WORKER_LOG, local_runner, local_workers
-from pipelines.terminal.progress import Progress, ProgressLine
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
+from pipelines.running import environments, interruption
+from pipelines.running.local_runner import STOPPED_WORKER, WORKER_LOG, local_runner, local_workers
+from pipelines.running.workload import Workload
+from pipelines.settings.beam_flags import LOCAL_RUNNERS
+from pipelines.terminal import console
+from pipelines.terminal.progress import Progress, ProgressLine
 
 # Below this much input a second process costs more (2 s to start) than it saves.
 _WORTH_PROCESSES = 24 << 20

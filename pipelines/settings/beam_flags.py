@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.settings.options import nearest
 from maskmill.errors import UnusableInputError
+from pipelines.settings.options import nearest
 
 # Flags of the Flink runner that only its Java part knows; each takes a value.
 JAVA_FLAGS = ("number_of_execution_retries", "execution_retry_delay", "environment_expiration_millis")

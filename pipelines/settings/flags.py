@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from maskmill.errors import UnusableInputError
 from pipelines.settings.beam_flags import BeamFlag
 from pipelines.settings.options import FALSE, TRUE, Option, nearest, shown
-from maskmill.errors import UnusableInputError
 
 _FLAG = re.compile(r"--?[A-Za-z]")
 # Of all names of a command's flags some are always a little alike.

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipelines.settings.options import nearest, shown
 from maskmill.errors import UnusableInputError
+from pipelines.settings.options import nearest, shown
 
 _FILE = Path(__file__).parent / "data" / "presets.toml"
 _FOLLOWS = "follows"

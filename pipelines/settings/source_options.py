@@ -8,10 +8,10 @@ import dataclasses
 import re
 from typing import Any
 
-from pipelines.settings.options import option_defaults, parameters
-from pipelines.settings.stage_options import Compat, ExtractOptions
 from maskmill.errors import UnusableInputError
 from maskmill.options import nested, option
+from pipelines.settings.options import option_defaults, parameters
+from pipelines.settings.stage_options import Compat, ExtractOptions
 from transforms.shards.options import Source, SplitOptions
 
 # Of the options of extract, those that a mix has once: it has one eval set, one seed and one size of shards.

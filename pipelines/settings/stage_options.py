@@ -10,15 +10,15 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pipelines.settings import presets
-from pipelines.settings.combinations import check_together
 from maskmill.errors import UnusableInputError
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.options import nested, option
 from maskmill.records.options import FormatOptions
-from transforms.shards.options import ExtractionOptions, MlperfOptions, SplitOptions
 from maskmill.storage import files
+from pipelines.settings import presets
+from pipelines.settings.combinations import check_together
+from transforms.shards.options import ExtractionOptions, MlperfOptions, SplitOptions
 from transforms.vocabularies.options import VocabularyOptions
 
 Compat = Literal["none", "mlperf", "google"]

@@ -1,7 +1,7 @@
 """What each stage looks at before any work: inputs, vocabularies, extras that are needed, the output directory.
 
-pipelines/stages/registry.py names these functions. They run before Beam is imported, so that a mistake in a command is named at
-once. What needs no compiled code comes first; modules that need it are imported by the functions that use them.
+pipelines/stages/registry.py names these functions. They run before Beam is imported, so that a mistake in a command is
+named at once. What needs no compiled code comes first; modules that need it are imported by the functions that use them.
 """
 
 import contextlib
@@ -12,7 +12,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipelines.terminal import data_warnings
+from maskmill.errors import UnusableInputError
+from maskmill.storage import files, manifest
+from maskmill.storage.paths import is_glob
 from pipelines.running import startup
 from pipelines.running.workload import Workload
 from pipelines.settings.options import option_defaults, parameters
@@ -25,10 +27,8 @@ from pipelines.settings.stage_options import (
     VocabularyStageOptions,
     decided_masking,
 )
+from pipelines.terminal import data_warnings
 from training.options import TrainOptions
-from maskmill.errors import UnusableInputError
-from maskmill.storage import files, manifest
-from maskmill.storage.paths import is_glob
 from transforms.vocabularies.options import VocabularyOptions
 
 # A shard grows about 18-fold at dupe 10: count it as that much work.

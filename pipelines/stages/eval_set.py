@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines.stages.examples import ExamplesStage
-from pipelines.terminal.progress import ProgressLine
-from pipelines.stages.stage import Stage
+from maskmill.storage import files
 from pipelines.settings.stage_options import EvalOptions
+from pipelines.stages.examples import ExamplesStage
 from pipelines.stages.registry import EVAL_NAME
+from pipelines.stages.stage import Stage
+from pipelines.terminal.progress import ProgressLine
 from transforms.examples import closing, made_shards
 from transforms.examples.example_steps import PickEvalExamples
-from maskmill.storage import files
 
 
 def reading(stage: Stage[Any], examples: ExamplesStage) -> "EvalStage":

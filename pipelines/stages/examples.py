@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines.terminal.progress import ProgressLine
-from pipelines.stages.stage import Stage
-from pipelines.settings.stage_options import ExamplesOptions, decided_masking
-from pipelines.stages.text_source import announce_texts, describe_texts
-from transforms.grouping import GroupAll
 from maskmill.masking.objective_options import decided_mask_unit
+from maskmill.records.examples import kernels_of
+from maskmill.storage.files import FileInfo
+from pipelines.settings.stage_options import ExamplesOptions, decided_masking
+from pipelines.stages.stage import Stage
+from pipelines.stages.text_source import announce_texts, describe_texts
+from pipelines.terminal.progress import ProgressLine
 from transforms.examples import closing, example_shards
 from transforms.examples.example_shards import ExamplesSetup
 from transforms.examples.example_steps import WriteExamples
-from maskmill.records.examples import kernels_of
-from maskmill.storage.files import FileInfo
+from transforms.grouping import GroupAll
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

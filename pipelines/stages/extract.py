@@ -6,16 +6,18 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines.stages import kernels
+from maskmill.storage.files import FileInfo
+from maskmill.text import text_shards
+from maskmill.text.text_shards import TextShard
 from pipelines.settings.options import parameters
-from pipelines.terminal.progress import ProgressLine
-from pipelines.stages.stage import Stage
 from pipelines.settings.stage_options import ExtractOptions
+from pipelines.stages import kernels
+from pipelines.stages.stage import Stage
+from pipelines.terminal.progress import ProgressLine
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
 from transforms.inputs.batches import CutIntoBatches, FindInputs
 from transforms.shards import closing, sentence_choice
-from maskmill.text import text_shards
 from transforms.shards import fragments as fragment_step
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
@@ -23,8 +25,6 @@ from transforms.shards.mlperf_shards import CleanRawFiles, GatherParts, PackRawF
 from transforms.shards.options import Source
 from transforms.shards.planning import PlanTextShards
 from transforms.shards.sentence_choice import ChooseSentences
-from maskmill.text.text_shards import TextShard
-from maskmill.storage.files import FileInfo
 
 
 def has_text(shard: TextShard) -> bool:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pipelines.terminal import console
+from maskmill import compilation
+from maskmill.errors import RunFailedError
 from pipelines.settings.source_options import MixOptions
 from pipelines.settings.stage_options import (
     ExamplesOptions,
@@ -17,8 +18,7 @@ from pipelines.settings.stage_options import (
     VocabularyStageOptions,
     decided_masking,
 )
-from maskmill import compilation
-from maskmill.errors import RunFailedError
+from pipelines.terminal import console
 
 OF_VERIFY = ("verification.kernels", "reading.kernels", "records.kernels.frames")
 OF_READING = ("kernels.crc32c", "reading.kernels", "masking.kernels.row_masks", "records.kernels.frames")

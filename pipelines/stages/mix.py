@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
+from maskmill.storage.files import FileInfo
+from pipelines.settings.source_options import MixOptions, SourceOptions
 from pipelines.stages import kernels
 from pipelines.stages.extract import extract_documents, find_inputs, has_text, progress_of
-from pipelines.terminal.progress import ProgressLine
-from pipelines.settings.source_options import MixOptions, SourceOptions
 from pipelines.stages.stage import Stage
+from pipelines.terminal.progress import ProgressLine
 from transforms.shards import closing
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.mixing import PlanMix
-from maskmill.storage.files import FileInfo
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

@@ -1,7 +1,7 @@
 """The stages of a build, in order. Whoever walks them (the command, a build, the Dataflow template) reads this list.
 
-To add a stage: its options in pipelines/settings/stage_options.py, what it looks at first in pipelines/stages/checks.py, its module
-with a `Stage` (pipelines/stages/stage.py), and an entry here. Nothing here imports Beam or a kernel.
+To add a stage: its options in pipelines/settings/stage_options.py, what it looks at first in checks.py, its module with
+a `Stage` (stage.py), and an entry here. Nothing here imports Beam or a kernel.
 """
 
 import dataclasses
@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from maskmill.storage import files
 from pipelines.settings.source_options import MixOptions, TextsOptions
 from pipelines.settings.stage_options import (
     Compat,
@@ -18,7 +19,6 @@ from pipelines.settings.stage_options import (
     VocabularyStageOptions,
 )
 from training.options import TrainOptions
-from maskmill.storage import files
 
 if TYPE_CHECKING:
     from pipelines.stages.checks import Checked

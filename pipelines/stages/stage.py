@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import apache_beam as beam
 
-from pipelines.settings import beam_flags
+from maskmill.storage import manifest, outcomes
 from pipelines.running import environments, runner
-from pipelines.stages import kernels
 from pipelines.running.workload import Workload
-from pipelines.stages.checks import Checked
+from pipelines.settings import beam_flags
 from pipelines.settings.options import option_defaults, parameters
+from pipelines.stages import kernels
+from pipelines.stages.checks import Checked
 from pipelines.terminal.progress import ProgressLine
 from transforms.grouping import GroupAll
-from maskmill.storage import manifest, outcomes
 
 Options = TypeVar("Options")
 
@@ -25,12 +25,12 @@ Options = TypeVar("Options")
 class Stage(abc.ABC, Generic[Options]):
     """A stage with checked options, ready to run. It is pickled with the graph.
 
-    A run goes through these in order: the checks of every stage, which pipelines/stages/registry.py names and which need no
-    Beam, `claim` for every stage, `source` of the first, `expand` of each on what the one before it gave, `close` of
-    each on the workers. What the checks found are further fields of a stage.
+    A run goes through these in order: the checks of every stage, which registry.py names and which need no Beam,
+    `claim` for every stage, `source` of the first, `expand` of each on what the one before it gave, `close` of each on
+    the workers. What the checks found are further fields of a stage.
 
     Attributes:
-      name: as in pipelines/stages/registry.py; the manifest bears it.
+      name: as in registry.py; the manifest bears it.
       options: the stage's options; `options.output` is its directory.
       workload: how much the stage has to do, as far as the checks can tell.
       contents: the sha256 of what an option X names, as `X_sha256`: the content shapes the data, and the name does not.

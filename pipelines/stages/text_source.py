@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
-from maskmill.text.text_files import describe_text_shard, find_texts
-from maskmill.text.text_shards import TextShard
 from maskmill.storage import progress
 from maskmill.storage.files import FileInfo
 from maskmill.storage.found_files import check_same, check_unchanged
+from maskmill.text.text_files import describe_text_shard, find_texts
+from maskmill.text.text_shards import TextShard
 
 
 def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo]]:

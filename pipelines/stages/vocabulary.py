@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import apache_beam as beam
 
-from pipelines.settings.options import parameters
-from pipelines.terminal.progress import ProgressLine
-from pipelines.stages.stage import Stage
-from pipelines.settings.stage_options import VocabularyStageOptions
-from pipelines.stages.text_source import announce_texts, describe_texts
-from transforms.grouping import GroupAll
-from maskmill.text.text_shards import TextShard
 from maskmill.storage.files import FileInfo
+from maskmill.text.text_shards import TextShard
+from pipelines.settings.options import parameters
+from pipelines.settings.stage_options import VocabularyStageOptions
+from pipelines.stages.stage import Stage
+from pipelines.stages.text_source import announce_texts, describe_texts
+from pipelines.terminal.progress import ProgressLine
+from transforms.grouping import GroupAll
 from transforms.vocabularies import closing, counting, learning, making, merging
 from transforms.vocabularies.counting import CountWords
 from transforms.vocabularies.making import MakeVocabulary, ReportVocabulary, VocabularySetup

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-from pipelines.terminal import console
 from maskmill.mirrors.dumps import Dump
 from maskmill.storage import files
+from pipelines.terminal import console
 
 _GIGABYTE = 1e9
 _PAUSE = 0.5  # seconds between two changes of the line on a terminal

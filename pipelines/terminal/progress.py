@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 import psutil
 
-from pipelines.terminal.console import Stream
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import progress, timings
 from maskmill.storage.timings import Timing
+from pipelines.terminal.console import Stream
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from maskmill.records.file_names import REPORT, REPORT_TABLE
+from maskmill.storage import files
 from pipelines.terminal import data_warnings, outcome_summary
 from transforms.extraction import unknown_templates
-from maskmill.storage import files
-from maskmill.records.file_names import REPORT, REPORT_TABLE
 
 _COLUMNS = 80
 _MOST_CHOICES = 10  # of how sentences are split: a corpus of many languages has as many; the manifest has all

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import apache_beam as beam
 
-from transforms.grouping import GroupAll
 from maskmill.storage import completions, files
 from maskmill.verification.conclude import conclude
 from maskmill.verification.findings import Verification
@@ -19,6 +18,7 @@ from maskmill.verification.options import VerifyOptions
 from maskmill.verification.pieces import Piece, PieceResult
 from maskmill.verification.targets import Target
 from maskmill.verification.verify_piece import verify_piece
+from transforms.grouping import GroupAll
 
 KIND = "verify"  # of the notes
 _PLAN, _FOUND = "plan.pickle", "verification.pickle"

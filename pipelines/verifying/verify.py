@@ -5,10 +5,6 @@ import json
 import os
 from collections.abc import Sequence
 
-from pipelines.running import interruption
-from pipelines.stages import kernels
-from pipelines.verifying import verify_text
-from pipelines.terminal.progress import Counter, Progress
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.verification import comparing, planning, verifying
@@ -18,6 +14,10 @@ from maskmill.verification.options import VerifyOptions
 from maskmill.verification.pieces import PieceResult
 from maskmill.verification.remaking import kernels_of_remaking
 from maskmill.verification.targets import Target, find_targets
+from pipelines.running import interruption
+from pipelines.stages import kernels
+from pipelines.terminal.progress import Counter, Progress
+from pipelines.verifying import verify_text
 
 RIGHT, WRONG = 0, 1
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from pipelines.running.startup import import_beam_for_local_runner
 from maskmill.storage import files, progress
 from maskmill.verification.findings import Verification
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.targets import Target
+from pipelines.running.startup import import_beam_for_local_runner
 
 
 def run(
@@ -28,9 +28,9 @@ def run(
         import_beam_for_local_runner()
     import apache_beam as beam
 
-    from pipelines.settings import beam_flags
     from pipelines.running import runner
     from pipelines.running.workload import Workload
+    from pipelines.settings import beam_flags
     from pipelines.terminal.progress import ProgressLine
     from pipelines.verifying.steps import KIND, VerifyTargets, read_found, write_plan
 

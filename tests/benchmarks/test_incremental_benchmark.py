@@ -6,10 +6,10 @@ from pathlib import Path
 import dump_files
 
 from benchmarks.incremental import next_dump
+from maskmill.storage import files
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.storage import files
 
 
 def pages_of(path: Path) -> dict[int, Page]:

@@ -19,9 +19,9 @@ import commands
 import dump_files
 import pytest
 
-from pipelines.commands import cli
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import cloud_check, completions, files
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
 

@@ -17,9 +17,9 @@ import commands
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 
+from maskmill.errors import UnusableInputError
 from pipelines.settings.options import options_of
 from pipelines.stages.registry import TEMPLATE_STAGES
-from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.builds
 

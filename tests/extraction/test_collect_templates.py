@@ -13,11 +13,11 @@ from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
 
 from maskmill.errors import RunFailedError
+from maskmill.storage import completions, files
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates, TemplateLibrary, bind_library, collect_templates
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import InputFile, UnitBatch, plan_units
-from maskmill.storage import completions, files
 
 WIKI = "https://test.wikipedia.org/wiki"
 UNIT_BYTES = 300  # so that the dump is cut into many units

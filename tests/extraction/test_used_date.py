@@ -7,6 +7,7 @@ from importlib import resources
 import pytest
 from commands import DUMP
 
+from maskmill.storage import files
 from transforms.extraction import template_rules
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.wikiextractor import WikiExtractorCompat
@@ -15,7 +16,6 @@ from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.storage import files
 
 # No part of these days is the same.
 DATES = ("2010-01-02", "2023-11-30")

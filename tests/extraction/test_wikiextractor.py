@@ -9,11 +9,11 @@ import pytest
 from hypothesis import strategies as st
 from properties import tries
 
+from maskmill.storage import files
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document, pack_files
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.storage import files
 
 DATA = Path(__file__).parent.parent / "data"
 GOLD = DATA / "gold" / "wikiextractor"

@@ -14,12 +14,12 @@ from dump_files import dump, page
 from input_files import READING, write_file
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files, progress
 from transforms.inputs import batches as batches_module
 from transforms.inputs import units
 from transforms.inputs.batches import CutIntoBatches, FindInputs, digest_input, inputs_in_order, plan_batches
 from transforms.inputs.dump_dates import DateEvidence
 from transforms.inputs.units import InputFile, Unit, UnitBatch
-from maskmill.storage import files, progress
 
 TEXTS = {"b.txt": b"Second.\n", "a.txt": b"First.\n\nOne more.\n", "c.txt": b"Third.\n"}
 

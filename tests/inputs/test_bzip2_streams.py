@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from input_files import write_file
 from properties import tries
 
-from pipelines.commands import cli
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+from pipelines.commands import cli
 from transforms.inputs.batches import digest_input
 from transforms.inputs.bzip2_streams import Bzip2Streams, Mark, MarkFinder
 from transforms.inputs.units import plan_units
-from maskmill.storage import files
 
 WRONG = "the checksum of the stream that ends there is wrong"
 ONE, TWO = block(b"The quick brown fox"), block(b"jumps over")

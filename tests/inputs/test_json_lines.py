@@ -14,10 +14,10 @@ from input_files import CUTTABLE, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from transforms.inputs.documents import RejectedPage
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units
-from maskmill.storage import files
 
 records = st.lists(
     st.one_of(

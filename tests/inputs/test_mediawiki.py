@@ -18,13 +18,13 @@ from input_files import READING, SMALL, read_units, write_file
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from transforms.inputs.documents import RejectedPage
 from transforms.inputs.formats import detect_format
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import Unit, plan_units, read_unit
-from maskmill.storage import files
 
 
 @pytest.fixture(scope="module")

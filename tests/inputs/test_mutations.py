@@ -23,12 +23,12 @@ from damage import mutations
 from input_files import READING, SMALL, write_file
 
 from maskmill.errors import UnusableInputError
+from maskmill.records.tfrecord import read_records
+from maskmill.storage import files
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.sources import Source
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.records.tfrecord import read_records
-from maskmill.storage import files
 
 pytestmark = pytest.mark.long
 

@@ -12,12 +12,12 @@ import pytest
 from input_files import READING, document, write_file
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from transforms.inputs import parquet
 from maskmill.reading import parquet_process
+from maskmill.storage import files
+from transforms.inputs import parquet
 from transforms.inputs.documents import NOT_UTF8, RejectedPage
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.storage import files
 
 
 def write_parquet(folder: Path, columns: dict[str, Any], **options: object) -> str:

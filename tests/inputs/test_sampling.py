@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from transforms.inputs import multistream, sampling
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sampling import CountedReader
-from maskmill.storage import files
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60))))

@@ -14,11 +14,11 @@ from dump_files import CONTAINERS
 from input_files import SMALL, write_file
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import Document
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
-from maskmill.storage import files
 
 KEEPING = ReadOptions(keep_truncated=True)
 UNPACKERS: dict[str, Callable[[], object]] = {

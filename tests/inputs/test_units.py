@@ -9,8 +9,8 @@ from dump_files import tiny_blocks
 from input_files import READING, SMALL, write_file
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.units import Unit, plan_units, read_unit
 from maskmill.storage import files
+from transforms.inputs.units import Unit, plan_units, read_unit
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from example_sets import setup_of, write_set
 from hypothesis import given
 from properties import SEEDED, tries
 
-from pipelines.commands import inspect_text
 from maskmill.errors import UnusableInputError
 from maskmill.inspection.comparisons import compare
 from maskmill.inspection.summarizing import summarize
+from pipelines.commands import inspect_text
 
 VALUES = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=3)
 ODD = st.recursive(

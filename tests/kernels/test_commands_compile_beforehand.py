@@ -41,7 +41,7 @@ if arguments[0] == "open":
 else:
     from pipelines import cli
     code = cli.main(arguments)
-used = {name for name in cache._used if name.startswith("transforms.")}
+used = {name for name in cache._used if name.startswith(("maskmill.", "transforms."))}
 compilation.begin()  # what it would have compiled, if a check had run a kernel
 ready = {name for module in prepared for name in cache.ready_files(module)}
 json.dump({"code": code, "used": sorted(used), "missing": sorted(used - ready)}, open(report, "w"))

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from pipelines.stages import kernels
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.kernels import cache, compiler, kernel, processor
 from maskmill.kernels.memory import load_u8
+from pipelines.stages import kernels
 
 pytestmark = pytest.mark.long
 

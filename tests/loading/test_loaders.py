@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from made_up_data_sets import data_set, samples_in, source
 from properties import tries
 
-from maskmill.loaders.parts import Part
 from maskmill.errors import UnusableInputError
+from maskmill.loaders.parts import Part
 from maskmill.loading.loader import Loader
 from maskmill.loading.options import LoaderOptions, Tail
 

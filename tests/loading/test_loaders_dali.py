@@ -13,8 +13,8 @@ from built_data_sets import build_data_set
 from made_up_data_sets import data_set, samples_in, source
 
 import maskmill
-from maskmill.loaders.dali import Batches, pipeline, tfrecord_pipeline
 from maskmill.errors import UnusableInputError
+from maskmill.loaders.dali import Batches, pipeline, tfrecord_pipeline
 from maskmill.loading.loader import Loader
 from maskmill.loading.options import LoaderOptions
 from maskmill.masking.objective_options import ObjectiveOptions

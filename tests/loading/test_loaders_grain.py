@@ -13,8 +13,8 @@ from made_up_data_sets import data_set, samples_in, source
 
 import maskmill
 from maskmill import private_names
-from maskmill.loaders.grain import Batches, Samples
 from maskmill.errors import UnusableInputError
+from maskmill.loaders.grain import Batches, Samples
 from maskmill.loading.loader import Loader
 from maskmill.loading.options import LoaderOptions
 from maskmill.masking.objective_options import ObjectiveOptions

@@ -13,8 +13,8 @@ from made_up_data_sets import data_set, samples_in, source
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import maskmill
-from maskmill.loaders.torch import Batch, DataLoader, Dataset, apart, join
 from maskmill.errors import UnusableInputError
+from maskmill.loaders.torch import Batch, DataLoader, Dataset, apart, join
 from maskmill.loading.loader import Loader
 from maskmill.loading.mixing import mix_of
 from maskmill.loading.options import LoaderOptions

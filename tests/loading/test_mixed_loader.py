@@ -57,7 +57,7 @@ def test_a_finite_mix_ends_and_says_when_a_data_set_leaves(written: Written, cap
     with maskmill.mix([(foxes, 1), (hares, 1)], max_repetitions=[2, 1], batch_size=4, tail="pad") as mixed:
         counts = [data_set.samples for data_set in mixed.data_sets]
         assert 2 * counts[0] < counts[1]
-        with caplog.at_level(logging.WARNING, "transforms"):
+        with caplog.at_level(logging.WARNING, "maskmill"):
             steps = sum(1 for _ in mixed)
         assert mixed.steps_per_epoch == steps == -(-(2 * counts[0] + counts[1]) // 4)
         assert [(one.samples, one.repetitions) for one in mixed.given(steps)] == [(2 * counts[0], 2), (counts[1], 1)]

@@ -211,16 +211,17 @@ def test_importing_maskmill_imports_nothing_else() -> None:
     assert done.stdout.strip() in ("{'maskmill'}", "{'maskmill', '__future__'}", "{'__future__', 'maskmill'}")
 
 
-def test_somebody_elses_package_of_the_same_name_is_named(tmp_path: Path) -> None:
-    (tmp_path / "transforms").mkdir()
-    (tmp_path / "transforms" / "__init__.py").write_text("")
-    (tmp_path / "training").mkdir()  # which reading does not need
-    program = f"import sys; sys.path.append({str(ROOT)!r}); import maskmill; maskmill.open('demo', batch_size=4)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stderr.splitlines()[-1] == (
-        f"ImportError: Python finds another package named 'transforms' ({tmp_path}/transforms instead of "
-        f"{ROOT}/transforms); take it off the path, or install maskmill in an environment of its own."
+def test_a_data_set_is_read_beside_packages_of_the_names_of_ours(tmp_path: Path) -> None:
+    """A training repository may have a `transforms.py` and a `training/` of its own."""
+    path = write_set(tmp_path / "data", setup_of())
+    for name in ("pipelines", "transforms", "training"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('somebody else')")
+    program = (
+        f"import sys; sys.path.append({str(ROOT)!r}); import maskmill\n"
+        f"with maskmill.open({path!r}, batch_size=4) as data: print(next(iter(data))['input_ids'].shape)"
     )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout[:4]) == (0, "(4, "), done.stderr
 
 
 def test_a_damaged_record_ends_the_iteration_with_its_name(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from conftest import ROOT
 
-from pipelines.settings import beam_flags
-from pipelines.commands import cli
-from pipelines.settings.beam_flags import BeamFlag
 from maskmill.errors import UnusableInputError
+from pipelines.commands import cli
+from pipelines.settings import beam_flags
+from pipelines.settings.beam_flags import BeamFlag
 
 
 def parser_of_beam() -> object:

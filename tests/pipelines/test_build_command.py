@@ -14,11 +14,11 @@ import pytest
 import yaml
 from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 
+from maskmill.errors import UnusableInputError
 from pipelines.building import build_options
 from pipelines.commands import cli
 from pipelines.running import local_worker
 from pipelines.settings import yaml_text
-from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.long
 

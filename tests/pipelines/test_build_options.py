@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from maskmill.errors import UnusableInputError
 from pipelines.building import build_options
 from pipelines.settings import yaml_text
 from pipelines.settings.options import Kind, Option, options_of
 from pipelines.stages.registry import STAGES, StageEntry
-from maskmill.errors import UnusableInputError
 
 CONTENT: dict[str, Any] = {"output": "o", "extract": {"input": "i"}, "examples": {"vocab_file": "v"}, "train": {}}
 

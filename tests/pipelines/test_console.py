@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from commands import IN_MEMORY, VOCAB
 
+from maskmill.errors import RunFailedError
 from pipelines.commands import cli
 from pipelines.terminal import console
-from maskmill.errors import RunFailedError
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from maskmill.mirrors.dumps import Dump, DumpFile
 from pipelines.terminal import console
 from pipelines.terminal.download_progress import DownloadProgress
-from maskmill.mirrors.dumps import Dump, DumpFile
 
 
 def dump_of(*sizes: int | None) -> Dump:

@@ -23,9 +23,9 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.transforms.environments import python_sdk_dependencies
 
+from maskmill.errors import UnusableInputError
 from pipelines.running import environments, runner
 from pipelines.running.workload import Workload
-from maskmill.errors import UnusableInputError
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from pipelines.events.event_delivery import Delivery
 from maskmill.errors import RunFailedError
 from maskmill.storage.web_client import TransientError
+from pipelines.events.event_delivery import Delivery
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:

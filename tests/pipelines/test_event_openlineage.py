@@ -13,10 +13,10 @@ from conftest import ROOT
 from event_receiver import Receiver, receive
 from whole_builds import Made, extract_text, make_build
 
-from pipelines.events import event_openlineage, events
-from pipelines.settings.release_options import EventsOptions
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import manifest
+from pipelines.events import event_openlineage, events
+from pipelines.settings.release_options import EventsOptions
 
 RUN = str(uuid.UUID(int=7))
 STAGES = {"extract": "text", "examples": "examples", "eval": "eval"}

@@ -16,12 +16,12 @@ from event_receiver import Receiver, receive
 from prometheus_client.parser import text_string_to_metric_families
 from whole_builds import Made, extract_text, make_build
 
-from pipelines.events import events
-from pipelines.settings.release_options import EventsOptions
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, names
 from maskmill.storage import manifest
 from maskmill.storage.reuse import Reused, write_reused
+from pipelines.events import events
+from pipelines.settings.release_options import EventsOptions
 
 NAME = "enwiki-2016-05-01-0123abcd"
 SECRET = b"a secret of the test"

@@ -11,8 +11,8 @@ from commands import IN_MEMORY, VOCAB, digests
 from conftest import ROOT
 from oracle_pretraining import digest, read_examples, split_tfrecord
 
-from pipelines.commands import cli
 from maskmill.masking.seeds import shard_seed
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.long
 

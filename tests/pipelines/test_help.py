@@ -4,9 +4,9 @@ import shlex
 
 import pytest
 
-from pipelines.settings import beam_flags, flags, help
-from pipelines.commands import cli
 from pipelines.building import next_step
+from pipelines.commands import cli
+from pipelines.settings import beam_flags, flags, help
 from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions
 
 COMMANDS = pytest.mark.parametrize("name", sorted(cli.COMMANDS))

@@ -15,9 +15,9 @@ from conftest import DATA
 from example_sets import setup_of, write_set
 from gold_examples import VOCABULARY
 
-from pipelines.commands import cli
 from maskmill.inspection.examples import open_examples
 from maskmill.inspection.text import running_text
+from pipelines.commands import cli
 
 CHECKPOINT = DATA / "training" / "tf1_ckpt"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")

@@ -5,12 +5,12 @@ from typing import Literal, get_type_hints
 
 import pytest
 
+from maskmill.errors import UnusableInputError
+from maskmill.options import check_choices, nested, option
 from pipelines.settings import flags, options
 from pipelines.settings.beam_flags import BeamFlag
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.registry import STAGES, StageEntry
-from maskmill.errors import UnusableInputError
-from maskmill.options import check_choices, nested, option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from pipelines.building import build_options
-from pipelines.settings import options, presets, yaml_text
-from pipelines.building.build_options import BuildKeys
-from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, VocabularyStageOptions
 from maskmill.errors import UnusableInputError
+from pipelines.building import build_options
+from pipelines.building.build_options import BuildKeys
+from pipelines.settings import options, presets, yaml_text
+from pipelines.settings.stage_options import EvalOptions, ExamplesOptions, ExtractOptions, VocabularyStageOptions
 
 GIVEN = {"input": ("text",), "output": "out", "vocab_file": "vocab.txt"}
 SECTIONS = {

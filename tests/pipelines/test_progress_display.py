@@ -14,11 +14,11 @@ import psutil
 import pytest
 from terminal_screen import Screen
 
+from maskmill.storage import completions, progress, timings
+from maskmill.storage.timings import Timing
 from pipelines.terminal import progress as display
 from pipelines.terminal.console import Stream
 from pipelines.terminal.progress import Counter, Progress, ProgressLine, Shown, State
-from maskmill.storage import completions, progress, timings
-from maskmill.storage.timings import Timing
 
 MEMORY = 1_234_000_000
 

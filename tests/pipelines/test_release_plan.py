@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from commands import VOCAB
 
-from pipelines.building import build_options
-from pipelines.releasing import release_plan
-from pipelines.releasing.release_plan import make_plan
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors.dumps import Dump, DumpFile
 from maskmill.releases.names import ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord, write_record
+from pipelines.building import build_options
+from pipelines.releasing import release_plan
+from pipelines.releasing.release_plan import make_plan
 
 DUMP = "enwiki-20260301-pages-articles.xml"
 TRAIN = {"num_train_steps": 5, "num_warmup_steps": 1}

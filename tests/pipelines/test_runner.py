@@ -15,9 +15,9 @@ import apache_beam as beam
 import pytest
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
+from maskmill.errors import RunFailedError, UnusableInputError
 from pipelines.running import local_runner, local_worker, runner, startup
 from pipelines.running.workload import Workload
-from maskmill.errors import RunFailedError, UnusableInputError
 
 pytestmark = pytest.mark.long
 

@@ -10,18 +10,18 @@ import apache_beam as beam
 import pytest
 import yaml
 
-from pipelines.building import build, build_options
-from pipelines.commands import cli
-from pipelines.stages import registry as stages
-from pipelines.running.workload import Workload
-from pipelines.stages.checks import Checked
-from pipelines.settings.options import options_of
-from pipelines.running.runner import ProgressLine
-from pipelines.stages.stage import Stage, run_stages
-from pipelines.stages.registry import GRAPH_STAGES, STAGES, BuildSoFar, StageEntry
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.options import option
 from maskmill.storage import files, manifest, progress
+from pipelines.building import build, build_options
+from pipelines.commands import cli
+from pipelines.running.runner import ProgressLine
+from pipelines.running.workload import Workload
+from pipelines.settings.options import options_of
+from pipelines.stages import registry as stages
+from pipelines.stages.checks import Checked
+from pipelines.stages.registry import GRAPH_STAGES, STAGES, BuildSoFar, StageEntry
+from pipelines.stages.stage import Stage, run_stages
 
 IN_MEMORY = ("--direct_num_workers=1",)
 KIND = "numbers"

@@ -10,8 +10,8 @@ from dump_files import dump, page
 from gold_examples import unpacked
 
 from pipelines.commands import cli
-from pipelines.terminal import data_warnings, summary
 from pipelines.settings.stage_options import ExtractOptions
+from pipelines.terminal import data_warnings, summary
 from transforms.shards.options import SplitOptions
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

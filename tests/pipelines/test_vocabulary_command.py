@@ -14,8 +14,8 @@ import pytest
 import yaml
 from commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 
-from pipelines.commands import cli
 from pipelines.building import next_step
+from pipelines.commands import cli
 from pipelines.settings.options import make
 from pipelines.settings.stage_options import VocabularyStageOptions
 

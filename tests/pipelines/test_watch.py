@@ -10,10 +10,6 @@ import release_watches
 from file_server import FileServer, serve, status
 from release_watches import CONTACT, FIRST, SECOND, publish_classic, unpublish_classic, write_config
 
-from pipelines.building import build_options
-from pipelines.commands import cli
-from pipelines.releasing import release_inputs, release_plan, watch
-from pipelines.releasing.watch_options import WatchFlags
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import download
 from maskmill.mirrors.client import MirrorClient
@@ -21,6 +17,10 @@ from maskmill.mirrors.dumps import Dump
 from maskmill.releases import locks, pointer, records
 from maskmill.releases.names import ReleaseName, release_path
 from maskmill.releases.records import ReleaseRecord
+from pipelines.building import build_options
+from pipelines.commands import cli
+from pipelines.releasing import release_inputs, release_plan, watch
+from pipelines.releasing.watch_options import WatchFlags
 
 pytestmark = pytest.mark.long
 

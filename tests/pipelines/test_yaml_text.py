@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.settings import yaml_text
 from maskmill.errors import UnusableInputError
+from pipelines.settings import yaml_text
 
 
 def parse(text: str) -> Any:

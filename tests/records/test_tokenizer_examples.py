@@ -18,13 +18,13 @@ from gold_examples import VOCABULARY
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.masking.row_masks import MaskedRows, RowMasker, draw_masks
-from transforms.examples.example_shards import ExamplesSetup, write_example_shard
 from maskmill.records.examples import ExampleCounts, ExampleFile, write_example_files
 from maskmill.records.options import FormatOptions
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tokenizing import load_tokenization
 from maskmill.text.text_files import describe_text_shard
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
+from transforms.examples.example_shards import ExamplesSetup, write_example_shard
 
 MASKING = MaskingOptions(max_seq_length=24, max_predictions_per_seq=5, masked_lm_prob=0.3, unicode="15.1.0")
 DOCUMENTS = [[*trained_tokenizers.LINES, *trained_tokenizers.LINES[k % 4 :]] for k in range(12)]

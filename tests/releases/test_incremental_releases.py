@@ -10,9 +10,9 @@ import yaml
 from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests
 
 from benchmarks.incremental import next_dump
-from pipelines.commands import cli
 from maskmill.releases.names import ReleaseName
 from maskmill.storage.reuse import Reused, read_reused
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.releases
 

@@ -9,13 +9,13 @@ import release_roots
 from release_roots import make_release, name_of
 
 import maskmill
-from training import command, launchers
-from training.options import TrainOptions
 from maskmill.errors import RunFailedError
 from maskmill.releases import holders, leases, removing
 from maskmill.releases.names import RECORD, ReleaseName, release_path, state_path
 from maskmill.releases.pointer import switch_latest
 from maskmill.storage import conditional, files
+from training import command, launchers
+from training.options import TrainOptions
 
 pytest_plugins = ("release_fixtures",)
 

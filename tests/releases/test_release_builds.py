@@ -15,11 +15,11 @@ import pytest
 from commands import DUMP, ROOT
 from release_builds import Root, config, contents, release, state_of
 
-from pipelines.commands import cli
-from pipelines.releasing import releases
 from maskmill.errors import RunFailedError
 from maskmill.releases import leases, locks
 from maskmill.releases.names import ReleaseName
+from pipelines.commands import cli
+from pipelines.releasing import releases
 
 pytestmark = pytest.mark.releases
 

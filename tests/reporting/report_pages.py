@@ -9,10 +9,10 @@ import dump_files
 import yaml
 from commands import DUMP, IN_MEMORY, VOCAB
 
-from pipelines.commands import cli
 from maskmill.reporting import facts, page
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
+from pipelines.commands import cli
 
 SCRIPT = "<script>window.harmed = 1</script>"
 # What would do something if it were put into a page as it is.

@@ -14,13 +14,13 @@ from properties import tries
 from read_pages import ReadPage
 from whole_builds import extract_text, make_build
 
-from pipelines.building import report
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reporting import facts, page, shown
 from maskmill.reporting.charts import charts_of
 from maskmill.reporting.facts import Facts
 from maskmill.reporting.made_stages import MadeStage
 from maskmill.verification.verifying import verify
+from pipelines.building import report
 
 _HOSTILE = {
     "script": "<script>alert(1)</script>",

@@ -23,6 +23,7 @@ from shard_builds import (
 )
 
 from maskmill.errors import RunFailedError
+from maskmill.storage import files
 from transforms.inputs.units import UnitBatch
 from transforms.shards import fragments as fragment_step
 from transforms.shards.eval_membership import eval_hash
@@ -40,7 +41,6 @@ from transforms.shards.fragments import (
     read_tables,
 )
 from transforms.shards.options import ExtractionOptions, QualityOptions
-from maskmill.storage import files
 
 SIGNING = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=5))
 

@@ -20,12 +20,12 @@ from properties import tries
 from shard_builds import PLAIN, article, input_file, make_fragments, run_step, shuffled
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import completions
 from transforms.inputs.units import InputFile, Unit, UnitBatch
 from transforms.shards.fragments import KIND, TABLE, Fragment, extract_batch, fragment_key, in_order
 from transforms.shards.mixing import PlanMix, mix_counts, plan_mix
 from transforms.shards.options import QualityOptions, Source, SplitOptions
 from transforms.shards.planning import MEGABYTE, ShardPlan
-from maskmill.storage import completions
 
 SEED = PLAIN.random_seed
 

@@ -22,6 +22,8 @@ from shard_builds import (
 )
 
 from maskmill.errors import RunFailedError, UnusableInputError
+from maskmill.storage import completions, progress
+from maskmill.text.text_shards import TextShard, write_eval_md5
 from transforms.inputs.units import InputFile
 from transforms.shards import mlperf_shards
 from transforms.shards.fragments import read_ranges
@@ -40,8 +42,6 @@ from transforms.shards.mlperf_shards import (
     raw_files_of_inputs,
 )
 from transforms.shards.options import ExtractionOptions, MlperfOptions
-from maskmill.text.text_shards import TextShard, write_eval_md5
-from maskmill.storage import completions, progress
 
 pytestmark = pytest.mark.long
 

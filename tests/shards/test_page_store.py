@@ -11,9 +11,10 @@ import pytest
 from commands import digests
 from shard_builds import MANY_UNITS, ONE_UNIT, PLAIN, article, cut_batches, write_dump
 
+from maskmill.storage.reuse import Reuse, Reused, read_reused, write_reuse
+from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages import checks
 from pipelines.stages.extract import ExtractStage
-from pipelines.settings.stage_options import ExtractOptions
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.shards import fragments, page_store
@@ -21,7 +22,6 @@ from transforms.shards.assembling import assemble_text_shard
 from transforms.shards.fragments import extract_batch
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
 from transforms.shards.planning import plan_text_shards
-from maskmill.storage.reuse import Reuse, Reused, read_reused, write_reuse
 
 EXPANDING = dataclasses.replace(PLAIN, wikitext=WikitextOptions(expand_templates=True))
 REPORTING = dataclasses.replace(PLAIN, wikitext=WikitextOptions(report_templates=True))

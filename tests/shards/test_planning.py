@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from shard_builds import ONE_UNIT, PLAIN, article, make_fragments, run_step, shuffled, write_dump
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import progress
 from transforms.shards.fragments import Fragment, read_ranges
 from transforms.shards.options import ExtractionOptions, QualityOptions, SplitOptions
 from transforms.shards.planning import MEGABYTE, PlanTextShards, ShardPlan, cut_shards, plan_text_shards
-from maskmill.storage import progress
 
 UNIQUE = dataclasses.replace(PLAIN, quality=QualityOptions(drop_duplicates=True, min_duplicate_words=4))
 

@@ -12,11 +12,11 @@ from made_up_languages import articles, dump_of, paragraphs
 from shard_builds import DATE, PLAIN, input_file
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import completions
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import SentenceChoice, choice_of_dump, choice_of_text, named_choice
 from transforms.shards import sentence_choice
 from transforms.shards.sentence_choice import choose_sentences, doubts_of
-from maskmill.storage import completions
 
 UKRAINIAN = dump_of("uk", articles("uk", 60))
 HINDI = "नदी समुद्र तक बहती है। वह लम्बी है।\n" * 3

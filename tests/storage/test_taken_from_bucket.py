@@ -7,6 +7,9 @@ from typing import Any
 import cloud
 import pytest
 
+from maskmill.storage import completions, files
+from maskmill.storage.completions import PieceFiles, once
+from maskmill.storage.reuse import Reuse, write_reuse
 from transforms.inputs.mediawiki import Page
 from transforms.shards.page_store import (
     PageExchange,
@@ -18,9 +21,6 @@ from transforms.shards.page_store import (
     store_name,
     write_index,
 )
-from maskmill.storage import completions, files
-from maskmill.storage.completions import PieceFiles, once
-from maskmill.storage.reuse import Reuse, write_reuse
 
 pytestmark = pytest.mark.releases
 

@@ -5,8 +5,8 @@ import pytest
 import safetensors.numpy
 from training_helpers import BACKEND, small_config
 
-from training import checkpoints
 from maskmill.errors import UnusableInputError
+from training import checkpoints
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

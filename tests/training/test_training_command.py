@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND, small_config
 
+from maskmill.errors import UnusableInputError
 from pipelines.commands import cli
 from training import checkpoints, devices
-from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the loop is tested on both backends elsewhere")
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from training import config
 from maskmill.errors import UnusableInputError
+from training import config
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import safetensors.numpy
 import tensorflow as tf
 from training_helpers import BACKEND, CHECKPOINT, GOLD, small_config
 
+from maskmill.errors import UnusableInputError
 from training import checkpoints, convert, hugging_face, tensorflow_checkpoints
 from training.options import ConvertOptions
-from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from training import devices
 from maskmill.errors import UnusableInputError
+from training import devices
 
 
 def test_the_backend_is_chosen_before_keras_is_imported(monkeypatch):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from training_helpers import BACKEND, small_config
 
+from maskmill.errors import UnusableInputError
 from training import command, finetune, training_input
 from training.options import TrainOptions
-from maskmill.errors import UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the steps are tested on both backends elsewhere")
 

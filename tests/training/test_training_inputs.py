@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND, small_config
 
-from training import inputs, training_input
-from training.options import TrainOptions
 from maskmill.errors import UnusableInputError
 from maskmill.reading import opening
 from maskmill.reading.byte_ranges import LocalRanges
+from training import inputs, training_input
+from training.options import TrainOptions
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

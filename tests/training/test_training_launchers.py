@@ -14,9 +14,9 @@ import pytest
 import skips
 import yaml
 
+from maskmill.errors import RunFailedError, UnusableInputError
 from training import command, launchers
 from training.options import TrainOptions
-from maskmill.errors import RunFailedError, UnusableInputError
 
 GIVEN = {"output_dir": "gs://bucket/run", "input_file": ("gs://bucket/part-*",)}
 FLAGS = ["--output_dir=gs://bucket/run", "--input_file=gs://bucket/part-*", "--shuffle=False"]

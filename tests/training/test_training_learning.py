@@ -25,9 +25,9 @@ LENGTH, PREDICTIONS = 16, 3
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory):
     """The text of 99 articles for training and 7 for evaluation, masked with a vocabulary of about 2,300 pieces."""
+    from maskmill.masking.options import MaskingOptions
     from pipelines.commands import pretraining_data
     from pipelines.settings.stage_options import CreatePretrainingDataOptions
-    from maskmill.masking.options import MaskingOptions
 
     directory = tmp_path_factory.mktemp("sample")
     for name in ("part-00000-of-00500", "part-00001-of-00500", "eval.txt"):

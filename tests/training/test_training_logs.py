@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND
 
-from training.logs import MlperfLog, RunLog
 from maskmill.errors import UnusableInputError
+from training.logs import MlperfLog, RunLog
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from training_helpers import BACKEND, small_config
 
-from training import checkpoints, command, loop
-from training.options import TrainOptions
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import files
+from training import checkpoints, command, loop
+from training.options import TrainOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = ("time", "examples_per_second", "tokens_per_second", "input_wait_share")

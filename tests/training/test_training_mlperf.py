@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND, small_config
 
+from maskmill.errors import RunFailedError, UnusableInputError
 from training import checkpoints, command, evaluate
 from training.options import TrainOptions
-from maskmill.errors import RunFailedError, UnusableInputError
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the log is the same on both backends")
 

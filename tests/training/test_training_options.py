@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
+from maskmill.errors import UnusableInputError
 from pipelines.settings import flags
 from pipelines.settings import options as option_tools
 from training import launchers
 from training.options import ConvertOptions, TrainOptions
-from maskmill.errors import UnusableInputError
 
 GIVEN = {"output_dir": "run", "input_file": ("part-*",)}
 

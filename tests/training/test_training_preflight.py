@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from maskmill.errors import UnusableInputError
 from training import preflight
 from training.options import ConvertOptions, TrainOptions
-from maskmill.errors import UnusableInputError
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 

@@ -11,12 +11,12 @@ from commands import VOCAB
 from training_helpers import BACKEND, small_config
 from whole_builds import extract_text, make_build
 
-from pipelines.commands import cli
-from training import checkpoints, provenance, storage
-from training.options import TrainOptions
 from maskmill.errors import UnusableInputError
 from maskmill.lineage.origins import lineage_of, trained_on
 from maskmill.releases import fingerprints
+from pipelines.commands import cli
+from training import checkpoints, provenance, storage
+from training.options import TrainOptions
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import pytorch_writer
 
-from training import pytorch_files
 from maskmill.errors import UnusableInputError
+from training import pytorch_files
 
 ARRAYS = {
     "bert.embeddings.weight": np.arange(12, dtype=np.float32).reshape(4, 3),

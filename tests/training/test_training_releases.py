@@ -6,9 +6,9 @@ import pytest
 from commands import DUMP, VOCAB
 from training_helpers import BACKEND, small_config
 
-from pipelines.commands import cli
 from maskmill.lineage import descendants
 from maskmill.lineage.origins import lineage_of
+from pipelines.commands import cli
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="the loop is tested on both backends elsewhere")
 

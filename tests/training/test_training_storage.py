@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from training_helpers import BACKEND
 
-from training import storage
 from maskmill.errors import RunFailedError, UnusableInputError
+from training import storage
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

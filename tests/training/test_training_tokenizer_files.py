@@ -8,13 +8,13 @@ from tokenizers import Tokenizer as TheirTokenizer
 from tokenizers.pre_tokenizers import ByteLevel
 from training_helpers import BACKEND, DATA, small_config
 
-from training import tokenizer_files
-from training.options import ConvertOptions
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization import tokenizer_json
 from maskmill.tokenization.special_tokens import roles_of
 from maskmill.tokenization.vocabulary import load_vocabulary
 from maskmill.tokenization.wordpiece import Tokenizer
+from training import tokenizer_files
+from training.options import ConvertOptions
 
 pytestmark = pytest.mark.skipif(BACKEND == "tensorflow", reason="no backend is used")
 

@@ -12,11 +12,11 @@ from gold_examples import CASES, GOLD, VOCABULARY, unpacked
 from trained_tokenizers import trained
 from whole_builds import extract_text, make_build, make_examples
 
-from pipelines.commands import cli
 from maskmill.storage.manifest import MANIFEST
 from maskmill.verification.findings import Verification
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
+from pipelines.commands import cli
 
 # The first is in `make test`.
 BUILDS: Mapping[str, Mapping[str, Any]] = {

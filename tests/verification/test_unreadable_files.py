@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from gold_examples import GOLD
 
-from pipelines.commands import cli
 from maskmill.errors import RunFailedError
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.verification.findings import Verification
 from maskmill.verification.verifying import verify
+from pipelines.commands import cli
 
 RECORDS = gzip.decompress((GOLD / "pretraining" / "wwm128.tfrecord.gz").read_bytes())
 PAGE = b"<!DOCTYPE html>\n<html><head><title>404</title></head>\n<body>Not found.</body></html>\n"

@@ -18,7 +18,6 @@ from commands import ROOT, TWO_PROCESSES, VOCAB, maskmill
 from gold_examples import GOLD
 from whole_builds import Made, extract_text, make_build
 
-from pipelines.verifying import verify as command
 from maskmill.errors import UnusableInputError
 from maskmill.records.tfrecord import frame, read_records
 from maskmill.verification.build_checks import check_builds
@@ -27,6 +26,7 @@ from maskmill.verification.options import VerifyOptions, shard_numbers
 from maskmill.verification.planning import plan
 from maskmill.verification.targets import find_targets
 from maskmill.verification.verifying import verify
+from pipelines.verifying import verify as command
 
 # The checks that are always made on a build of pairs in TFRecords with all its text.
 ALWAYS = ("manifest", "missing", "size", "sha256", "framing", "crc", "schema", "index", "counts", "foreign")

@@ -17,9 +17,9 @@ from properties import SEEDED, tries
 from shard_builds import run_step
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import completions, files
 from maskmill.text.text_files import describe_text_shard
 from maskmill.text.text_shards import TextShard
-from maskmill.storage import completions, files
 from maskmill.tokenization import text_blocks
 from transforms.vocabularies import counting, word_tables
 from transforms.vocabularies.counting import CountedShard, CountWords, WordCounter, WordRules, count_shard, drop_runs

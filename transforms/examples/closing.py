@@ -8,13 +8,13 @@ from typing import Any
 
 from maskmill.errors import RunFailedError
 from maskmill.records import columns, mds
-from transforms.examples import example_shards
-from transforms.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
 from maskmill.records.examples import ExampleFile
 from maskmill.records.file_names import DATASET_CARD, MDS_INDEX, TOKENIZER_FILE, VOCAB_FILE
+from maskmill.storage import files, manifest, reuse
 from maskmill.storage.counts import sum_counts
 from maskmill.text.text_shards import ShardKind
-from maskmill.storage import files, manifest, reuse
+from transforms.examples import example_shards
+from transforms.examples.example_shards import ExampleShard, ExamplesSetup, PickedExamples, name_below
 
 # The names that the example shards of any build have in the output itself; files that fit and are not of this build are
 # swept.

@@ -20,8 +20,8 @@ from maskmill.records.options import Format, FormatOptions
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tfrecord import WrittenFile
 from maskmill.records.tokenizing import load_tokenization
-from maskmill.text.text_shards import ShardKind, TextShard
 from maskmill.storage import completions, files
+from maskmill.text.text_shards import ShardKind, TextShard
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.tokenization.vocabulary import Vocabulary
 

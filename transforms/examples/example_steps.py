@@ -7,8 +7,8 @@ import dataclasses
 
 import apache_beam as beam
 
-from transforms.grouping import GroupAll
 from transforms.examples.example_shards import ExamplesSetup, pick_eval, write_example_shard
+from transforms.grouping import GroupAll
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

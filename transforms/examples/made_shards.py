@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from transforms.examples.example_shards import ExampleShard, ExamplesSetup
 from maskmill.records.examples import ExampleFile
 from maskmill.storage import files, manifest
+from transforms.examples.example_shards import ExampleShard, ExamplesSetup
 
 
 def find_eval_shards(output: str, setup: ExamplesSetup) -> list[ExampleShard]:

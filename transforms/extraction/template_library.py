@@ -14,11 +14,11 @@ from typing import Any
 import apache_beam as beam
 import numpy as np
 
+from maskmill.storage import completions, files
 from transforms.grouping import GroupAll
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import UnitBatch, read_unit
-from maskmill.storage import completions, files
 
 PIECES = "templates"
 LIBRARY = "template-library"

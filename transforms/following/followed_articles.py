@@ -10,25 +10,24 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from transforms.inputs.documents import RejectedPage
-from maskmill.mirrors.dump_names import date_in_name
-from transforms.inputs.mediawiki import Page, read_header
-from transforms.inputs.site import Site
-from maskmill.inspection.decoded import DecodedExample
 from maskmill.inspection.examples import OpenedExamples, open_examples
-from transforms.following.found_pages import FoundPage, Wanted, find_page, present_inputs
 from maskmill.inspection.found_documents import FoundDocument
-from maskmill.inspection.passages import HoldingRows, find_rows, find_text
+from maskmill.inspection.passages import find_rows, find_text
 from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
 from maskmill.masking.options import MaskingOptions
+from maskmill.mirrors.dump_names import date_in_name
 from maskmill.records.tokenizing import load_tokenization
+from maskmill.storage import files, manifest
+from maskmill.text.text_files import kind_of_text
+from maskmill.tokenization.tokenized_text import LoadedTokenizer
+from transforms.following.found_pages import FoundPage, Wanted, find_page, present_inputs
+from transforms.inputs.documents import RejectedPage
+from transforms.inputs.mediawiki import Page, read_header
+from transforms.inputs.site import Site
 from transforms.sentences.choice import SentenceChoice
 from transforms.sentences.rules import SentenceRules
 from transforms.sentences.training import ParametersFolder
 from transforms.shards.options import ExtractionOptions
-from maskmill.text.text_files import kind_of_text
-from maskmill.storage import files, manifest
-from maskmill.tokenization.tokenized_text import LoadedTokenizer
 
 _EXAMPLES = "examples"  # the folder of a build that has its examples
 _MOST_EXAMPLES = 3

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from maskmill.storage import files
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.formats import detect
@@ -18,7 +19,6 @@ from transforms.inputs.mediawiki import Page
 from transforms.inputs.multistream import index_of
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import Unit, plan_units, read_unit
-from maskmill.storage import files
 
 Item = Page | Document | RejectedPage
 _UNITS_AHEAD = 2  # for each thread

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 
+from maskmill.storage import files, progress
+from maskmill.storage.found_files import check_same, check_unchanged
 from transforms.grouping import GroupAll
 from transforms.inputs.bzip2_streams import Bzip2Streams
 from transforms.inputs.dump_dates import DateEvidence, date_evidence, decide_dates
 from transforms.inputs.finding import find_inputs
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, InputFile, Unit, UnitBatch, plan_units
-from maskmill.storage import files, progress
-from maskmill.storage.found_files import check_same, check_unchanged
 
 # Files of up to a megabyte share batches of up to four; a batch takes a tenth of a second.
 _SMALL_FILE = 1 << 20

@@ -9,10 +9,10 @@ import dataclasses
 
 import numpy as np
 
+from maskmill.storage import files
+from maskmill.text.file_kinds import container_of
 from transforms.inputs.bzip2 import CHECKSUM_BITS, END_OF_STREAM_BITS, Bzip2Blocks, combined_checksum
 from transforms.inputs.kernels import bzip2 as kernels
-from maskmill.text.file_kinds import container_of
-from maskmill.storage import files
 
 _PADDING = bytes(kernels.PADDING)
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 
 from maskmill.errors import UnusableInputError
+from maskmill.mirrors.dump_names import date_in_name
+from maskmill.storage import files
 from transforms.inputs.formats import container_of_dump
 from transforms.inputs.mediawiki import Page, read_header, read_pages, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
-from maskmill.mirrors.dump_names import date_in_name
-from maskmill.storage import files
 
 _DATE_PAGES = 200
 

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Sequence
 
-from transforms.inputs.formats import lies_beside_dump
 from maskmill.storage import files
+from transforms.inputs.formats import lies_beside_dump
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

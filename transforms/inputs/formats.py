@@ -25,9 +25,10 @@ from transforms.inputs.sources import Source
 _MAGIC_BYTES = 16
 # Indexes and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
 _MAY_LIE_BESIDE_DUMP = re.compile(r"\.txt(?:-p\d+p\d+)?(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE)
+
+
 class EmptyInputError(UnusableInputError):
     """A file has no content but white space."""
-
 
 
 def detect_format(path: str, input_format: str = "auto", *, keep_truncated: bool = False) -> InputFormat:
@@ -72,7 +73,9 @@ def detect(path: str, input_format: str, *, keep_truncated: bool = False) -> tup
             return cast(InputFormat, input_format), container
         found_format = _format_of(head, path, is_whole)
     if input_format not in ("auto", found_format):
-        raise UnusableInputError(f"{path}: this is no {FORMAT_NAMES[input_format]}, it looks like a {FORMAT_NAMES[found_format]}.")
+        raise UnusableInputError(
+            f"{path}: this is no {FORMAT_NAMES[input_format]}, it looks like a {FORMAT_NAMES[found_format]}."
+        )
     return found_format, container
 
 

@@ -16,16 +16,16 @@ import numpy as np
 
 from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+from maskmill.text.file_kinds import BYTE_ORDER_MARK
 from transforms.inputs.cuts import OR_KEEP, CutOff
 from transforms.inputs.documents import NOT_UTF8, RejectedPage
-from maskmill.text.file_kinds import BYTE_ORDER_MARK
 from transforms.inputs.formats import container_of_dump
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.sources import Source, is_splittable
 from transforms.inputs.windows import Window
-from maskmill.storage import files
 
 _LARGEST_HEADER = 4 << 20
 _TAIL_BYTES = 4096  # more than the closing tag and the comments that may follow it

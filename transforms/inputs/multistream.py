@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sampling import CountedReader, InputKind, Part, Sample, whole_records
 from transforms.inputs.site import Site
-from maskmill.storage import files
 
 _LARGEST_INDEX = 0.35  # of the bytes to read
 _ROUNDS = 500  # of the estimate of what pages take

@@ -1,7 +1,7 @@
 """Parquet: one document a row. A unit owns the row groups that start in it.
 
-pyarrow may abort its process on a damaged file, so a process of its own reads (maskmill/reading/parquet_process.py); what that
-process does is in `parquet_documents.py`.
+pyarrow may abort its process on a damaged file, so a process of its own reads (maskmill/reading/parquet_process.py);
+what that process does is in `parquet_documents.py`.
 """
 
 import dataclasses
@@ -28,7 +28,9 @@ def unit_bounds(path: str, size: int, reading: ReadOptions | None, unit_bytes: i
       RunFailedError: the machine cannot read the file.
     """
     columns = None if reading is None else dataclasses.asdict(reading)
-    starts = [int(start) for (start,) in parquet_process.answers(f"{_TASKS}:row_group_starts", path, json.dumps(columns))]
+    starts = [
+        int(start) for (start,) in parquet_process.answers(f"{_TASKS}:row_group_starts", path, json.dumps(columns))
+    ]
     bounds = [0]
     for start in starts[1:]:
         if start - bounds[-1] >= unit_bytes:

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 
 from maskmill.characters.utf8 import is_utf8
+from maskmill.storage import files
+from maskmill.text.file_kinds import BYTE_ORDER_MARK
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, rejected, too_large
-from maskmill.text.file_kinds import BYTE_ORDER_MARK
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import TOO_LARGE, Window
-from maskmill.storage import files
 
 _WHITE_SPACE = b" \t\r\f\v\n"
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")

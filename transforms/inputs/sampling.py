@@ -15,13 +15,13 @@ import time
 from collections.abc import Iterable, Sequence
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+from maskmill.text.file_kinds import InputFormat, container_of
 from transforms.inputs import parquet
 from transforms.inputs.bzip2_streams import MarkFinder
-from transforms.inputs.formats import EmptyInputError, InputFormat, detect
+from transforms.inputs.formats import EmptyInputError, detect
 from transforms.inputs.options import ReadOptions
-from maskmill.text.file_kinds import container_of
 from transforms.inputs.sources import Source, is_splittable
-from maskmill.storage import files
 
 _MAGIC_BYTES = 16
 _HEAD_BYTES = 64 << 10

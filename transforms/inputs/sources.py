@@ -6,14 +6,13 @@ they have only one range.
 """
 
 import lzma
-import re
 import zlib
 from collections.abc import Iterator
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from transforms.inputs.bzip2 import Bzip2Blocks
 from transforms.inputs.cuts import OR_KEEP, CutOffError, cut_off
-from maskmill.storage import files
 
 _GZIP_START = b"\x1f"
 _XZ_START = b"\xfd"

@@ -9,15 +9,16 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from maskmill.storage import files
+from maskmill.storage.found_files import check_unchanged
+from maskmill.text.file_kinds import InputFormat
 from transforms.inputs import doc_elements, json_lines, mediawiki, parquet, plain_text
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import Document, RejectedPage
-from transforms.inputs.formats import EmptyInputError, InputFormat, detect
+from transforms.inputs.formats import EmptyInputError, detect
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, check_end, is_splittable
-from maskmill.storage import files
-from maskmill.storage.found_files import check_unchanged
 
 # Sizes of units of packed data; 4 MB of bz2 are about 14 MB of XML. Even a small file gives every worker some units. A
 # large file has larger units, because each unit unpacks some blocks of the next one, to finish its last page.

@@ -18,11 +18,11 @@ from typing import Literal
 
 from maskmill.characters.classes import CharacterRules
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from transforms.sentences.punkt import PunktParameters, SentenceSplitter, installed_checksum, is_bundled
 from transforms.sentences.rules import TRAINED, SentenceRules, rules_for, rules_for_script
 from transforms.sentences.rules import data as rule_data
 from transforms.sentences.training import ParametersFolder, describe_folder, read_parameters
-from maskmill.storage import files
 
 AUTO = "auto"  # the value of --language with which the input decides
 

@@ -12,8 +12,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from maskmill.errors import UnusableInputError
-from transforms.sentences.punkt import PARAMETER_FILES, PunktParameters, parse_parameters
 from maskmill.storage import files
+from transforms.sentences.punkt import PARAMETER_FILES, PunktParameters, parse_parameters
 
 # So much text is learned from. NLTK takes about a second for each megabyte of it (Ukrainian, Greek and Vietnamese:
 # 0.9 to 1.5 s). From 4 to 8 MB the abbreviations found in Ukrainian grow from 133 to 169, so that more is worth little.

@@ -6,11 +6,11 @@ from typing import Any
 
 import apache_beam as beam
 
+from maskmill.storage import files
+from maskmill.text.text_shards import TextShard, article_md5, write_once
 from transforms.shards.fragments import read_ranges
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.planning import ShardPlan
-from maskmill.text.text_shards import TextShard, article_md5, write_once
-from maskmill.storage import files
 
 # What decides the documents of each source, by its name; the name is empty in a build without sources.
 Extractions = Mapping[str, ExtractionOptions]

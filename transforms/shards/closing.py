@@ -4,21 +4,21 @@ import collections
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from maskmill.storage import files, manifest, reuse
+from maskmill.storage.counts import sum_counts
+from maskmill.text import text_shards
+from maskmill.text.text_shards import TextShard
 from transforms.extraction import template_library, unknown_templates
 from transforms.extraction.template_rules import has_rules
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site, other_project
 from transforms.inputs.units import InputFile
 from transforms.shards import duplicates, mixing, mlperf_shards, sentence_choice
-from maskmill.text import text_shards
 from transforms.shards import fragments as fragment_step
-from maskmill.storage.counts import sum_counts
 from transforms.shards.fragments import Fragment
 from transforms.shards.mlperf_shards import CleanedFile
 from transforms.shards.options import Source
 from transforms.shards.sentence_choice import describe_sentences
-from maskmill.text.text_shards import TextShard
-from maskmill.storage import files, manifest, reuse
 
 # The names that the text shards of any build have; files that fit and are not of this build are swept.
 OUTPUT_PATTERNS = ("part-*-of-*", "eval.txt", "eval-*-of-*.txt", unknown_templates.REPORT)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import completions
 from transforms.extraction.template_library import NAMESPACE, TemplateLibrary
 from transforms.extraction.unknown_templates import UnknownTemplate
 from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
@@ -30,7 +31,6 @@ from transforms.shards.options import ExtractionOptions
 from transforms.shards.page_store import INDEX, PageExchange, PageReader, PageText, PageWriter, Reading
 from transforms.shards.quality import QualityFilter
 from transforms.shards.signatures import ParagraphSigner, paragraphs_type
-from maskmill.storage import completions
 
 T = TypeVar("T")
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.storage import completions
 from transforms.shards.fragments import Fragment, in_order, read_paragraphs
 from transforms.shards.options import ExtractionOptions, QualityOptions
 from transforms.shards.signatures import PERMUTATIONS, import_datasketch, new_sketch
-from maskmill.storage import completions
 
 KIND = "duplicates"
 

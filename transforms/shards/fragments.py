@@ -22,6 +22,8 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.storage import completions, files
+from maskmill.storage.reuse import read_reuse
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
 from transforms.inputs.cuts import CutOff
@@ -50,8 +52,6 @@ from transforms.shards.page_store import (
 )
 from transforms.shards.signatures import paragraphs_type
 from transforms.shards.text_profile import TextProfile
-from maskmill.storage import completions, files
-from maskmill.storage.reuse import read_reuse
 
 KIND = "extract"
 

@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import completions
 from transforms.grouping import GroupAll
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order
 from transforms.shards.options import Source, SplitOptions
 from transforms.shards.planning import Documents, Run, ShardPlan, no_article, plan_runs, read_documents
-from maskmill.storage import completions
 
 # The record of what became of each source, which the closing step reads (`mix_counts`).
 KIND = "mix"

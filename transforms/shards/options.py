@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from maskmill.errors import UnusableInputError
-from transforms.extraction.options import WikitextOptions
-from transforms.inputs.options import ReadOptions
 from maskmill.options import nested, option
 from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB
+from transforms.extraction.options import WikitextOptions
+from transforms.inputs.options import ReadOptions
 
 _SMALLEST_SHARD_MB = 2.0**-20  # a byte
 # At the size of the English Wikipedia, 35,000 articles.

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from transforms.inputs.mediawiki import Page
 from maskmill.storage import completions, files
+from transforms.inputs.mediawiki import Page
 
 INDEX = "pages"
 _INDEX_KEY = "index"

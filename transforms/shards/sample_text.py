@@ -10,9 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.mirrors.dump_names import date_in_name
+from maskmill.storage import files
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.documents import Document, RejectedPage
-from maskmill.mirrors.dump_names import date_in_name
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.sampling import Part, Sample
 from transforms.inputs.site import Site
@@ -28,7 +29,6 @@ from transforms.shards.document_extractor import (
     read_or_reject,
 )
 from transforms.shards.options import ExtractionOptions
-from maskmill.storage import files
 
 _TEXT_SAMPLE = 64 << 10  # bytes by which the script of a text is told
 _GROUPS = 10  # of neighbouring pages, whose differences tell the standard error

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import apache_beam as beam
 
+from maskmill.storage import completions, files, progress
+from maskmill.storage.found_files import check_unchanged
 from transforms.inputs.cuts import CutOff
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site
@@ -32,8 +34,6 @@ from transforms.shards import text_profile
 from transforms.shards.document_extractor import PlainDocument, document_extractor, origin_of, read_or_reject
 from transforms.shards.fragments import Fragment, read_profiles
 from transforms.shards.options import ExtractionOptions, QualityOptions
-from maskmill.storage import completions, files, progress
-from maskmill.storage.found_files import check_unchanged
 
 KIND = "punkt"
 FOLDER = "punkt"  # in the output

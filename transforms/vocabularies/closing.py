@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from maskmill.storage.counts import sum_counts
+from maskmill.records.file_names import REPORT, REPORT_TABLE
 from maskmill.storage import files, manifest, reuse
+from maskmill.storage.counts import sum_counts
 from transforms.vocabularies import counting, making, merging, vocabulary_files
 from transforms.vocabularies.counting import CountedShard
 from transforms.vocabularies.making import Listed, MadeReport, MadeVocabulary, VocabularySetup
 from transforms.vocabularies.merging import MergedWords
-from maskmill.records.file_names import REPORT, REPORT_TABLE
 from transforms.vocabularies.transform_fn import process as transform_fn
 
 # The names that the files of any vocabulary have; files that fit and are not of this one are swept.

@@ -13,12 +13,12 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.text.text_shards import TextShard
 from maskmill.storage import completions, files
+from maskmill.text.text_shards import TextShard
 from maskmill.tokenization import pre_token_classes, unicode_tables
 from maskmill.tokenization.kernels import wordpiece as wordpiece_kernels
-from maskmill.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays
+from maskmill.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.word_tables import WordTable

@@ -8,13 +8,13 @@ from typing import Any
 import apache_beam as beam
 
 from maskmill.errors import UnusableInputError
-from maskmill.text.text_shards import TextShard
+from maskmill.records.file_names import REPORT, REPORT_TABLE
 from maskmill.storage import completions, files, progress
 from maskmill.storage.completions import PieceFiles
+from maskmill.text.text_shards import TextShard
 from transforms.vocabularies import report
 from transforms.vocabularies.learning import learn_vocabulary
 from transforms.vocabularies.merging import MergedWords, read_words
-from maskmill.records.file_names import REPORT, REPORT_TABLE
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.transform_fn import process as transform_fn
 from transforms.vocabularies.vocabulary_files import VOCABULARY_FILES, model_files, vocabulary_files

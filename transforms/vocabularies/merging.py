@@ -14,9 +14,9 @@ import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 
-from transforms.grouping import GroupAll
 from maskmill.storage import completions, files, progress
 from maskmill.tokenization.text_blocks import PADDING
+from transforms.grouping import GroupAll
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.word_counts import WordCounts

@@ -5,10 +5,10 @@ import numpy as np
 
 from maskmill.kernels import ascii, kernel, wraps_around
 from maskmill.kernels.memory import address, get_i64, load_u8, put_i64, put_u64, store_u8, store_u64
+from maskmill.tokenization.kernels.word_hashes import CodePointArrays, hash_bytes
 from maskmill.tokenization.kernels.wordpiece import SCRATCH, CodePointTable, ascii_word, read_own_word, read_word
 from maskmill.tokenization.text_blocks import PADDING
 from maskmill.tokenization.unicode_tables import IDEOGRAPH, KIND_MASK, VERSIONS, load
-from maskmill.tokenization.kernels.word_hashes import CodePointArrays, hash_bytes
 
 WORDS = 13  # of a gram, as Brown et al. 2020 (GPT-3, appendix C) look for test sets in training data
 

@@ -7,7 +7,6 @@ A function that writes takes the output's end `o` and returns the new one.
 
 import numpy as np
 
-from transforms.extraction.kernels.text import is_alphanumeric, is_digit, is_letter, put_code_point, put_superscript
 from maskmill.kernels import lean_kernel
 from maskmill.kernels.ascii import (
     ASTERISK,
@@ -26,6 +25,7 @@ from maskmill.kernels.ascii import (
     SPACE,
     UNDERSCORE,
 )
+from transforms.extraction.kernels.text import is_alphanumeric, is_digit, is_letter, put_code_point, put_superscript
 
 RIGHT_ARROW = ord("→")
 LEFT_ARROW = ord("←")

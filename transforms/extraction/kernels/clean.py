@@ -6,16 +6,6 @@ place: what is read at i has not been written to, as the output's end `w` is nev
 
 import numpy as np
 
-from transforms.extraction.kernels.tables import COUNT_BRACKETS
-from transforms.extraction.kernels.text import (
-    BRACKET_MARK,
-    MARK,
-    is_alphanumeric,
-    is_blank,
-    is_letter,
-    three_bytes,
-    utf8,
-)
 from maskmill.kernels import inlined_kernel, lean_kernel
 from maskmill.kernels.ascii import (
     CLOSE_BRACKET,
@@ -38,6 +28,16 @@ from maskmill.kernels.ascii import (
     SPACE,
     UPPER_A,
     UPPER_Z,
+)
+from transforms.extraction.kernels.tables import COUNT_BRACKETS
+from transforms.extraction.kernels.text import (
+    BRACKET_MARK,
+    MARK,
+    is_alphanumeric,
+    is_blank,
+    is_letter,
+    three_bytes,
+    utf8,
 )
 
 FULLWIDTH_OPEN_PAREN = utf8("（")

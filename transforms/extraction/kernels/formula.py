@@ -9,20 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.extraction.kernels.tables import DOMAIN_TEX, TEX_DELIMITER, TEX_FRACTION, TEX_TEXT, find
-from transforms.extraction.kernels.text import (
-    SUPERSCRIPT_N,
-    is_alphanumeric,
-    is_digit,
-    is_letter,
-    put_code_point,
-    put_entity,
-    put_superscript,
-    skip,
-    stands_at,
-    three_bytes,
-    utf8,
-)
 from maskmill.kernels import inlined_kernel, kernel, lean_kernel
 from maskmill.kernels.ascii import (
     AMPERSAND,
@@ -55,6 +41,20 @@ from maskmill.kernels.ascii import (
     TAB,
     TILDE,
     UNDERSCORE,
+)
+from transforms.extraction.kernels.tables import DOMAIN_TEX, TEX_DELIMITER, TEX_FRACTION, TEX_TEXT, find
+from transforms.extraction.kernels.text import (
+    SUPERSCRIPT_N,
+    is_alphanumeric,
+    is_digit,
+    is_letter,
+    put_code_point,
+    put_entity,
+    put_superscript,
+    skip,
+    stands_at,
+    three_bytes,
+    utf8,
 )
 
 MAX_FORMULA = 2000  # bytes of TeX that are turned into text

@@ -1,6 +1,5 @@
 """What a line of a page is: prose, a heading, an item of a list."""
 
-from transforms.extraction.kernels.text import skip
 from maskmill.kernels import inlined_kernel, lean_kernel
 from maskmill.kernels.ascii import (
     APOSTROPHE,
@@ -19,6 +18,7 @@ from maskmill.kernels.ascii import (
     SPACE,
     TAB,
 )
+from transforms.extraction.kernels.text import skip
 
 LINE_PROSE = 0
 LINE_BLANK = 1

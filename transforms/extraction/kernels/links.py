@@ -2,18 +2,6 @@
 
 import numpy as np
 
-from transforms.extraction.kernels.tables import (
-    DOMAIN_NAMESPACE,
-    DOMAIN_VARIANT,
-    MAX_TARGET,
-    NAMESPACE_CATEGORY,
-    NAMESPACE_FILE,
-    NAMESPACE_LANGUAGE,
-    NAMESPACE_SITE,
-    find,
-)
-from transforms.extraction.kernels.tags import same_name, skip_comment
-from transforms.extraction.kernels.text import is_letter, skip, trim
 from maskmill.kernels import inlined_kernel, lean_kernel
 from maskmill.kernels.ascii import (
     COLON,
@@ -31,6 +19,18 @@ from maskmill.kernels.ascii import (
     UPPER_R,
     UPPER_T,
 )
+from transforms.extraction.kernels.tables import (
+    DOMAIN_NAMESPACE,
+    DOMAIN_VARIANT,
+    MAX_TARGET,
+    NAMESPACE_CATEGORY,
+    NAMESPACE_FILE,
+    NAMESPACE_LANGUAGE,
+    NAMESPACE_SITE,
+    find,
+)
+from transforms.extraction.kernels.tags import same_name, skip_comment
+from transforms.extraction.kernels.text import is_letter, skip, trim
 
 NAMESPACE_NONE = 0
 LONGEST_FLAGS = 20  # bytes of a variant that are looked at for its flags, and for a language's code

@@ -1,7 +1,6 @@
 """Whether the text of a line that is no paragraph (an item of a list, an indented line) reads as sentences."""
 
 from maskmill.characters.kernels.characters import character_before, code_at
-from transforms.extraction.kernels.text import MARK, is_digit, is_letter, trim
 from maskmill.kernels import inlined_kernel, lean_kernel
 from maskmill.kernels.ascii import (
     APOSTROPHE,
@@ -23,6 +22,7 @@ from maskmill.kernels.ascii import (
     SEMICOLON,
     SPACE,
 )
+from transforms.extraction.kernels.text import MARK, is_digit, is_letter, trim
 
 SHORTEST_SENTENCE = 20  # bytes that an item must have to be taken for a sentence
 SHORTEST_PARAGRAPH = 60  # bytes that an indented line must have to be taken for a paragraph

@@ -16,6 +16,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
+    AMPERSAND,
+    APOSTROPHE,
+    CARRIAGE_RETURN,
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    COMMA,
+    EQUALS,
+    LESS_THAN,
+    NEWLINE,
+    NOT_ASCII,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    PERIOD,
+    PIPE,
+    SEMICOLON,
+    SLASH,
+    SPACE,
+    TAB,
+    UNDERSCORE,
+    UPPER_A,
+    UPPER_Z,
+)
 from transforms.extraction.kernels.formula import put_formula
 from transforms.extraction.kernels.lines import (
     LINE_ALONE,
@@ -106,31 +131,6 @@ from transforms.extraction.kernels.unknown_calls import (
     only_argument,
     place_of,
     reads_as_text,
-)
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    AMPERSAND,
-    APOSTROPHE,
-    CARRIAGE_RETURN,
-    CLOSE_BRACE,
-    CLOSE_BRACKET,
-    COLON,
-    COMMA,
-    EQUALS,
-    LESS_THAN,
-    NEWLINE,
-    NOT_ASCII,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    PERIOD,
-    PIPE,
-    SEMICOLON,
-    SLASH,
-    SPACE,
-    TAB,
-    UNDERSCORE,
-    UPPER_A,
-    UPPER_Z,
 )
 
 MAX_FRAMES = 256  # constructs rendered within one another

@@ -12,6 +12,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
+    CLOSE_PAREN,
+    COLON,
+    HYPHEN,
+    LESS_THAN,
+    NEWLINE,
+    NINE,
+    NOT_ASCII,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    OPEN_PAREN,
+    PERIOD,
+    PIPE,
+    PLUS,
+    SLASH,
+    SPACE,
+    TAB,
+    UNDERSCORE,
+    UPPER_A,
+    UPPER_Z,
+    ZERO,
+)
 from transforms.extraction.kernels.chemistry import put_chemistry
 from transforms.extraction.kernels.tables import (
     CASED,
@@ -80,29 +103,6 @@ from transforms.extraction.kernels.text import (
     three_bytes,
     trim,
     utf8,
-)
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    CLOSE_PAREN,
-    COLON,
-    HYPHEN,
-    LESS_THAN,
-    NEWLINE,
-    NINE,
-    NOT_ASCII,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    OPEN_PAREN,
-    PERIOD,
-    PIPE,
-    PLUS,
-    SLASH,
-    SPACE,
-    TAB,
-    UNDERSCORE,
-    UPPER_A,
-    UPPER_Z,
-    ZERO,
 )
 
 MAX_ARGUMENTS = 4096  # of all calls that are open at once

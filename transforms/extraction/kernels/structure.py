@@ -13,6 +13,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
+    ASTERISK,
+    CLOSE_BRACE,
+    CLOSE_BRACKET,
+    COLON,
+    EQUALS,
+    EXCLAMATION,
+    HASH,
+    HYPHEN,
+    LESS_THAN,
+    NEWLINE,
+    OPEN_BRACE,
+    OPEN_BRACKET,
+    PIPE,
+    SLASH,
+    SPACE,
+    TAB,
+)
 from transforms.extraction.kernels.links import namespace_of
 from transforms.extraction.kernels.tables import (
     DOMAIN_TAG,
@@ -33,25 +52,6 @@ from transforms.extraction.kernels.tags import (
     tag_name_end,
 )
 from transforms.extraction.kernels.text import has_word, is_letter, skip, trim
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    ASTERISK,
-    CLOSE_BRACE,
-    CLOSE_BRACKET,
-    COLON,
-    EQUALS,
-    EXCLAMATION,
-    HASH,
-    HYPHEN,
-    LESS_THAN,
-    NEWLINE,
-    OPEN_BRACE,
-    OPEN_BRACKET,
-    PIPE,
-    SLASH,
-    SPACE,
-    TAB,
-)
 
 MAX_RUN = 8  # braces or brackets of one run that can open something; more are literal
 MAX_VARIANTS = 8  # `-{` open at once

@@ -3,6 +3,28 @@ a tag becomes that is not dropped with its content."""
 
 import numpy as np
 
+from maskmill.kernels import inlined_kernel, lean_kernel
+from maskmill.kernels.ascii import (
+    APOSTROPHE,
+    CARET,
+    CLOSE_BRACKET,
+    COLON,
+    DOUBLE_QUOTE,
+    EQUALS,
+    EXCLAMATION,
+    GREATER_THAN,
+    HYPHEN,
+    LESS_THAN,
+    LOWER_C,
+    LOWER_CASE,
+    LOWER_D,
+    LOWER_N,
+    NEWLINE,
+    OPEN_BRACKET,
+    PLUS,
+    SLASH,
+    SPACE,
+)
 from transforms.extraction.kernels.tables import (
     DOMAIN_HIDDEN,
     DOMAIN_TAG,
@@ -28,28 +50,6 @@ from transforms.extraction.kernels.text import (
     put_mark,
     put_superscript,
     three_bytes,
-)
-from maskmill.kernels import inlined_kernel, lean_kernel
-from maskmill.kernels.ascii import (
-    APOSTROPHE,
-    CARET,
-    CLOSE_BRACKET,
-    COLON,
-    DOUBLE_QUOTE,
-    EQUALS,
-    EXCLAMATION,
-    GREATER_THAN,
-    HYPHEN,
-    LESS_THAN,
-    LOWER_C,
-    LOWER_CASE,
-    LOWER_D,
-    LOWER_N,
-    NEWLINE,
-    OPEN_BRACKET,
-    PLUS,
-    SLASH,
-    SPACE,
 )
 
 LONGEST_NAME = 20  # bytes of a tag's name that are looked at

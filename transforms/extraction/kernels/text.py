@@ -5,7 +5,6 @@ A function that writes takes the output and its end `o`, and returns the new end
 
 import numpy as np
 
-from transforms.extraction.kernels.tables import DOMAIN_ENTITY, find
 from maskmill.kernels import inlined_kernel, lean_kernel
 from maskmill.kernels.ascii import (
     AMPERSAND,
@@ -31,6 +30,7 @@ from maskmill.kernels.ascii import (
     UPPER_Z,
     ZERO,
 )
+from transforms.extraction.kernels.tables import DOMAIN_ENTITY, find
 
 # What was dropped leaves this byte in the output until `clean` has repaired the punctuation around it.
 MARK = 1

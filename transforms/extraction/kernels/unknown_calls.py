@@ -15,11 +15,6 @@ where all of this holds:
 
 import numpy as np
 
-from transforms.extraction.kernels.lines import is_list_mark
-from transforms.extraction.kernels.prose import ends_as_sentence
-from transforms.extraction.kernels.rules import FIRST_NOT_CASED, FIRST_OF_TWO
-from transforms.extraction.kernels.tables import DOMAIN_LOOKED_UP, DOMAIN_UNREAD, find
-from transforms.extraction.kernels.text import is_alphanumeric, is_blank, is_digit, is_letter, skip, trim, utf8
 from maskmill.kernels import inlined_kernel, lean_kernel
 from maskmill.kernels.ascii import (
     AMPERSAND,
@@ -47,6 +42,11 @@ from maskmill.kernels.ascii import (
     UPPER_A,
     UPPER_Z,
 )
+from transforms.extraction.kernels.lines import is_list_mark
+from transforms.extraction.kernels.prose import ends_as_sentence
+from transforms.extraction.kernels.rules import FIRST_NOT_CASED, FIRST_OF_TWO
+from transforms.extraction.kernels.tables import DOMAIN_LOOKED_UP, DOMAIN_UNREAD, find
+from transforms.extraction.kernels.text import is_alphanumeric, is_blank, is_digit, is_letter, skip, trim, utf8
 
 LONGEST_CALL = 2000  # bytes of a call that can keep its argument
 LONGEST_ENTITY = 8  # bytes of `&nbsp;` and the like

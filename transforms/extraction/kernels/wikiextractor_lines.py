@@ -3,7 +3,6 @@
 import numpy as np
 
 from maskmill.characters.kernels.characters import ALPHA, ASCII, DIGIT, character, character_before
-from transforms.extraction.kernels.wikiextractor_bytes import copy
 from maskmill.kernels import kernel, lean_kernel
 from maskmill.kernels.ascii import (
     ASTERISK,
@@ -28,6 +27,7 @@ from maskmill.kernels.ascii import (
     TAB,
 )
 from maskmill.kernels.ascii import SPACE as BLANK
+from transforms.extraction.kernels.wikiextractor_bytes import copy
 
 _WORD = ALPHA | DIGIT  # \w
 _MOST_STOPS = 3  # in a row

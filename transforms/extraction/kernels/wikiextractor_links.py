@@ -3,6 +3,9 @@
 import numpy as np
 
 from maskmill.characters.kernels.characters import ASCII, SPACE, character, stripped_end, stripped_start
+from maskmill.kernels import kernel, lean_kernel
+from maskmill.kernels.ascii import CLOSE_BRACKET, COLON, DELETE, OPEN_BRACKET, PERIOD, PIPE, SLASH, TAB
+from maskmill.kernels.ascii import SPACE as BLANK
 from transforms.extraction.kernels.wikiextractor_bytes import (
     GREATER_MARK,
     LESS_MARK,
@@ -13,9 +16,6 @@ from transforms.extraction.kernels.wikiextractor_bytes import (
     packed,
     skip_space,
 )
-from maskmill.kernels import kernel, lean_kernel
-from maskmill.kernels.ascii import CLOSE_BRACKET, COLON, DELETE, OPEN_BRACKET, PERIOD, PIPE, SLASH, TAB
-from maskmill.kernels.ascii import SPACE as BLANK
 
 
 @lean_kernel

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, QUOTE_MARK, copy
 from maskmill.kernels import kernel, lean_kernel
 from maskmill.kernels.ascii import APOSTROPHE, NEWLINE
+from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, QUOTE_MARK, copy
 
 # Apostrophes in a row.
 _ITALIC, _BOLD, _BOLD_ITALIC = 2, 3, 5

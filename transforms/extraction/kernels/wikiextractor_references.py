@@ -4,7 +4,6 @@ import html.entities
 
 import numpy as np
 
-from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, lower, packed
 from maskmill.kernels import kernel
 from maskmill.kernels.ascii import (
     AMPERSAND,
@@ -18,6 +17,7 @@ from maskmill.kernels.ascii import (
     UNDERSCORE,
     ZERO,
 )
+from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, lower, packed
 
 ODD_DIGITS = -2
 _ENTITIES = sorted((name.encode(), code) for name, code in html.entities.name2codepoint.items())

@@ -3,10 +3,10 @@
 import numpy as np
 
 from maskmill.characters.kernels.characters import ALPHA, ASCII, DIGIT, SPACE, character, character_before
-from transforms.extraction.kernels.wikiextractor_braces import END, START, drop_spans, nested_spans
-from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, copy, letter_at, match, packed, skip_space
 from maskmill.kernels import kernel, lean_kernel
 from maskmill.kernels.ascii import EXCLAMATION, GREATER_THAN, HYPHEN, LESS_THAN, LOWER_A, SLASH
+from transforms.extraction.kernels.wikiextractor_braces import END, START, drop_spans, nested_spans
+from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, copy, letter_at, match, packed, skip_space
 
 _WORD = ALPHA | DIGIT  # \w
 

@@ -12,6 +12,8 @@ render.FRAME, rules.ARGUMENT.
 
 import numpy as np
 
+from maskmill.kernels import inlined_kernel, kernel
+from maskmill.kernels.ascii import CLOSE_BRACE, LESS_THAN, NEWLINE, NOT_ASCII, OPEN_BRACE, PIPE, UNDERSCORE
 from transforms.extraction.kernels.clean import clean
 from transforms.extraction.kernels.render import render
 from transforms.extraction.kernels.structure import structure
@@ -29,8 +31,6 @@ from transforms.extraction.kernels.tables import (
     hash_bytes,
 )
 from transforms.extraction.kernels.text import is_letter, trim
-from maskmill.kernels import inlined_kernel, kernel
-from maskmill.kernels.ascii import CLOSE_BRACE, LESS_THAN, NEWLINE, NOT_ASCII, OPEN_BRACE, PIPE, UNDERSCORE
 
 LONGEST_TEMPLATE = 100  # bytes of a template's name that are looked at for those of disambiguation pages
 LONGEST_SWITCH = 60  # and of a behaviour switch

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maskmill.kernels import ascii, kernel, wraps_around
+from maskmill.kernels import ascii, kernel
 from maskmill.kernels.memory import (
     address,
     get_i64,

@@ -8,8 +8,8 @@ import yaml
 from commands import DUMP, IN_MEMORY, VOCAB
 from extract_runs import extract
 
-from pipelines.commands import cli
 from maskmill.errors import UnusableInputError
+from pipelines.commands import cli
 from transforms.following.followed_articles import find_document
 
 

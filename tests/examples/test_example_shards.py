@@ -20,8 +20,15 @@ from gold_examples import VOCABULARY
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
-from maskmill.records.eval_picking import pick_examples
 from maskmill.masking.seeds import shard_seed
+from maskmill.records.eval_picking import pick_examples
+from maskmill.records.examples import ExampleFile, write_examples
+from maskmill.records.options import FormatOptions
+from maskmill.records.tfrecord import WrittenFile
+from maskmill.storage import completions
+from maskmill.text.text_files import describe_text_shard
+from maskmill.text.text_shards import TextShard
+from maskmill.tokenization.vocabulary import load_vocabulary
 from transforms.examples.example_shards import (
     ExampleShard,
     ExamplesSetup,
@@ -30,13 +37,6 @@ from transforms.examples.example_shards import (
     write_example_shard,
 )
 from transforms.examples.example_steps import PickEvalExamples, WriteExamples
-from maskmill.records.examples import ExampleFile, write_examples
-from maskmill.records.options import FormatOptions
-from maskmill.records.tfrecord import WrittenFile
-from maskmill.text.text_files import describe_text_shard
-from maskmill.text.text_shards import TextShard
-from maskmill.storage import completions
-from maskmill.tokenization.vocabulary import load_vocabulary
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval-00000-of-00002.txt", "eval-00001-of-00002.txt")
 MASKING = MaskingOptions(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2)

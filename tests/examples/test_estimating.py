@@ -6,10 +6,10 @@ import pytest
 from commands import VOCAB
 
 from maskmill.masking.options import MaskingOptions
-from transforms.examples.estimating import examples_of
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tokenizing import wordpiece
 from maskmill.tokenization.vocabulary import load_vocabulary
+from transforms.examples.estimating import examples_of
 
 pytestmark = pytest.mark.builds
 
