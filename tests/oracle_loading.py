@@ -1,4 +1,4 @@
-"""The order of samples, and batches of it, in plain Python: an oracle for the tests of transforms/loading."""
+"""The order of samples, and batches of it, in plain Python: an oracle for the tests of maskmill/loading."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence

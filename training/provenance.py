@@ -60,7 +60,7 @@ def _manifests(paths: Sequence[str], read: Callable[[str], bytes | None]) -> Ite
     seen = set()
     for path in paths:
         if path.startswith(_WEB):
-            continue  # they are read with patience, which only transforms/reading has
+            continue  # they are read with patience, which only maskmill/reading has
         directory = path.rstrip("/")
         for _ in range(_MOST_FOLDERS + 1):
             if not directory or directory in seen:

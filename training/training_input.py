@@ -1,6 +1,6 @@
 """The batches of a run, for training and for evaluation, the same on any number of hosts.
 
-They are made by transforms/loading. The order of the training examples is a function of the data, the seed and the step
+They are made by maskmill/loading. The order of the training examples is a function of the data, the seed and the step
 alone, so a run resumes where it stopped. Masks that are drawn while reading are one, too.
 """
 

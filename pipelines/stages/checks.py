@@ -1,7 +1,8 @@
 """What each stage looks at before any work: inputs, vocabularies, extras that are needed, the output directory.
 
 pipelines/stages/registry.py names these functions. They run before Beam is imported, so that a mistake in a command is
-named at once. What needs no compiled code comes first; modules that need it are imported by the functions that use them.
+named at once. What needs no compiled code comes first; modules that need it are imported by the functions that use
+them.
 """
 
 import contextlib

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.builds, pytest.mark.long]
 # of it is compiled already, so that this takes no time.
 PROGRAM = """
 import json, sys
-from transforms import compilation
+from maskmill import compilation
 from maskmill.kernels import cache, compiler
 
 prepared = set()
@@ -39,7 +39,7 @@ if arguments[0] == "open":
     batches.close()
     code = 0
 else:
-    from pipelines import cli
+    from pipelines.commands import cli
     code = cli.main(arguments)
 used = {name for name in cache._used if name.startswith(("maskmill.", "transforms."))}
 compilation.begin()  # what it would have compiled, if a check had run a kernel

@@ -31,7 +31,9 @@ def test_the_flags_are_those_of_beams_own_parser() -> None:
 
 
 def test_reading_them_imports_no_beam() -> None:
-    program = "import sys; from pipelines import beam_flags; beam_flags.read(); print('apache_beam' in sys.modules)"
+    program = (
+        "import sys; from pipelines.settings import beam_flags; beam_flags.read(); print('apache_beam' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

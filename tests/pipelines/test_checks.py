@@ -11,7 +11,7 @@ from conftest import ROOT
 
 PROGRAM = """
 import sys
-from pipelines import cli
+from pipelines.commands import cli
 code = cli.main(sys.argv[1:])
 loaded = {"apache_beam", "tensorflow"} & set(sys.modules)
 sys.exit(f"imported: {loaded}" if loaded else code)

@@ -17,7 +17,7 @@ from pipelines.commands import cli
 )
 def test_help_imports_no_beam(arguments: list[str]) -> None:
     program = (
-        "import sys; from pipelines import cli\n"
+        "import sys; from pipelines.commands import cli\n"
         "try:\n    code = cli.main(sys.argv[1:])\nexcept SystemExit as ended:\n    code = ended.code\n"
         "assert code == 0, code\n"
         "loaded = {'apache_beam', 'tensorflow', 'numba'} & set(sys.modules)\n"

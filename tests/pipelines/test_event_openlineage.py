@@ -189,7 +189,7 @@ def test_without_the_client_its_extra_is_named(tmp_path: Path) -> None:
         "import importlib.util, sys\n"
         "find = importlib.util.find_spec\n"
         "importlib.util.find_spec = lambda name, *a: None if name == 'openlineage' else find(name, *a)\n"
-        "from pipelines import events, release_options\n"
+        "from pipelines.events import events\nfrom pipelines.settings import release_options\n"
         "events.Events(release_options.EventsOptions(openlineage='events.jsonl'))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)

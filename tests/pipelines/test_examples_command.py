@@ -63,7 +63,7 @@ def test_the_flags_of_the_reference_give_its_records(name: str, data: Path, text
 
 def test_create_pretraining_data_imports_no_beam_and_runs_in_any_folder(texts: Path, tmp_path: Path) -> None:
     program = (
-        "import sys; from pipelines import cli\n"
+        "import sys; from pipelines.commands import cli\n"
         "code = cli.main(sys.argv[1:])\n"
         "assert 'apache_beam' not in sys.modules and 'tensorflow' not in sys.modules\n"
         "sys.exit(code)"

@@ -288,7 +288,7 @@ def test_data_on_a_web_server(run: Run, data: Path, tmp_path: Path, monkeypatch:
 @pytest.mark.builds
 def test_neither_beam_nor_rich_is_imported(data: Path) -> None:
     code = (
-        "import sys; from pipelines import cli; cli.main(['inspect', '--help']); "
+        "import sys; from pipelines.commands import cli; cli.main(['inspect', '--help']); "
         "cli.main(['inspect', sys.argv[1], '--example', '1']); "
         "sys.exit(bool({'apache_beam', 'rich', 'pyarrow'} & set(sys.modules)))"
     )

@@ -304,7 +304,7 @@ def write(name):
 """
 STOP = """
 import glob, os, subprocess, time
-from pipelines import interruption, local_worker
+from pipelines.running import interruption, local_worker
 worker = [sys.executable, "-c", sys.argv[2], sys.argv[1], os.path.abspath(local_worker.__file__)]
 subprocess.Popen(worker), subprocess.Popen(worker)
 threading.Thread(target=write, args=("own",), daemon=True).start()

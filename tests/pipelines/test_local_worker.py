@@ -74,7 +74,7 @@ def test_a_worker_takes_over_its_parents_module_path(foreign_folder: Path) -> No
     program = (
         "import subprocess, sys\n"
         f"sys.path[:] = {path!r}\n"
-        "from pipelines import local_worker\n"
+        "from pipelines.running import local_worker\n"
         "subprocess.run(local_worker.command(sys.argv[1]), shell=True, check=True)\n"
     )
     log = foreign_folder / "a log"

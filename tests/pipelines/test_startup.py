@@ -26,7 +26,7 @@ def run(program: str, *arguments: str) -> str:
 
 _COMMAND = """
 import sys
-from pipelines import cli
+from pipelines.commands import cli
 code = cli.main(sys.argv[1:])
 print(code, *sorted(sys.modules))
 """
@@ -81,7 +81,7 @@ def test_a_mistake_is_told_before_anything_large_is_imported(line: str, tmp_path
 
 _LEAN = """
 import sys
-from pipelines import startup
+from pipelines.running import startup
 startup.import_beam_for_local_runner()
 left_out = {*startup.UNUSED_BY_BEAM, "google.cloud.storage", "pymongo"}
 print(*left_out & set(sys.modules))
@@ -119,7 +119,7 @@ def test_beam_still_looks_for_what_is_left_out() -> None:
 def test_a_process_ends_without_a_search_for_garbage() -> None:
     program = """
 import atexit, gc
-from pipelines import startup
+from pipelines.running import startup
 startup.collect_garbage_rarely()
 atexit._run_exitfuncs()
 print(gc.get_freeze_count() > 1000)

@@ -106,7 +106,7 @@ def test_conversions_that_do_not_go_together(changes, message):
 def test_help_imports_no_tensorflow(arguments):
     code = f"""
 import contextlib, sys
-from pipelines import cli
+from pipelines.commands import cli
 with contextlib.suppress(SystemExit):
     cli.main({arguments})
 heavy = [m for m in ("tensorflow", "keras", "jax", "apache_beam") if m in sys.modules]
