@@ -13,10 +13,18 @@ from transforms.storage import files
 _HEAD_BYTES = 64 << 10
 _MAGIC_BYTES = 16
 _MOST_ZEROS_OF_SHARD = 0.01  # the reference's tokenizer drops zero bytes in a sentence
-# Indexes and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
-_MAY_LIE_BESIDE_DUMP = re.compile(r"\.txt(?:-p\d+p\d+)?(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE)
+# Indexes, lists of titles and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
+_MAY_LIE_BESIDE_DUMP = re.compile(
+    r"(?:\.txt(?:-p\d+p\d+)?|-all-titles(?:-in-ns0)?)(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE
+)
 # Names that promise what a plain text is not: packed by …, of the format ….
-_NAMED_PACKED = re.compile(r"\.(bz2|gz|xz|zst|zip|7z|lz4)$", re.IGNORECASE)
+_NAMED_PACKED = re.compile(
+    r"\.(bz2?|bzip2|tbz2?|gz|gzip|tgz|xz|txz|lzma|zst|tzst|zip|7z|lz4|rar|tar|z|br)$", re.IGNORECASE
+)
+# The containers that have other names as well as their own.
+_CONTAINERS_BY_NAME: Mapping[str, str] = {
+    "bz": "bz2", "bzip2": "bz2", "tbz": "bz2", "tbz2": "bz2", "gzip": "gz", "tgz": "gz", "txz": "xz"
+}  # fmt: skip
 _NAMED_XML = re.compile(r"\.xml(?:-p\d+p\d+)?(?:\.\w+)?$")
 _NAMED_JSON_LINES = re.compile(r"\.(?:jsonl|ndjson)(?:\.\w+)?$")
 _NAMED_FORMAT = re.compile(
@@ -148,7 +156,7 @@ def _packing_only_named(path: str, container: str) -> str | None:
     """How a file's name says that it is packed, where it is not packed so: "bz2"; None where name and content agree."""
     found = _NAMED_PACKED.search(path)
     said = None if found is None else found[1].lower()
-    return None if said == container else said
+    return None if said is None or _CONTAINERS_BY_NAME.get(said, said) == container else said
 
 
 def _format_only_named(path: str) -> str | None:
