@@ -183,8 +183,8 @@ def _doubtful_text(manifest: Mapping[str, Any]) -> list[str]:
         return [
             f"of {', '.join(projects)}, {total.get('empty', 0):,} of {total['read']:,} pages gave no text, and "
             f"{documents:,} gave {size / max(1, documents):,.0f} bytes each; of the {known + unknown:,} calls of "
-            f"templates in the text {unknown:,} had no rule. maskmill's rules are those of Wikipedia: tags and templates "
-            "that hold text of another project are dropped like Wikipedia's boxes, and not counted."
+            f"templates in the text {unknown:,} had no rule. maskmill's rules are those of Wikipedia: tags and "
+            "templates that hold text of another project are dropped like Wikipedia's boxes, and not counted."
         ]
     if decided.get("languages_without_rules"):
         return []
