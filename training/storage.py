@@ -1,7 +1,7 @@
 """Files of a training run, on a local disk or an object store.
 
-Local files are read and written by `maskmill.storage.files`, remote files by TensorFlow's file system instead of Beam's: it
-can append to a log. Examples are read by maskmill/loading.
+Local files are read and written by `maskmill.storage.files`, remote files by TensorFlow's file system instead of
+Beam's: it can append to a log. Examples are read by maskmill/loading.
 """
 
 import contextlib

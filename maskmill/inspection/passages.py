@@ -117,11 +117,12 @@ def _rows_of(opened: OpenedExamples, files: Sequence[str]) -> Iterator[tuple[int
         if file.path in files:
             for first in range(at, at + file.samples, _ROWS):
                 rows = opened.rows(first, min(_ROWS, at + file.samples - first))
-                yield first, _unmasked(opened, rows.arrays)
+                yield first, unmasked(opened, rows.arrays)
         at += file.samples
 
 
-def _unmasked(opened: OpenedExamples, arrays: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.int64]:
+def unmasked(opened: OpenedExamples, arrays: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.int64]:
+    """The pieces of rows, masks undone: int64[rows, width]."""
     ids = arrays["input_ids"].astype(np.int64)
     if opened.data_set.mask_rules is None and "masked_lm_weights" in arrays:
         row, place = np.nonzero(arrays["masked_lm_weights"])

@@ -372,7 +372,7 @@ class _Chain:
         if before is None:
             # A folder of ours that is gone leaves its shards as the end of what can be followed.
             if path not in self._sources:
-                self._sources[path] = self._source(path, sha256, stage, made)
+                self._sources[path] = self._source(path, directory, sha256, stage, made)
             return
         holder, entry = before
         self.want(holder, {entry["name"]})
@@ -439,10 +439,24 @@ class _Chain:
             self._sizes[folder] = {file.path: file.size for file in found}
         return self._sizes[folder].get(path)
 
-    def _source(self, path: str, sha256: str, stage: str, made: Mapping[str, Any]) -> SourceFile:
+    def _found(self, path: str, directory: str, size: int | None) -> str:
+        """Where a file lies whose path is relative to the directory in which its build ran, which no manifest says."""
+        above = files.parent(directory)
+        # Nearly every build ran in a directory above its output; only a file of the right size is taken for the one.
+        while files.is_local(path) and not os.path.isabs(path) and size is not None and self._size(path) != size:
+            if self._size(files.join(above, path)) == size:
+                return files.join(above, path)
+            if above == files.parent(above):
+                break
+            above = files.parent(above)
+        return path
+
+    def _source(self, path: str, directory: str, sha256: str, stage: str, made: Mapping[str, Any]) -> SourceFile:
         """A file that no stage made, as it lies there now."""
         sizes = [entry.get("bytes") for entry in made["inputs"] if str(entry["path"]) == path]
-        size, there, state = sizes[0] if sizes else None, self._size(path), "there"
+        size = sizes[0] if sizes else None
+        path = self._found(path, directory, size)
+        there, state = self._size(path), "there"
         if there is None:
             state = "gone"
         elif size is not None and there != size:

@@ -11,9 +11,8 @@ from typing import Any
 
 from maskmill.mirrors.checksum_files import read_checksums
 from maskmill.mirrors.client import MirrorClient
-from maskmill.mirrors.dump_names import date_in_name
-from maskmill.mirrors.dumps import Dump, DumpFile
-from maskmill.mirrors.pages_files import choose_pages_files, is_index, missing_part
+from maskmill.mirrors.dumps import Dump, DumpFile, part_twice
+from maskmill.mirrors.pages_files import choose_pages_files, is_index, missing_part, not_of_dump
 from maskmill.storage import files
 
 LAYOUT = "classic"
@@ -87,8 +86,8 @@ def _read_dump(place: str, wiki: str, date: str, name: str, client: MirrorClient
     names = choose_pages_files(list(dict.fromkeys([*listed, *of_job])))
     chosen = []
     for file_name in names:
-        if date_in_name(file_name) != date:
-            return f"{file_name} is not of {date}"
+        if other := not_of_dump(file_name, wiki, date):
+            return other
         if file_name not in listed:
             return f"{file_name} is in the list of checksums, but dumpstatus.json does not list it"
         entry = listed[file_name] if isinstance(listed[file_name], dict) else {}
@@ -111,7 +110,8 @@ def _read_dump(place: str, wiki: str, date: str, name: str, client: MirrorClient
         )
     if not any(not file.is_index for file in chosen):
         return "it lists no file of pages"
-    return missing_part(names, planned=True) or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)
+    problem = missing_part(names, planned=True) or part_twice(chosen)
+    return problem or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)
 
 
 def _job_of(jobs: Mapping[str, Any]) -> str:

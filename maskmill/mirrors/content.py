@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 
 from maskmill.mirrors.checksum_files import read_checksums
 from maskmill.mirrors.client import MirrorClient
-from maskmill.mirrors.dump_names import date_in_name
-from maskmill.mirrors.dumps import Dump, DumpFile
-from maskmill.mirrors.pages_files import choose_pages_files, missing_part
+from maskmill.mirrors.dumps import Dump, DumpFile, part_twice
+from maskmill.mirrors.pages_files import choose_pages_files, missing_part, not_of_dump
 from maskmill.storage import files
 
 LAYOUT = "content"
@@ -62,12 +61,15 @@ def _read_dump(place: str, wiki: str, date: str, client: MirrorClient) -> Dump |
         return f"{_CHECKSUMS} is not there yet"
     sums = read_checksums(content)
     chosen = []
-    for name in choose_pages_files([name for name in sums if ".xml" in name]):
-        if date_in_name(name) != date:
-            return f"{name} is not of {date}"
+    # A list that is cut off names fewer parts than the folder has; the index of a folder may be cut off, too.
+    for name in choose_pages_files([name for name in {*sums, *(client.names(place) or [])} if ".xml" in name]):
+        if other := not_of_dump(name, wiki, date):
+            return other
+        if name not in sums:
+            return f"{name} is not in {_CHECKSUMS}"
         checksum, algorithm = sums[name]
         chosen.append(DumpFile(name=name, url=files.join(place, name), checksum=checksum, algorithm=algorithm))
     if not chosen:
         return f"{_CHECKSUMS} lists no XML"
-    missing = missing_part([file.name for file in chosen])
-    return missing or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)
+    problem = missing_part([file.name for file in chosen]) or part_twice(chosen)
+    return problem or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen)

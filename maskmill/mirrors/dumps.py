@@ -78,3 +78,14 @@ class Dump:
         """The bytes of all files; None where a size is not known."""
         sizes = [file.size for file in self.files]
         return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def part_twice(files: Sequence[DumpFile]) -> str | None:
+    """That two parts have the same content, so that the pages of one are lost, as a clause; None where none have."""
+    seen: dict[str, str] = {}
+    for file in files:
+        if file.checksum and not file.is_index:
+            other = seen.setdefault(file.checksum, file.name)
+            if other != file.name:
+                return f"{file.name} has the same checksum as {other}"
+    return None

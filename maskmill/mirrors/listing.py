@@ -14,7 +14,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.mirrors.checksum_files import PREFERRED, algorithm_in_name, read_checksums
 from maskmill.mirrors.client import Facts, MirrorClient, is_web, matching
 from maskmill.mirrors.dump_names import date_in_name
-from maskmill.mirrors.dumps import Dump, DumpFile
+from maskmill.mirrors.dumps import Dump, DumpFile, part_twice
 from maskmill.mirrors.pages_files import choose_pages_files, is_index, missing_part
 from maskmill.storage import files
 
@@ -158,4 +158,4 @@ def _read_dump(folder: _Folder, wiki: str, date: str, pattern: str, client: Mirr
                 folder.sums.get(name, {}), name=name, url=place, size=facts.size, is_index=is_index(name)
             )
         )
-    return Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen_files)
+    return part_twice(chosen_files) or Dump(wiki=wiki, date=date, layout=LAYOUT, files=chosen_files)

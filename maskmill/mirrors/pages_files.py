@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from maskmill.mirrors.dump_names import date_in_name
+
 _INDEX = re.compile(r"-multistream-index\d*\.(?:txt|xml)")
 _RANGE = re.compile(r"-p\d+p\d+\.")
 # Dumps of something else than the wikitext of the pages as they are today.
@@ -19,6 +21,13 @@ _UNREADABLE = (".7z", ".zst", ".lz4", ".zip")
 def is_index(name: str) -> bool:
     """Whether a file is the index of a multistream file."""
     return _INDEX.search(name) is not None
+
+
+def not_of_dump(name: str, wiki: str, date: str) -> str | None:
+    """That a file belongs to another wiki's dump or another day's, by its name, as a clause; None where it does not."""
+    if not name.startswith(f"{wiki}-"):
+        return f"{name} is not of {wiki}"
+    return None if date_in_name(name) == date else f"{name} is not of {date}"
 
 
 def choose_pages_files(names: Sequence[str]) -> list[str]:

@@ -107,7 +107,9 @@ def parent(path: str) -> str:
     """The directory of a path, local or not."""
     if is_local(path):
         return os.path.dirname(path) or "."
-    return path.rstrip("/").rsplit("/", 1)[0]
+    scheme, _, name = path.rstrip("/").partition("://")
+    # Nothing is above a bucket or a server, as nothing is above "/".
+    return f"{scheme}://{name.rsplit('/', 1)[0]}"
 
 
 def match(patterns: str | Sequence[str], *, may_be_missing: bool = False) -> list[FileInfo]:
@@ -569,7 +571,7 @@ def _leave_open() -> None:
 def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputFile]:
     # A link keeps its place: the file that it names is replaced.
     target = os.path.realpath(path) if os.path.islink(path) else path
-    _check_replaceable(target, path)
+    check_replaceable(target, path)
     make_directory(parent(target))
     temporary, raw = "", None
     try:
@@ -591,7 +593,7 @@ def _new_local_file(path: str, checksum: bool, packed: bool) -> Iterator[OutputF
             raw.close()
 
 
-def _check_replaceable(target: str, path: str) -> None:
+def check_replaceable(target: str, path: str) -> None:
     """Refuses to rename a file over anything but a regular file: a device or a FIFO would be lost.
 
     Raises:

@@ -27,7 +27,8 @@ class Claim:
     """That an output directory belongs to a stage with these parameters: checked, but not written yet.
 
     path: of the claim's file. content: of the file. is_new: whether the file is not so already. problem: what was wrong
-    with the file that was there, a clause for the summary; None where nothing was.
+    with the file that was there, a clause for the summary; None where nothing was. found: the content
+    of the file that was there, if any. was_free: whether the directory could be claimed for any options.
     """
 
     output: str
@@ -35,6 +36,8 @@ class Claim:
     content: bytes
     is_new: bool
     problem: str | None
+    found: bytes | None = None
+    was_free: bool = False
 
     def write(self) -> None:
         """Claims the directory."""
@@ -49,14 +52,42 @@ class Claim:
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Claims the directory, and keeps it from runs with other options as long as the block runs."""
-        self.write()
         if not files.is_local(self.path):
+            self.write()
             yield
             return
-        with open(self.path, "rb") as file:
-            with contextlib.suppress(OSError):  # some file systems have no locks; there no directory becomes free
-                fcntl.flock(file, fcntl.LOCK_SH)
+        files.make_directory(self.output)
+        with contextlib.ExitStack() as held:
+            with _locked(self.output):  # nobody looks and writes at the same time
+                self._refuse_if_taken()
+                self.write()
+                file = held.enter_context(open(self.path, "rb"))
+                with contextlib.suppress(OSError):  # some file systems have no locks; there no directory becomes free
+                    fcntl.flock(file, fcntl.LOCK_SH)
             yield
+
+    def _refuse_if_taken(self) -> None:
+        """Raises UnusableInputError where another run has claimed a free directory since it was looked at."""
+        now = files.read_bytes(self.path) if files.exists(self.path) else None
+        if not self.was_free or now == self.content:
+            return
+        if now != self.found or (now is not None and not _is_free(self.output, self.path)):
+            raise UnusableInputError(
+                f"{self.output}: another run with other parameters has just claimed this directory; name another one, "
+                "or wait until that has ended."
+            )
+
+
+@contextlib.contextmanager
+def _locked(directory: str) -> Iterator[None]:
+    """Keeps others that ask for the same out of the block, where the file system has locks."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def check_output(
@@ -91,10 +122,21 @@ def check_output(
     path = _claim_path(output)
     content = files.read_bytes(path) if files.exists(path) else None
     claimed, problem = _find_claim(output, content, wanted, folders)
-    if claimed is not None and not (claimed["stage"] == stage and _is_free(output, path)):
-        _compare_claims(output, claimed, wanted)
     sealed = completions.sealed_json("", _CLAIM, wanted)
-    return Claim(output=output, path=path, content=sealed, is_new=content != sealed, problem=problem)
+    was_free = content is None and problem is None
+    if claimed is not None:
+        was_free = claimed["stage"] == stage and _is_free(output, path)
+        if not was_free:
+            _compare_claims(output, claimed, wanted)
+    return Claim(
+        output=output,
+        path=path,
+        content=sealed,
+        is_new=content != sealed,
+        problem=problem,
+        found=content,
+        was_free=was_free,
+    )
 
 
 def _plain(value: Any) -> Any:

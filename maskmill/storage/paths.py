@@ -53,6 +53,11 @@ def as_written(value: Any) -> Any:
     home = value.split("/", 1)[0]
     if value.startswith("~") and expanded == value and not os.path.lexists(home):
         raise UnusableInputError(f"{value}: there is no user {home[1:]}; write ./{value} for a folder of that name.")
+    if expanded != value and home != "~" and not os.path.isdir(os.path.expanduser(home)):
+        raise UnusableInputError(
+            f"{value}: the home directory that {home} means ({os.path.expanduser(home)}) does not exist; write the "
+            f"path itself, or ./{value} for a folder of that name."
+        )
     return expanded
 
 

@@ -10,7 +10,13 @@ _UNREAD = {b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf\x27\x
 _MAGIC = {"bz2": rb"BZh[1-9]", "gz": rb"\x1f\x8b", "xz": rb"\xfd7zXZ\x00"}
 HEAD_BYTES = 64 << 10  # what is looked at of a file
 # Names that promise what a plain text is not: packed by …, of the format ….
-_NAMED_PACKED = re.compile(r"\.(bz2|gz|xz|zst|zip|7z|lz4)$", re.IGNORECASE)
+_NAMED_PACKED = re.compile(
+    r"\.(bz2?|bzip2|tbz2?|gz|gzip|tgz|xz|txz|lzma|zst|tzst|zip|7z|lz4|rar|tar|z|br)$", re.IGNORECASE
+)
+# The containers that have other names as well as their own.
+_CONTAINERS_BY_NAME: Mapping[str, str] = {
+    "bz": "bz2", "bzip2": "bz2", "tbz": "bz2", "tbz2": "bz2", "gzip": "gz", "tgz": "gz", "txz": "xz"
+}  # fmt: skip
 NAMED_XML = re.compile(r"\.xml(?:-p\d+p\d+)?(?:\.\w+)?$")
 NAMED_JSON_LINES = re.compile(r"\.(?:jsonl|ndjson)(?:\.\w+)?$")
 _NAMED_FORMAT = re.compile(
@@ -46,7 +52,7 @@ def packing_only_named(path: str, container: str) -> str | None:
     """How a file's name says that it is packed, where it is not packed so: "bz2"; None where name and content agree."""
     found = _NAMED_PACKED.search(path)
     said = None if found is None else found[1].lower()
-    return None if said == container else said
+    return None if said is None or _CONTAINERS_BY_NAME.get(said, said) == container else said
 
 
 def format_only_named(path: str) -> str | None:

@@ -84,12 +84,14 @@ _BINARY = Lookalike(
     name="binary data, neither text nor packed in a way that is read (bz2, gz, xz)", advice=_UNPACK, is_text=False
 )
 INDEX = Lookalike(name="the index of a multistream dump", advice="name the dump that belongs to it", beside_dump=True)
+TITLES = Lookalike(name="a list of a wiki's titles", advice="name the dump that belongs to it", beside_dump=True)
 CHECKSUMS = Lookalike(name="a list of checksums", advice="name the files that it lists", beside_dump=True)
 _JSON_ARRAY = Lookalike(name="a JSON array", advice="make one object a line of it (jq -c '.[]')")
 _JSON_DOCUMENT = Lookalike(name="one JSON document over several lines", advice="make one object a line (jq -c .)")
 _SQL = Lookalike(name="an SQL dump", advice="export its text as JSON lines")
 _TABLE = Lookalike(name="a CSV or TSV table", advice="turn it into JSON lines or Parquet, which have a column of text")
 _HTML = Lookalike(name="HTML", advice="extract its text first")
+_LFS_POINTER = Lookalike(name="a pointer of Git LFS", advice="fetch the file that it stands for (git lfs pull)")
 _WARC = Lookalike(name="a WARC file", advice="extract its text first")
 _RTF = Lookalike(name="RTF", advice="save it as text first")
 _POSTSCRIPT = Lookalike(name="PostScript", advice="turn it into text first (ps2ascii)")
@@ -97,6 +99,8 @@ _DALI_INDEX = Lookalike(name="DALI's index of a TFRecord file", advice="name the
 _VOCABULARY = Lookalike(name="a WordPiece vocabulary", advice="name the text")
 _BEGINNINGS = (
     (re.compile(rb"(?:<!--.*?-->\s*)*<(?:!doctype html|(?:html|head|body|title|meta)[\s>])", re.I | re.S), _HTML),
+    (re.compile(rb"version https://git-lfs\.github\.com/spec/v1\r?\n"), _LFS_POINTER),
+    (re.compile(rb"page_title\n"), TITLES),
     (re.compile(rb"WARC/[01]\.\d\r?\n"), _WARC),
     (re.compile(rb"\{\\rtf\d"), _RTF),
     (re.compile(rb"%!PS"), _POSTSCRIPT),

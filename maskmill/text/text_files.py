@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files, manifest
@@ -70,10 +71,10 @@ def _shards_of_directory(pattern: str) -> list[str] | None:
     """
     if is_glob(pattern):
         return None
+    if (listed := _listed_shards(pattern)) is not None:
+        return [shard["name"] for shard in listed if shard["bytes"]]
     if files.exists(files.join(pattern, manifest.MANIFEST)):
         made = manifest.read_manifest(pattern)
-        if made.get("stage") == "extract":
-            return [shard["name"] for shard in made["shards"] if shard["bytes"]]
         if "stage" in made:
             raise UnusableInputError(f"{pattern}: this directory was made by {made['stage']}; name the one of extract.")
     elif files.is_local(pattern):
@@ -85,17 +86,53 @@ def _shards_of_directory(pattern: str) -> list[str] | None:
     return None
 
 
-def check_texts(texts: Sequence[files.FileInfo]) -> None:
-    """Looks at the beginning of each file, so that nothing else is taken for a text shard.
+def _listed_shards(directory: str) -> list[dict[str, Any]] | None:
+    """What the manifest of extract in a directory says of its shards; None where there is no such manifest."""
+    if is_glob(directory) or not files.exists(files.join(directory, manifest.MANIFEST)):
+        return None
+    made = manifest.read_manifest(directory)
+    return list(made["shards"]) if made.get("stage") == "extract" else None
+
+
+def listed_shards(patterns: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What manifests say of the shards of directories that extract made, by the shards' paths.
+
+    A directory stands for what extract wrote into it. Files that are named are taken as they are.
+    """
+    return {
+        files.join(pattern, shard["name"]): shard for pattern in patterns for shard in _listed_shards(pattern) or ()
+    }
+
+
+def refuse_unlisted(path: str, found: str, said: str) -> None:
+    """Raises UnusableInputError if a shard has another size or checksum than the manifest beside it says."""
+    if found != said:
+        raise UnusableInputError(
+            f"{path}: this shard is not the one that was extracted: it has {found}, and the manifest beside it says "
+            f"{said}; extract or copy the text again, or name its files, as in {files.parent(path)}/*, if it was "
+            "changed on purpose."
+        )
+
+
+def check_texts(texts: Sequence[files.FileInfo], patterns: Sequence[str]) -> None:
+    """Looks at the size and the beginning of each file, so that nothing else is taken for a text shard.
 
     Names that extract gives are believed on object stores, where each look takes a request.
 
+    Args:
+      texts: the files that `find_texts` finds.
+      patterns: which they are found by.
+
     Raises:
-      UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on.
+      UnusableInputError: a file is packed, or looks like a dump, a table, examples and so on; or it has another size
+        than the manifest of its directory says.
     """
     from maskmill.text.lookalikes import no_text_shard
 
+    listed = listed_shards(patterns)
     for text in texts:
+        if text.path in listed:
+            refuse_unlisted(text.path, f"{text.size:,} bytes", f"{listed[text.path]['bytes']:,} bytes")
         if text.path.endswith(files.TEMPORARY_SUFFIX):
             raise UnusableInputError(f"{text.path}: a run still writes this file; wait until it has ended.")
         if text.size and (files.is_local(text.path) or not _NUMBERED.search(files.base_name(text.path))):

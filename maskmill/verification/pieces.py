@@ -146,11 +146,13 @@ class TextStatistics:
       document_lines: int64[64], documents by the logarithm (base 2) of their lines.
       longest_line: bytes.
       repeated_lines: the lines of ten words and more that are there most often: [(count, beginning of the line)].
-      foreign, replaced, garbled: characters beyond ASCII, and of those U+FFFD, and what UTF-8 becomes that is read as
-        Latin-1. markup: marks of wikitext and HTML.
+      replaced, garbled: characters U+FFFD, and what UTF-8 becomes that is read as Latin-1. markup: marks of wikitext
+        and HTML.
       letters, capitals: at the beginnings of documents.
-      longest_characters: of a line. unended: int64[1024], lines by their characters that end within a sentence, as far
-        as ASCII tells; longer lines are not counted.
+      longest_characters: of a line. unended: int64[1024], lines by their characters that end within a sentence;
+        longer lines are not counted. unbroken: long lines of ASCII without a space. doubled: lines that
+        are the same as the one before.
+      bytes: int64[256], how often each byte is there.
     """
 
     documents: int
@@ -162,14 +164,21 @@ class TextStatistics:
     document_lines: npt.NDArray[np.int64]
     longest_line: int
     repeated_lines: tuple[tuple[int, str], ...]
-    foreign: int = 0
     replaced: int = 0
     garbled: int = 0
     markup: int = 0
     letters: int = 0
     capitals: int = 0
+    unbroken: int = 0
+    doubled: int = 0
     longest_characters: int = 0
     unended: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(1024, np.int64))
+    bytes: npt.NDArray[np.int64] = dataclasses.field(default_factory=lambda: np.zeros(256, np.int64))
+
+    @property
+    def foreign(self) -> int:
+        """Characters beyond ASCII."""
+        return int(self.bytes[0xC0:].sum())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

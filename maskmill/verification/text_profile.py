@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from maskmill.verification.findings import Checked, Finding, Severity, finding
 from maskmill.verification.pieces import PieceResult, TextStatistics
@@ -20,11 +21,27 @@ _CAPITALS = 0.6  # of the letters; text has 0.02 to 0.1
 _USUAL_CAPITALS = 0.3
 _NO_CAPITALS, _SOME_CAPITALS = 0.001, 0.02
 _LINES = 100
+_LINES_OF_A_KIND = 0.1  # of all lines: such without a space, or twice in a row
+_WORDS, _CHARACTERS = (
+    1.5,
+    12,
+)  # of a line, on average; sentences have more, but for verse in scripts without spaces
+_LEAST_WORD = 2.5  # characters of a word and the space behind it, on average
+_RARE = 50  # times rarer than usual: not the same kind of text
+_FREQUENT = 0.005  # of all bytes
+_CHARACTER_BYTES = 100_000  # of a shard, that its characters can be held against those of others
 _CUT = 0.1  # of the lines have the length of the longest, and end in the middle of a sentence
 _ONE_LINE, _USUAL_ONE_LINE = 0.9, 0.5  # of the documents
 _MANY_DOCUMENTS = 20  # in a shard; then a shard of a single one has lost what stands between documents
 _COPIES, _SHARE_OF_COPIES = 20, 0.01  # of a document
 _LONG_DOCUMENT = 20  # words
+_ASCII = 128
+_DIGITS, _BEYOND = _ASCII, _ASCII + 1
+_CHARACTERS_NAMED = (
+    *("spaces" if chr(code) == " " else f"characters {chr(code)!a}" for code in range(_ASCII)),
+    "digits",
+    "characters beyond ASCII",
+)
 
 
 def check_profile(results: Sequence[PieceResult], *, repeats: bool, is_prose: bool) -> Checked:
@@ -37,12 +54,16 @@ def check_profile(results: Sequence[PieceResult], *, repeats: bool, is_prose: bo
     """
     texts = [(result.piece.path, result.text) for result in results if result.text is not None and result.text.lines]
     severity: Severity = "warning" if is_prose else "note"
-    findings = [found for path, text in texts for found in (*_encoding(path, text), *_shape(path, text, severity))]
+    findings = [found for path, text in texts for found in _of_text(path, text, severity)]
     if len(texts) >= _FEW:
-        findings += _beside_others(texts)
+        findings += [*_beside_others(texts), *_characters_beside_others(texts, severity)]
     if not repeats:
         findings += _copies(results)
     return Checked(findings=tuple(findings), looked_at={_CHECK: len(texts)})
+
+
+def _of_text(path: str, text: TextStatistics, severity: Severity) -> list[Finding]:
+    return [*_encoding(path, text), *_shape(path, text, severity), *_lines(path, text, severity)]
 
 
 def _encoding(path: str, text: TextStatistics) -> Iterator[Finding]:
@@ -61,7 +82,7 @@ def _shape(path: str, text: TextStatistics, severity: Severity) -> Iterator[Find
     """Marks that an extraction has left, and lines that are cut."""
     most = _MARKUP * text.characters
     if text.markup >= _ENOUGH and text.markup > most:
-        what = f"this text has {text.markup:,} marks of wikitext or HTML ([[, {{{{, ''', </)"
+        what = f"this text has {text.markup:,} marks of wikitext or HTML ([[, {{{{, ''', </, &amp;)"
         advice = "extract it again, unless it is source code"
         yield _found(path, f"at most {most:,.0f}", f"{text.markup:,}", what, advice, severity)
     longest = int(np.flatnonzero(text.unended).max(initial=0))
@@ -73,6 +94,30 @@ def _shape(path: str, text: TextStatistics, severity: Severity) -> Iterator[Find
         advice = "make it again from its own text, unless it has such lines"
         found = f"{cut:,} of {longest:,} characters"
         yield _found(path, "lines of many lengths", found, f"{what} a sentence: they are cut", advice, severity)
+
+
+def _lines(path: str, text: TextStatistics, severity: Severity) -> Iterator[Finding]:
+    """Lines that are no sentences, or are there twice."""
+    if text.lines < _LINES:
+        return
+    for count, what, advice in (
+        (text.unbroken, "have no space: spaces are lost, or the text is encoded", "extract it again"),
+        (text.doubled, "are the same as the line before", "look for what wrote them twice, and make it again"),
+    ):
+        most = _LINES_OF_A_KIND * text.lines
+        if count >= _ENOUGH and count > most:
+            found = f"{count:,} of {text.lines:,} lines {what}"
+            yield _found(path, f"at most {most:,.0f}", f"{count:,}", found, advice, severity)
+    words, characters = text.words / text.lines, text.characters / text.lines
+    if words * _LEAST_WORD > characters:
+        what = (
+            f"words have {characters / words:.1f} characters on average, the space counted, so their letters are apart"
+        )
+        yield _found(path, f"{_LEAST_WORD} or more", f"{characters / words:.1f}", what, "extract it again", severity)
+    if words < _WORDS and characters < _CHARACTERS and 2 * text.foreign < text.characters:
+        what = f"the lines have {words:.1f} words and {characters:.1f} characters on average, so they are no sentences"
+        advice = "make it again, with a sentence a line"
+        yield _found(path, f"{_WORDS} words or more", f"{words:.1f}", what, advice, severity)
 
 
 def _beside_others(texts: Sequence[tuple[str, TextStatistics]]) -> Iterator[Finding]:
@@ -92,6 +137,40 @@ def _beside_others(texts: Sequence[tuple[str, TextStatistics]]) -> Iterator[Find
             yield _unlike(path, f"{share:.0%} documents of one line", f"{usually_one:.0%}")
         if text.documents == 1 and text.lines >= _LINES and usual_documents >= _MANY_DOCUMENTS:
             yield _unlike(path, f"{text.lines:,} lines in a single document", f"{usual_documents:,.0f} documents")
+
+
+def _characters_beside_others(texts: Sequence[tuple[str, TextStatistics]], severity: Severity) -> Iterator[Finding]:
+    """Shards without a character that is frequent in the others, or with one that they hardly have."""
+    texts = [(path, text) for path, text in texts if text.bytes.sum() >= _CHARACTER_BYTES]
+    if len(texts) < _FEW:
+        return
+    shares = np.array([_character_shares(text) for _, text in texts])
+    # A quarter of the shards may be like this one; where more are, the text is a mix, as of two languages.
+    low, usual, high = np.quantile(shares, (0.25, 0.5, 0.75), axis=0, method="nearest")
+    for (path, _), own in zip(texts, shares, strict=True):
+        is_lost = (low > _FREQUENT) & (own * _RARE < low)
+        is_new = (own > _FREQUENT) & (high * _RARE < own)
+        unlike = np.flatnonzero(is_lost | is_new)
+        if len(unlike):
+            worst = int(unlike[np.argmax(np.abs(own - usual)[unlike])])
+            more = f" (and {len(unlike) - 1} other characters are as unlike)" if len(unlike) > 1 else ""
+            share = f"{own[worst]:.2%} {_CHARACTERS_NAMED[worst]}"
+            yield _unlike(path, share, f"{usual[worst]:.2%}{more}", severity)
+
+
+def _character_shares(text: TextStatistics) -> npt.NDArray[np.float64]:
+    """float64[number of _CHARACTERS_NAMED], shares of all bytes."""
+    is_small = slice(ord("a"), ord("z") + 1)
+    counts = np.zeros(len(_CHARACTERS_NAMED), np.int64)
+    counts[:_ASCII] = text.bytes[:_ASCII]
+    # Capitals are looked at as a share of the letters, and digits are one kind.
+    counts[is_small] += text.bytes[ord("A") : ord("Z") + 1]
+    counts[ord("A") : ord("Z") + 1] = 0
+    counts[ord("0") : ord("9") + 1] = 0
+    counts[_DIGITS], counts[_BEYOND] = text.bytes[ord("0") : ord("9") + 1].sum(), text.foreign
+    counts[ord("\n")] = 0
+    shares: npt.NDArray[np.float64] = counts / text.bytes.sum()
+    return shares
 
 
 def _copies(results: Sequence[PieceResult]) -> Iterator[Finding]:
@@ -123,9 +202,9 @@ def _copies(results: Sequence[PieceResult]) -> Iterator[Finding]:
         )
 
 
-def _unlike(path: str, found: str, usual: str) -> Finding:
+def _unlike(path: str, found: str, usual: str, severity: Severity = "warning") -> Finding:
     what = f"this shard has {found}, where {usual} are usual in the others"
-    return _found(path, usual, found, what, "make it again from its own text")
+    return _found(path, usual, found, what, "make it again from its own text", severity)
 
 
 def _found(path: str, expected: str, found: str, what: str, advice: str, severity: Severity = "warning") -> Finding:

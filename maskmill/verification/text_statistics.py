@@ -1,6 +1,7 @@
 """What the text of a file looks like: counted article by article, in bounded memory."""
 
 import collections
+import unicodedata
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +13,22 @@ _SHOWN = 200  # bytes of a repeated line that are kept
 _MOST_LINES = 200_000  # distinct lines that are counted at a time
 _REPEATED = 64  # most repeated lines of a file
 _SPACE, _NEWLINE = 32, 10
+_UNBROKEN = 60  # bytes of a line without a space, where it is ASCII: no script that has no spaces
+_NEIGHBOUR = 20  # bytes of a line that is the same as the one before; shorter ones are refrains, marks of a dialogue
+_CHUNK = 1 << 16  # bytes that are counted at a time: np.bincount makes eight of each
 _LEAD, _FIRST_LEAD = 0xC3, 0xC0  # the first byte of À to ÿ, and the first that starts a character beyond ASCII
 _CONTINUING, _CONTINUING_BITS = 0x80, 0xC0  # what other bytes of it have in common
 _SIZES = 64  # of document_lines
 _LENGTHS = 1024  # of unended
 _BEGINNING = 200  # characters of a document whose letters are counted
-_MARKS = (b"[[", b"]]", b"{{", b"}}", b"'''", b"</")
+_MARKS = (b"[[", b"]]", b"{{", b"}}", b"'''", b"</", b"&amp;", b"&quot;", b"&nbsp;", b"&lt;", b"&gt;", b"&#")
 _REPLACEMENT = "\ufffd".encode()
 _C1 = (0xC2, 0x80, 0x9F)  # the first byte of a control character that no text has, and from where to where the second
 _LEADS = (0x82, 0x83, 0x90, 0x91)  # of Â, Ã, Ð and Ñ the second byte; behind them none of U+00A0 to U+00BF stands
 _EURO = "â€".encode()  # a quotation mark or a dash, read as Windows-1252
 _ENDS = np.frombuffer(b".!?:;,)]}\"'*-", np.uint8)
 
-_SUMS = ("foreign", "replaced", "garbled", "markup", "letters", "capitals")
+_SUMS = ("replaced", "garbled", "markup", "letters", "capitals", "unbroken", "doubled")
 
 Counts = npt.NDArray[np.int64]
 
@@ -44,6 +48,7 @@ class TextCounter:
         self._lines: collections.Counter[bytes] = collections.Counter()
         self._longest_characters = 0
         self._unended = np.zeros(_LENGTHS, np.int64)
+        self._bytes = np.zeros(256, np.int64)
 
     def add(self, articles: list[bytes], characters: int) -> None:
         """Adds articles, as they stand between blank lines; `characters` is how many they have, newlines aside."""
@@ -59,24 +64,32 @@ class TextCounter:
         lines = text.split(b"\n")
         self._lines.update(lines[line][:_SHOWN] for line in np.flatnonzero(words >= LONG_LINE).tolist())
         self._forget()
+        lengths = ends - starts
+        unbroken = np.flatnonzero((words == 1) & (lengths >= _UNBROKEN)).tolist()
+        same_length = np.flatnonzero((lengths[1:] == lengths[:-1]) & (lengths[1:] >= _NEIGHBOUR)).tolist()
+        self._sums.update(
+            unbroken=sum(lines[line].isascii() for line in unbroken),
+            doubled=sum(lines[line] == lines[line + 1] for line in same_length),
+        )
         sizes = np.array([sum(map(bool, article.split(b"\n"))) for article in articles], np.int64)
         sizes = sizes[sizes > 0]
         self._document_lines += np.bincount(np.log2(sizes).astype(np.int64), minlength=_SIZES)
-        self._longest_line = max(self._longest_line, int((ends - starts).max(initial=0)))
+        self._longest_line = max(self._longest_line, int(lengths.max(initial=0)))
         self._count_characters(text, data)
         self._count_letters(articles)
         self._count_lines(data, starts[is_line], ends[is_line])
         self._sums.update(documents=len(sizes), lines=int(is_line.sum()), characters=characters, words=int(words.sum()))
 
     def _count_characters(self, text: bytes, data: npt.NDArray[np.uint8]) -> None:
-        """Counts characters that are not ASCII, broken ones, and marks."""
+        """Counts bytes, characters that are broken, and marks."""
+        for start in range(0, len(data), _CHUNK):
+            self._bytes += np.bincount(data[start : start + _CHUNK], minlength=256)
         first, low, high = _C1
         garbled = np.count_nonzero((data[:-1] == first) & (data[1:] >= low) & (data[1:] <= high))
         places = np.flatnonzero(data[:-3] == _LEAD)
         behind = data[places + 1], data[places + 2], data[places + 3]
         garbled += np.count_nonzero(np.isin(behind[0], _LEADS) & (behind[1] == first) & (behind[2] > high))
         self._sums.update(
-            foreign=int(np.count_nonzero(data >= _FIRST_LEAD)),
             replaced=text.count(_REPLACEMENT),
             garbled=int(garbled) + text.count(_EURO),
             markup=sum(map(text.count, _MARKS)),
@@ -98,7 +111,10 @@ class TextCounter:
         before = np.concatenate([[0], np.cumsum((data & _CONTINUING_BITS) != _CONTINUING)])
         lengths = before[ends] - before[starts]
         last = data[ends - 1]
-        is_within = (last < _FIRST_LEAD) & ~np.isin(last, _ENDS) & (lengths < _LENGTHS)
+        is_within = ~np.isin(last, _ENDS) & (lengths < _LENGTHS)
+        for line in np.flatnonzero(is_within & (last >= _CONTINUING)).tolist():
+            character = data[ends[line] - min(4, ends[line]) : ends[line]].tobytes().decode("utf-8", "ignore")[-1:]
+            is_within[line] = not character or unicodedata.category(character)[0] != "P"
         self._unended += np.bincount(lengths[is_within], minlength=_LENGTHS)
         self._longest_characters = max(self._longest_characters, int(lengths.max()))
 
@@ -126,6 +142,7 @@ class TextCounter:
             repeated_lines=tuple((count, line.decode("utf-8", "ignore")) for count, line in repeated[:_REPEATED]),
             longest_characters=self._longest_characters,
             unended=self._unended.copy(),
+            bytes=self._bytes.copy(),
             **{name: sums[name] for name in _SUMS},
         )
 
@@ -149,5 +166,6 @@ def add_statistics(parts: list[TextStatistics]) -> TextStatistics:
         repeated_lines=tuple(repeated[:_REPEATED]),
         longest_characters=max((part.longest_characters for part in parts), default=0),
         unended=np.sum([np.zeros(_LENGTHS, np.int64), *(part.unended for part in parts)], axis=0),
+        bytes=np.sum([np.zeros(256, np.int64), *(part.bytes for part in parts)], axis=0),
         **{name: sum(getattr(part, name) for part in parts) for name in _SUMS},
     )

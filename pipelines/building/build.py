@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
 from pipelines.building.build_options import BuildOptions
+from pipelines.building.report import REPORT
 from pipelines.running.startup import import_beam_for_local_runner
 from pipelines.settings.stage_options import ExamplesOptions
 from pipelines.stages import checks, kernels
@@ -36,6 +38,8 @@ def run(
     cut = next((place for place, (entry, _) in enumerate(chosen, 1) if entry.ends_graph), len(chosen))
     first, second = chosen[:cut], chosen[cut:]
     before = options.stages.get("examples") if first[0][0].name == "eval" else None
+    if options.report not in ("off", "none") and files.is_local(options.output):
+        files.check_replaceable(files.join(options.output, REPORT), files.join(options.output, REPORT))
     # The report at the end: what it runs is compiled with the rest, so that the user waits once.
     later = () if options.report in ("off", "none") else kernels.OF_VERIFY
     if not second:

@@ -126,19 +126,30 @@ def _show_some(path: str, words: str, options: InspectOptions) -> None:
         path, split=options.split, vocab_file=options.vocab_file, seed=options.seed, epoch=options.epoch
     )
     with contextlib.closing(opened):
-        _print_all(_examples(opened, words, options), words, options, opened.path)
+        one = options.example not in (None, SEARCH)
+        _print_all(_examples(opened, words, options), words, options, opened.path, opened if one else None)
 
 
-def _print_all(found: Iterable[DecodedExample | TextDocument], words: str, options: InspectOptions, path: str) -> None:
-    """Prints what was found, each as soon as it is."""
+def _print_all(
+    found: Iterable[DecodedExample | TextDocument],
+    words: str,
+    options: InspectOptions,
+    path: str,
+    examples: OpenedExamples | None = None,
+) -> None:
+    """Prints what was found, each as soon as it is; `examples`: in which to find the documents of an example."""
     none, pattern = True, searching.pattern_of(words) if words else None
     for one in found:
+        source = _source_of(examples, one) if examples is not None and isinstance(one, DecodedExample) else None
         if options.format == "json":
-            print(
-                as_json(inspect_text.example_dict(one) if isinstance(one, DecodedExample) else dataclasses.asdict(one))
-            )
+            values = inspect_text.example_dict(one) if isinstance(one, DecodedExample) else dataclasses.asdict(one)
+            if source is not None:
+                values["documents"] = [dataclasses.asdict(document) for document in source[0]]
+            print(as_json(values))
         elif isinstance(one, DecodedExample):
             inspect_text.print_example(one, is_first=none, found=pattern)
+            if source is not None:
+                inspect_text.print_source(*source)
         else:
             inspect_text.print_text(one, is_first=none, found=pattern)
         none = False
@@ -146,6 +157,16 @@ def _print_all(found: Iterable[DecodedExample | TextDocument], words: str, optio
             return
     if none:
         raise RunFailedError(f"{path}: nothing in it has these words; search for others.")
+
+
+def _source_of(opened: OpenedExamples, example: DecodedExample) -> tuple[Sequence[TextDocument], str]:
+    """The documents that an example was made of; where there are none, why not."""
+    from maskmill.inspection.sources_of_rows import documents_of
+
+    try:
+        return documents_of(opened, example), "no document of its text has its pieces"
+    except UnusableInputError as error:
+        return (), str(error)
 
 
 def _examples(opened: OpenedExamples, words: str, options: InspectOptions) -> Iterator[DecodedExample]:

@@ -18,6 +18,7 @@ _COLUMNS = 80
 _MOST_CHARACTERS = 300  # of a value in a table
 _MOST_LINE = 2_000  # characters of a line of text
 _MOST_LINES = 200  # of a document
+_BEGINNING = 60  # characters of a document that tell which it is
 _INDENT = "  "
 _LEGEND = "[MASK=word]: to predict, seen as [MASK]; [other=word]: seen as another piece; [=word]: unchanged"
 # Of pieces by what they are, and of parts and sequences by their number: never the only sign.
@@ -187,6 +188,19 @@ def print_example(example: DecodedExample, *, is_first: bool, found: re.Pattern[
             name += f"{', ' if name else ''}part {'AB'[segment] if segment in (0, 1) else segment}"
         style = _OF_PARTS[(segment + (sequence if many else 0)) % len(_OF_PARTS)]
         out.paragraph(_spans(part, style), name)
+
+
+def print_source(documents: Sequence[TextDocument], why_none: str) -> None:
+    """Prints which documents an example was made of, or why that is not known."""
+    for document in documents:
+        begins = shown(document.lines[0], _BEGINNING)
+        _print_dim(f"from document {document.document:,} of {document.file}, line {document.line:,}: {begins}")
+    if not documents:
+        _print_dim(f"from which document is not known: {why_none}")
+
+
+def _print_dim(line: str) -> None:
+    printer().paragraph([_Span(shown(line), "dim")])
 
 
 def _figures(example: DecodedExample) -> Iterator[str]:

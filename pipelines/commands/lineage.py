@@ -220,10 +220,16 @@ def _value(value: Any) -> str:
     return value if isinstance(value, str) else as_json(value)
 
 
+def _gone(path: str) -> str:
+    if not files.is_local(path) or os.path.isabs(path):
+        return ", not there any more"
+    return ", not found: this path is relative to the directory in which the build ran"
+
+
 def _source_lines(source: SourceFile) -> Iterator[str]:
     label = "dump" if source.stage == "extract" else "source"
     size = "" if source.bytes is None else f", {source.bytes:,} bytes"
-    state = {"there": "", "gone": ", not there any more", "changed": ", CHANGED"}[source.state]
+    state = {"there": "", "gone": _gone(source.path), "changed": ", CHANGED"}[source.state]
     yield _line(label, f"{source.path}{size}{state}")
     yield _line("", f"sha256 {source.sha256}")
     facts = [f"of {source.date}"] if source.date else []

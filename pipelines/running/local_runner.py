@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 
 import psutil
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
@@ -10,6 +11,7 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.portability.fn_api_runner.worker_handlers import SubprocessSdkWorkerHandler, WorkerHandler
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
+from maskmill.errors import RunFailedError
 from pipelines.running import local_worker
 
 WORKER_LOG = "workers.log"
@@ -19,6 +21,9 @@ STOPPED_WORKER = "stopped worker"
 
 # How long a worker may take to finish once the run is over.
 _GRACE_SECONDS = 5.0
+
+# What two workers need, with a margin.
+_LEAST_OPEN_FILES = 32
 
 
 def local_workers() -> list[psutil.Process]:
@@ -51,11 +56,22 @@ class LocalWorkerHandler(SubprocessSdkWorkerHandler):
         super().stop_worker()
 
 
+def _check_limits() -> None:
+    """Raises RunFailedError where too few files may be open for gRPC, which aborts the process instead of failing."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_OPEN_FILES:
+        raise RunFailedError(
+            f"Too few files may be open at once for worker processes ({limit}); raise the limit, as in "
+            "`ulimit -n 1024`, or take --workers 1."
+        )
+
+
 def local_runner(options: PipelineOptions, logs: str) -> FnApiRunner:
     """The local runner for these options. Its worker processes write what they print to WORKER_LOG in `logs`."""
     direct = options.view_as(DirectOptions)
     if direct.direct_running_mode != "multi_processing":
         return FnApiRunner()
+    _check_limits()
     # The runner finds the handler of an environment by its URN; the last one that was registered counts.
     WorkerHandler.register_environment(python_urns.SUBPROCESS_SDK, bytes)(LocalWorkerHandler)
     command = local_worker.command(os.path.join(logs, WORKER_LOG))

@@ -380,7 +380,7 @@ def vocabulary(options: VocabularyStageOptions, *, is_first: bool) -> Checked:
     from maskmill.text.text_files import beside_texts, check_texts, find_texts, kind_of_text
 
     texts = find_texts(options.input) if is_first else []
-    check_texts(texts)
+    check_texts(texts, options.input)
     if is_first and not any(text.size for text in texts if kind_of_text(text.path) == "train"):
         raise UnusableInputError(
             f"{options.input[0]}: there is no text to learn a vocabulary from; name text shards that are neither empty "
@@ -480,7 +480,7 @@ def examples(options: ExamplesOptions, *, is_first: bool) -> Checked:
     from maskmill.records.plan import ExamplesPlan
     from maskmill.records.tokenizing import load_tokenization
 
-    check_texts(texts)
+    check_texts(texts, options.input)
     skipped = beside_texts(options.input) if is_first else []
     masking = decided_masking(options.masking, options.compat)
     loaded = load_tokenization(path, masking, is_tokenizer=name == "tokenizer_file")

@@ -8,26 +8,33 @@ import apache_beam as beam
 from maskmill.storage import progress
 from maskmill.storage.files import FileInfo
 from maskmill.storage.found_files import check_same, check_unchanged
-from maskmill.text.text_files import describe_text_shard, find_texts
+from maskmill.text.text_files import describe_text_shard, find_texts, listed_shards, refuse_unlisted
 from maskmill.text.text_shards import TextShard
 
 
-def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo]]:
-    """The texts that were found before the run, in order, if they are still what patterns name."""
+def numbered_texts(found: Sequence[FileInfo], patterns: Sequence[str]) -> Iterator[tuple[int, FileInfo, str]]:
+    """The texts that were found before the run, in order, if they are still what patterns name.
+
+    With each comes its sha256 where it is of a directory that extract made; else "".
+    """
     check_same(found, find_texts(patterns, may_be_missing=True))
-    return enumerate(found)
+    listed = listed_shards(patterns)
+    return ((place, file, listed.get(file.path, {}).get("sha256", "")) for place, file in enumerate(found))
 
 
-def describe_found(numbered: tuple[int, FileInfo]) -> TextShard:
+def describe_found(numbered: tuple[int, FileInfo, str]) -> TextShard:
     """Describes a text that was found before the run, with its place among all.
 
     Raises:
       RunFailedError: it is not as it was found.
+      UnusableInputError: it is not what the manifest of its directory says.
     """
-    place, file = numbered
+    place, file, listed = numbered
     check_unchanged(file.path, file.size, file.changed)
     shard = dataclasses.replace(describe_text_shard((place, file.path)), changed=file.changed)
     shard.check_unchanged()
+    if listed:
+        refuse_unlisted(shard.path, f"sha256 {shard.sha256}", f"sha256 {listed}")
     return shard
 
 
@@ -36,7 +43,7 @@ def describe_texts(pipeline: beam.Pipeline, found: Sequence[FileInfo], patterns:
     return (
         pipeline
         | "Texts" >> beam.Create([found])
-        | "FindTexts" >> beam.FlatMap(numbered_texts, patterns)  # (number, FileInfo)
+        | "FindTexts" >> beam.FlatMap(numbered_texts, patterns)  # (number, FileInfo, sha256)
         | "SpreadTexts" >> beam.Reshuffle()
         | "Describe" >> beam.Map(describe_found)  # TextShard
     )

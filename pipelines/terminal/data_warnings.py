@@ -177,11 +177,14 @@ def _doubtful_text(manifest: Mapping[str, Any]) -> list[str]:
     decided, counts = manifest["decided"], manifest["counts"]
     total = counts.get("extract", {}) | counts.get("templates", {})
     if projects := decided.get("other_projects"):
-        pages, without = total["read"], total.get("empty", 0)
+        splits = [counts[name] for name in ("train", "eval") if name in counts]
+        documents, size = (sum(split.get(name, 0) for split in splits) for name in ("documents", "bytes"))
         known, unknown = total.get("known_calls", 0), total.get("unknown_calls", 0)
         return [
-            f"of {', '.join(projects)}, {without:,} of {pages:,} pages gave no text, and of the {known + unknown:,} "
-            f"calls of templates in the text {unknown:,} had no rule; maskmill's rules are those of Wikipedia."
+            f"of {', '.join(projects)}, {total.get('empty', 0):,} of {total['read']:,} pages gave no text, and "
+            f"{documents:,} gave {size / max(1, documents):,.0f} bytes each; of the {known + unknown:,} calls of "
+            f"templates in the text {unknown:,} had no rule. maskmill's rules are those of Wikipedia: tags and "
+            "templates that hold text of another project are dropped like Wikipedia's boxes, and not counted."
         ]
     if decided.get("languages_without_rules"):
         return []

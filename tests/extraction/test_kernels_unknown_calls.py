@@ -153,6 +153,7 @@ CASES = {
     "first on its line": ("{{xf|b c}} d e", "d e"),
     "over lines": ("is {{xf|b\nc}} or", "is or"),
     "heading": ("== a {{xf|b c}} d ==\ne", "e"),
+    "computed number": ("is {{xf|1953}} or {{xf ago|1953}} or {{roman_xf|word}} so", "is 1953 or or word so"),
     "list": ("* It is not {{xf|b c}} but another thing.", "It is not b c but another thing."),
     "in a kept call": ("is {{xf|b {{xg|c d}} e}} or", "is b c d e or"),
     "in a rule": ("is {{nowrap|b {{xg|c d}} e}} or", "is b c d e or"),

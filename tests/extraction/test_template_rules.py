@@ -199,6 +199,8 @@ def test_a_form_with_a_mistake_is_named(pattern: str, message: str) -> None:
         ("[{?!1}none||some]", "{{t}} {{t|a}}", "none some"),
         ("[{?lc=Yes}lower||upper]", "{{t|lc=yes}} {{t|lc=no}} {{t}}", "lower upper upper"),
         ("[{?1@month}month||other]", "{{t|6}} {{t|7}}", "month other"),
+        ("[{?1:word}{1}||number]", "{{t|a1}} {{t|1a}} {{t|-1}}", "a1 number number"),
+        ("[{?1:word}{1}||{!unknown}]", "x {{t|a}} {{t|1}} y", "x a y"),
         ("[{?^bracket}inside||outside]", "a ({{t}}) {{t}}", "a (inside) outside"),
         ("[{?!^bracket}outside||inside]", "a ({{t}}) {{t}}", "a (inside) outside"),
         ("[{?^start}first||later]", "{{t}} and {{t}}", "first and later"),

@@ -58,6 +58,10 @@ def test_bad_doc_elements(tmp_path: Path) -> None:
     assert second == RejectedPage(title="<doc 2> B", reason="the <doc> tag has no id and title")
     assert isinstance(third, RejectedPage)
     assert third.reason == "it is not valid UTF-8"
+    path = write_file(tmp_path, doc(1, "A", "a" * 3_000_000 + "\0" * 512).encode())
+    (hollow,) = read_units(path)
+    assert isinstance(hollow, RejectedPage)
+    assert "hole of zero bytes" in hollow.reason
     path = write_file(tmp_path, (doc(1, "A", "a")[:-8] + doc(2, "B", "b")).encode())
     for unit_bytes in (1, 1000):
         assert read_units(path, unit_bytes) == [

@@ -1,6 +1,8 @@
 """The format of a file, by its content, its name and what the user says."""
 
+import bz2
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,7 +34,13 @@ def test_formats_are_told_by_content(name: str, content: bytes, found: str, tmp_
 ERROR_PAGE = b"503 Service Unavailable. Try again later.\n"
 
 
-@pytest.mark.parametrize("suffix", ["bz2", "gz", "xz", "zst", "7z", "zip", "lz4", "GZ"])
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        *("bz2", "gz", "xz", "zst", "7z", "zip", "lz4", "GZ", "tgz", "tbz2", "txz", "tar", "lzma", "Z", "rar", "br"),
+        *("bz", "bzip2", "gzip", "tbz", "tzst"),
+    ],
+)
 def test_a_name_that_says_packed_is_no_plain_file(suffix: str, tmp_path: Path) -> None:
     kind = suffix.lower()
     for content in (ERROR_PAGE, b"<!DOCTYPE html><html>404</html>", b'{"text": "a"}\n', SMALL):
@@ -43,6 +51,11 @@ def test_a_name_that_says_packed_is_no_plain_file(suffix: str, tmp_path: Path) -
                 detect_format(path, input_format)
         shard = write_file(tmp_path, ERROR_PAGE, f"part-00000-of-00001.{suffix}")
         assert no_text_shard(shard) == f"plain text under the name of another file ({kind})"
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("tgz", gzip.compress), ("gzip", gzip.compress), ("bz", bz2.compress)])
+def test_a_container_has_several_names(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    assert detect_format(write_file(tmp_path, pack(SMALL), f"a.{suffix}")) == "mediawiki"
 
 
 def test_a_name_that_says_packed_otherwise_does_not_agree(tmp_path: Path) -> None:

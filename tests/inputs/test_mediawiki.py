@@ -174,6 +174,12 @@ GOOD = page(1, "Good", "text")
         (page(2, "Bad &", "x").replace("&amp;", "&nbsp;"), "Bad &nbsp;", "no title"),
         (page(2, "Bad", "x").replace(">x<", ">\udc80<"), "Bad", "not valid UTF-8"),
         (page(2, "B\udcffd", "x"), "B\ufffdd", "not valid UTF-8"),
+        pytest.param(
+            page(2, "Bad", "x").replace(">x<", ">x" + "\0" * 512 + "<"), "Bad", "hole of zero bytes", id="hole-in-text"
+        ),
+        pytest.param(
+            page(2, "Bad", "x").replace("<model>", "\0" * 512), "Bad", "hole of zero bytes", id="hole-before-text"
+        ),
         (page(2, "Bad", "x").replace("  </page>\n", ""), "Bad", "not closed"),
         (page(2, "Bad", "x").split("</title>")[0], "Bad", "not closed"),
     ],

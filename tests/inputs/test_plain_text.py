@@ -63,11 +63,28 @@ def test_one_document_a_file(tmp_path: Path) -> None:
         assert read_units(path, 3, reading, "text") == [document("One.\n\nTwo.", "My essay")]
     path = write_file(tmp_path, b"abc \xff")
     assert read_units(path, reading=reading) == [RejectedPage(title="x.txt", reason="it is not valid UTF-8")]
+    path = write_file(tmp_path, b"Whole. " * 400_000 + bytes(512) + b"end")
+    (hollow,) = read_units(path, reading=reading)
+    assert isinstance(hollow, RejectedPage)
+    assert "hole of zero bytes" in hollow.reason
     path = write_file(tmp_path, b"a" * 100)
     too_large = ReadOptions(text_documents="file", largest_page=50)
     assert read_units(path, reading=too_large) == [
         RejectedPage(title="x.txt", reason="the document is larger than 50 bytes")
     ]
+
+
+@pytest.mark.parametrize("zeros", [1, 511, 512, 5000])
+def test_text_with_a_hole_is_set_aside(zeros: int, tmp_path: Path) -> None:
+    """What a hole has swallowed is lost; some zeros may be a text's own, and tokenizers drop them.
+
+    A file that has zeros in the bytes that are read first is refused.
+    """
+    long = "good " * 500_000 + "text"
+    path = write_file(tmp_path, f"{long}\n\nbad".encode() + bytes(zeros) + f" text\n\n{long}".encode())
+    first, bad, last = read_units(path)
+    assert first == last == document(long)
+    assert isinstance(bad, RejectedPage) == (zeros >= 512)
 
 
 def test_bad_text_is_set_aside(tmp_path: Path) -> None:

@@ -207,6 +207,20 @@ def test_the_page_range_of_a_part_is_in_its_name(name: str, pages: tuple[int, in
     assert page_range(f"gs://bucket/{name}") == pages
 
 
+def test_a_relative_path_is_found_where_the_build_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(DUMP, tmp_path / "dumps" / "dump.xml.bz2")
+    monkeypatch.chdir(tmp_path)
+    text = extract_text(Path("out/text"), dump=Path("dumps/dump.xml.bz2"), documents=3, eval_articles=1).absolute()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (source,) = lineage(text).sources
+    assert (source.path, source.state) == (f"{tmp_path}/dumps/dump.xml.bz2", "there")
+    Path("dumps").mkdir()
+    Path("dumps/dump.xml.bz2").write_text("another file of this name")
+    assert lineage(text).problems == ()
+
+
 @pytest.fixture
 def release(whole: Made, tmp_path: Path) -> Path:
     """A complete release below tmp_path."""

@@ -157,6 +157,37 @@ def test_a_classic_dump_with_a_part_missing_does_not_count(
     assert re.search(f"this dump does not count: {why}", found.said[0])
 
 
+@pytest.mark.parametrize("layout", ["classic", "content", "listing"])
+def test_a_part_with_the_content_of_another_does_not_count(mirror: Mirror, client: MirrorClient, layout: str) -> None:
+    """Its checksum is right, but its own pages are lost."""
+    pages = [PAGES[0], PAGES[0], PAGES[2]]
+    files = (content_files if layout == "content" else classic_files)("enwiki", NEWER, pages)
+    if layout == "content":
+        mirror.publish_content("enwiki", NEWER, files)
+    elif layout == "classic":
+        mirror.publish_classic("enwiki", NEWER, files)
+    else:
+        mirror.publish("", {**files, "SHA256SUMS": mirror_server.sha256_sums(files)})
+    found = Looks(mirror.url, client, layout)
+    assert found.dates() == []
+    first, second = [name for name in files if "index" not in name][:2]
+    assert f"does not count: {second} has the same checksum as {first}" in found.said[0]
+
+
+@pytest.mark.parametrize("layout", ["classic", "content"])
+def test_a_file_of_another_wiki_is_no_part(mirror: Mirror, client: MirrorClient, layout: str) -> None:
+    make, publish = {
+        "classic": (classic_files, mirror.publish_classic),
+        "content": (content_files, mirror.publish_content),
+    }[layout]
+    files = make("enwiki", NEWER, PAGES)
+    other = list(files)[-1].replace("enwiki", "dewiki")
+    publish("enwiki", NEWER, {**files, other.replace("-p", "-p9").replace("p9ages", "pages"): b"pages"})
+    found = Looks(mirror.url, client, layout)
+    assert found.dates() == []
+    assert " is not of enwiki." in found.said[0]
+
+
 def test_a_part_that_only_the_sums_name_is_missing(mirror: Mirror, client: MirrorClient) -> None:
     files = classic_files("enwiki", NEWER, PAGES)
     folder = mirror.publish_classic("enwiki", NEWER, files)
@@ -187,7 +218,7 @@ def test_a_dump_of_the_new_layout_with_a_gap_or_an_overlap_does_not_count(
 
 def test_ids_without_a_page_may_lie_between_parts(mirror: Mirror, client: MirrorClient) -> None:
     names = [f"lvwiki-2026-03-01-{pages}.xml.bz2" for pages in ("p20p9000", "p9400p20000", "p20040p20041")]
-    mirror.publish_content("lvwiki", NEWER, dict.fromkeys(names, PAGES[0]))
+    mirror.publish_content("lvwiki", NEWER, dict(zip(names, PAGES, strict=True)))
     assert Looks(mirror.url, client, wiki="lvwiki").dates() == [NEWER]
 
 
@@ -266,6 +297,15 @@ def test_a_dump_of_the_new_layout_waits_for_its_sums(mirror: Mirror, client: Mir
     found = Looks(mirror.url, client)
     assert found.dates() == []
     assert "SHA256SUMS is not there yet" in found.said[0]
+
+
+def test_a_part_that_the_sums_do_not_list_is_missing(mirror: Mirror, client: MirrorClient) -> None:
+    """SHA256SUMS is cut off behind its first line, so no gap shows between the parts that it lists."""
+    folder = mirror.publish_content("enwiki", NEWER, content_files("enwiki", NEWER, PAGES))
+    mirror.files[f"{folder}/SHA256SUMS"] = mirror.files[f"{folder}/SHA256SUMS"].split(b"\n")[0] + b"\n"
+    found = Looks(mirror.url, client)
+    assert found.dates() == []
+    assert "enwiki-2026-03-01-p1147435p20110389.xml.bz2 is not in SHA256SUMS" in found.said[0]
 
 
 def test_sums_that_list_no_dump_do_not_count(mirror: Mirror, client: MirrorClient) -> None:

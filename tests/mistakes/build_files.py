@@ -365,4 +365,10 @@ SOURCES = [
     ),
 ]
 
-MISTAKES = [*YAML, *VALUES, *FLAGS, *FROM, *SOURCES]
+REPORT = Mistake(
+    name="yaml-directory-where-the-report-goes",
+    command="build b.yaml",
+    says=r"^maskmill build: build/report\.html: this output is a directory; name a file\.$",
+    files={"b.yaml": GOOD.encode(), "build/report.html": lambda path: path.mkdir(parents=True)},
+)
+MISTAKES = [REPORT, *YAML, *VALUES, *FLAGS, *FROM, *SOURCES]

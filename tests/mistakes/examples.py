@@ -413,4 +413,30 @@ WARNED = [
     ),
 ]
 
-MISTAKES = [*VOCABULARIES, *TOKENIZERS, *MASKING, *TEXTS, *EVAL_SETS, *SHARDS, *WARNED]
+
+def extracted(size: int, sha256: str) -> dict[str, bytes]:
+    """A directory that extract made of a text, and what its manifest says of it."""
+    shard = {"name": TEXT, "bytes": size, "sha256": sha256}
+    made = {"stage": "extract", "parameters": {}, "inputs": [], "counts": {}, "shards": [shard]}
+    return {f"text/{TEXT}": b"A town.\n\n", "text/manifest.json": json.dumps(made).encode()}
+
+
+COPIES = [
+    Mistake(
+        name=f"copy-that-is-cut-off-{command.split()[0]}",
+        command=f"{command} --input=text --output=out",
+        files=extracted(1_009, "0" * 64),
+        says=f"text/{TEXT}: this shard is not the one .* it has 9 bytes, and the manifest beside it says 1,009 bytes",
+    )
+    for command in (f"examples {MASK}", "vocabulary --size=64")
+] + [
+    Mistake(
+        name="copy-that-was-changed",
+        command=f"examples --input=text --output=out {MASK}",
+        files=extracted(9, "0" * 64),
+        says=rf"text/{TEXT}: .* has sha256 \w+, and the manifest beside it says sha256 0{{64}}",
+        leaves=("out",),
+    )
+]
+
+MISTAKES = [*VOCABULARIES, *TOKENIZERS, *MASKING, *TEXTS, *EVAL_SETS, *SHARDS, *COPIES, *WARNED]

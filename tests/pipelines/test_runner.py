@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -144,3 +145,10 @@ def test_a_worker_that_ends_slowly_has_not_failed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(local_worker, "command", lambda log: start(log).replace(file, slow, 1))
     monkeypatch.setattr(local_runner, "_GRACE_SECONDS", 1.0)
     assert run(abs, TWO_PROCESSES) is True
+
+
+def test_too_few_open_files_are_found_before_grpc_aborts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (10, 10))
+    options = runner.pipeline_options(TWO_PROCESSES, HERE)
+    with pytest.raises(RunFailedError, match=r"Too few files may be open at once for worker processes \(10\); raise"):
+        local_runner.local_runner(options, str(tmp_path))

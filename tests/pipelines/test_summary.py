@@ -308,4 +308,5 @@ def test_a_dump_of_another_project_is_named_at_once_and_at_the_end(
     text = write(tmp_path / "dump.xml", source)
     _, (first, last) = run(capsys, "extract", f"--input={text}", f"--output={tmp_path}/o", *NO_EVAL)
     assert f"{text} is a dump of Wiktionary (en.wiktionary.org), and maskmill's rules are those of Wikipedia" in first
-    assert "of Wiktionary (en.wiktionary.org), 1 of 2 pages gave no text, and of the 1 calls of templates" in last
+    assert "of Wiktionary (en.wiktionary.org), 1 of 2 pages gave no text, and 1 gave " in last
+    assert " bytes each; of the 1 calls of templates in the text 1 had no rule. " in last

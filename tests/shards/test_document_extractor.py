@@ -9,7 +9,7 @@ import dump_files
 import pytest
 from shard_builds import PLAIN, input_file, write_dump
 
-from maskmill.errors import UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.shards.document_extractor import (
@@ -177,6 +177,18 @@ def test_a_page_that_cannot_be_processed_is_rejected_with_the_reason(origin: Ori
     assert isinstance(rejected, RejectedDocument)
     assert rejected.title == "Bad \ufffd"
     assert rejected.reason.startswith("extraction failed: TypeError: ")
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(24, "Too many open files"), ImportError("no memory"), RunFailedError("no disk")]
+)
+def test_a_machine_that_fails_ends_the_run_and_rejects_no_page(error: Exception, origin: Origin) -> None:
+    class Failing(DocumentExtractor):
+        def extract(self, *_: object) -> Any:
+            raise error
+
+    with pytest.raises(RunFailedError, match=r"Too many open files|no memory|no disk"):
+        extract_or_reject(Failing(PLAIN, origin), page())
 
 
 def test_an_extractor_is_kept_for_its_origin_and_options(origin: Origin) -> None:

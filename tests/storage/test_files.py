@@ -163,6 +163,11 @@ def test_paths_are_joined_and_taken_apart(directory: str, name: str, joined: str
     assert files.is_local(joined) == (not joined.startswith("gs:"))
 
 
+@pytest.mark.parametrize("top", ["/", "gs://bucket", "http://server:80"])
+def test_nothing_is_above_a_root_a_bucket_or_a_server(top: str) -> None:
+    assert files.parent(files.parent(files.join(top, "name"))) == top
+
+
 def test_a_bare_name_lies_in_the_working_directory() -> None:
     assert files.parent("name") == "."
     assert files.base_name("dir/name/") == "name"

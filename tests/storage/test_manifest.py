@@ -53,6 +53,22 @@ def test_a_directory_without_data_is_free_for_other_options_once_its_run_has_end
         claim_output(output, "extract", {"seed": 3})
 
 
+@pytest.mark.parametrize("freed", [False, True])
+def test_of_two_runs_that_look_at_a_free_directory_at_once_one_gets_it(freed: bool, tmp_path: Path) -> None:
+    output = str(tmp_path / "out")
+    if freed:
+        manifest.check_output(output, "extract", {"seed": 1}).write()
+    one, other = (manifest.check_output(output, "extract", {"seed": seed}) for seed in (1, 2))
+    same = manifest.check_output(output, "extract", {"seed": 1})
+    with one.held(), same.held():
+        with (
+            pytest.raises(UnusableInputError, match="another run with other parameters has just claimed"),
+            other.held(),
+        ):
+            pass
+        assert Path(one.path).read_bytes() == one.content
+
+
 def test_a_directory_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(UnusableInputError, match=r"holds other files \(thesis.tex"):

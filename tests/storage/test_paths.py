@@ -56,6 +56,12 @@ def test_the_home_directory_stands_for_a_tilde(monkeypatch: pytest.MonkeyPatch) 
     assert paths.as_written(None) is None
 
 
+def test_a_user_without_a_home_directory_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path.replace("~nobody", "/nonexistent"))
+    with pytest.raises(UnusableInputError, match=r"^~nobody/x: the home directory that ~nobody means \(/nonexistent\)"):
+        paths.as_written("~nobody/x")
+
+
 @pytest.mark.parametrize("name", [os.fsdecode(b"a\xff.txt"), "a\0.txt"])
 def test_a_name_that_no_manifest_can_hold_is_refused(name: str) -> None:
     with pytest.raises(UnusableInputError, match=r"^'?a\\x..\.txt'?: this name"):

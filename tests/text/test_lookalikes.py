@@ -1,6 +1,7 @@
 """Files that are no training text: each is told by what it has, and no text is taken for one of them."""
 
 import bz2
+import gzip
 import io
 import json
 import lzma
@@ -26,6 +27,8 @@ INDEX = b"627:1:Title\n627:2:A title: with colons\n90210:3:Ein Titel\n"
 CSV = b"id,title,text\n" + b"".join(b'%d,T%d,"Some text, and more."\n' % (k, k) for k in range(9))
 TSV = b"".join(b"%d\tSome text, and more.\n" % k for k in range(9))
 SQL = b"-- MySQL dump 10.19\n--\n-- Host: db\n\nCREATE TABLE `page` (\n"
+TITLES = b"page_title\n!\n!!\nA_Title\n"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935\nsize 12345\n"
 MD5 = b"d41d8cd98f00b204e9800998ecf8427e  enwiki-20260301-pages-articles.xml.bz2\n"
 
 
@@ -62,6 +65,9 @@ TEXT_LOOKALIKES = {
     "mysql": ("a.sql", SQL, "an SQL dump"),
     "insert": ("a", b"\n-- a comment\n\nINSERT INTO `page` VALUES (1,'a');\n", "an SQL dump"),
     "html": ("a", b"<!doctype HTML>\n<html><body>", "HTML"),
+    "titles": ("wiki-20260301-all-titles-in-ns0.gz", gzip.compress(TITLES), "a list of a wiki's titles"),
+    "lfs-pointer": ("a.txt", LFS_POINTER, "a pointer of Git LFS; fetch the file"),
+    "lfs-pointer-for-parquet": ("a.parquet", LFS_POINTER, "a pointer of Git LFS; fetch the file"),
     "warc": ("a.warc", b"WARC/1.0\r\nWARC-Type: warcinfo\r\n", "a WARC file"),
     "rtf": ("a.rtf", b"{\\rtf1\\ansi Hello}", "RTF"),
     "postscript": ("a.ps", b"%!PS-Adobe-3.0\n", "PostScript"),
@@ -99,6 +105,8 @@ TEXTS = {
     "pieces": b"[CLS] and [SEP] are special.\n[PAD]\n[MASK]\n[UNK]\n",
     "lone-quote": b'"A quote, that, is, never closed.\n' * 9,
     "zip": b"PK is the name of a park.\n",
+    "version": b"version https://example.org/spec/v1 is the newest.\n",
+    "page-title": b"page_title is a column.\n",
 }
 
 
@@ -164,6 +172,7 @@ def test_a_parquet_file_is_no_text_shard(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [
+        ("x-20260301-all-titles-in-ns0.gz", gzip.compress(TITLES), "a list of a wiki's titles"),
         (
             "x-20260301-multistream-index.txt.bz2",
             bz2.compress(INDEX),

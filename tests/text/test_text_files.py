@@ -99,11 +99,23 @@ def test_a_directory_that_extract_did_not_make(files: dict[str, str], message: s
 def test_a_file_that_is_still_written_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "part-0.00ff.maskmill-tmp")
     with pytest.raises(UnusableInputError, match="a run still writes this file; wait until it has ended"):
-        check_texts(find_texts([f"{tmp_path}/*"]))
+        check_texts(find_texts([f"{tmp_path}/*"]), [f"{tmp_path}/*"])
 
 
 def test_what_is_no_text_shard_is_refused_by_its_content(tmp_path: Path) -> None:
     paths = [write(tmp_path / "part-0"), write(tmp_path / "part-1", ""), write(tmp_path / "part-2", '{"text": "a"}\n')]
-    check_texts(find_texts(paths[:2]))
+    check_texts(find_texts(paths[:2]), paths[:2])
     with pytest.raises(UnusableInputError, match=r"part-2: this looks like a JSON lines file, not like a text shard"):
-        check_texts(find_texts(paths))
+        check_texts(find_texts(paths), paths)
+
+
+def test_a_shard_that_the_manifest_does_not_know_is_refused(tmp_path: Path) -> None:
+    """A copy that was cut off ends with whole sentences as a rule, so nothing else tells that text is missing."""
+    path = write(tmp_path / "part-00000-of-00001")
+    entry = {"name": "part-00000-of-00001", "bytes": 1_013}
+    (tmp_path / "manifest.json").write_text(manifest("extract", [entry]))
+    with pytest.raises(
+        UnusableInputError, match=r"it has 13 bytes, and the manifest beside it says 1,013 bytes; .*/\*"
+    ):
+        check_texts(find_texts([str(tmp_path)]), [str(tmp_path)])
+    check_texts(find_texts([path]), [path])  # its user has it as it is

@@ -1,6 +1,9 @@
 """`maskmill verify` sees in text shards alone what a wrong decoding, a wrong extraction or a wrong join leaves."""
 
+import base64
 import gzip
+import html
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +63,50 @@ def first_line(text: str) -> str:
     return text.split("\n")[0]
 
 
+def escaped_twice(text: str) -> str:
+    return html.escape(html.escape(text))
+
+
+def with_soft_hyphens(text: str) -> str:
+    return re.sub(r"(\w{3})(?=\w)", "\\1\u00ad", text)
+
+
+def without_spaces(text: str) -> str:
+    return text.replace(" ", "")
+
+
+def in_base64(text: str) -> str:
+    return "\n".join(base64.b64encode(line.encode()).decode() for line in text.split("\n"))
+
+
+def with_lines_twice(text: str) -> str:
+    return "\n".join(f"{line}\n{line}" for line in text.split("\n"))
+
+
+def with_letters_apart(text: str) -> str:
+    return re.sub(r"(\S)(?=\S)", r"\1 ", text)
+
+
+def with_a_word_a_line(text: str) -> str:
+    return "\n".join(text.split())
+
+
+def with_tabs(text: str) -> str:
+    return text.replace(" ", "\t")
+
+
+def without_digits(text: str) -> str:
+    return re.sub(r"\d", "", text)
+
+
+def without_punctuation(text: str) -> str:
+    return re.sub(r"[^\w\s]", "", text)
+
+
+def with_other_letters(text: str) -> str:
+    return "".join(chr(0x430 + ord(c) - ord("a")) if "a" <= c <= "z" else c for c in text)
+
+
 ALL, ONE = range(SHARDS), range(1, 2)
 
 
@@ -78,6 +125,17 @@ ALL, ONE = range(SHARDS), range(1, 2)
         pytest.param(each(first_line), ONE, "documents of one line", id="first-lines"),
         pytest.param(each(cut_lines), ALL, "they are cut", id="cut-lines"),
         pytest.param(each(wrapped_lines), ALL, "they are cut", id="wrapped-lines"),
+        pytest.param(each(escaped_twice), ALL, "marks of wikitext or HTML", id="escaped-twice"),
+        pytest.param(each(without_spaces), ALL, "have no space", id="no-spaces"),
+        pytest.param(each(in_base64), ALL, "have no space", id="base64"),
+        pytest.param(each(with_lines_twice), ALL, "the same as the line before", id="lines-twice"),
+        pytest.param(each(with_letters_apart), ALL, "letters are apart", id="letters-apart"),
+        pytest.param(each(with_a_word_a_line), ALL, "no sentences", id="word-a-line"),
+        pytest.param(each(with_soft_hyphens), ONE, "characters beyond ASCII, where", id="soft-hyphens"),
+        pytest.param(each(with_other_letters), ONE, "characters beyond ASCII, where", id="other-script"),
+        pytest.param(each(with_tabs), ONE, "spaces, where", id="tabs"),
+        pytest.param(each(without_digits), ONE, "0.00% digits, where", id="no-digits"),
+        pytest.param(each(without_punctuation), ONE, "usual in the others", id="no-punctuation"),
     ],
 )
 def test_a_defect_of_the_text_is_seen(
@@ -86,6 +144,42 @@ def test_a_defect_of_the_text_is_seen(
     found = verify([str(write(tmp_path / "text", change, which))])
     messages = [finding.message for finding in serious(found) if finding.check == "profile"]
     assert any(words in message for message in messages), [finding.message for finding in serious(found)]
+
+
+def write_lines(folder: Path, article: Callable[[int, int], str]) -> Path:
+    """Writes text shards of made-up articles, each by the shard and its number there."""
+    for number in range(SHARDS):
+        text = "".join(f"{article(number, k)}\n\n" for k in range(1500))
+        (folder / f"part-{number:05}-of-{SHARDS:05}").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Да", "row, row, row your boat", "x" * 59, "ACCEPTANCE OF THE TERMS.", "ไม่มีช่องว่างระหว่างคำ" * 9],
+    ids=["short", "refrain", "long-word", "capitals", "thai"],
+)
+def test_texts_that_are_unlike_others_are_right(line: str, tmp_path: Path) -> None:
+    """A tenth of the lines are such."""
+    others = "\n".join(f"Line {number} of a text says that it is whole." for number in range(9))
+    found = verify([str(write_lines(tmp_path, lambda number, k: f"{line}\n{others}\n{number} {k}."))])
+    assert [finding.message for finding in serious(found) if finding.check == "profile"] == []
+
+
+def test_verse_without_spaces_is_right(tmp_path: Path) -> None:
+    """All lines have five characters and a mark."""
+
+    def couplet(number: int, k: int) -> str:
+        characters = "".join(chr(0x4E00 + (7919 * k + 31 * number + 17 * place) % 5000) for place in range(10))
+        return f"{characters[:5]}，\n{characters[5:]}。"
+
+    found = verify([str(write_lines(tmp_path, couplet))])
+    assert [finding.message for finding in serious(found) if finding.check == "profile"] == []
+
+
+def test_text_of_two_languages_one_after_the_other_is_right(tmp_path: Path) -> None:
+    found = verify([str(write(tmp_path / "text", each(with_other_letters), range(2)))])
+    assert [finding.message for finding in serious(found) if finding.check == "profile"] == []
 
 
 def test_the_text_itself_is_right(tmp_path: Path) -> None:

@@ -27,9 +27,11 @@ A pattern is literal text with
     {?^digit}          only if a digit stands before the call
     {?^glued}          only if it stands like a footnote's mark: behind a word without a space, and not before one so
     {?a} {?!a} {?a=x} {?a@t}   in an alternative: only if a is given, is not given, is x, is a key of table t
+    {?a:word}          in an alternative: only if a does not start like a number
     {*:, } {*:, : and }  all numbered arguments joined; {2*:, } from the second; {2*2:, } every other one
     {!age:1,2,3}       full years from that date to the dump's, or to the date in three further arguments
     {&date:1,2,3}      the form `date`, in which $1, $2 and $3 stand for what follows the colon
+    {!unknown}         nothing, and the call counts as one without a rule
     {!bracket}         nothing, and the bracket around the call goes with all that it holds
     {!title}           the page's title; {!year} {!month} {!day} {!hour}: the dump's date, two digits each but the year
     \\n \\s \\[ ...       a line break, a space, the character itself
@@ -89,7 +91,11 @@ _ROW_KEY = re.compile(r"\{@([\w-]+)\}")  # in a rule's name: it stands for each 
 _EXACT_NAME = re.compile("[A-Z]{2,3}")  # {{PER}} is Peru, and {{per}} is not
 
 # Tables whose keys the kernels know by these domains.
-_KNOWN_TABLES = {"unread": kernels.DOMAIN_UNREAD, "looked_up": kernels.DOMAIN_LOOKED_UP}
+_KNOWN_TABLES = {
+    "unread": kernels.DOMAIN_UNREAD,
+    "looked_up": kernels.DOMAIN_LOOKED_UP,
+    "computed": kernels.DOMAIN_COMPUTED,
+}
 
 _VALUE_FORMATS = frozenset((kernels.FORMAT_NUMBER, kernels.FORMAT_NUMERAL, kernels.FORMAT_SUPERSCRIPT))
 _UNIT_TABLES = frozenset(("unit", "unit_adjective", "unit_one", "symbol"))  # their rules take many more arguments
@@ -627,6 +633,8 @@ class _Compiler:
         if expression.startswith("?!"):
             return self._emit_jump(kernels.OP_ABSENT, self._words.selector(expression[2:]))
         expression = expression[1:]
+        if expression.endswith(":word"):
+            return self._emit_jump(kernels.OP_WORD, self._words.selector(expression.removesuffix(":word")))
         if "=" in expression:
             name, value = expression.split("=", 1)
             if not value:
@@ -662,6 +670,8 @@ class _Compiler:
             self._program += [kernels.OP_AGE, *selectors, *([0] * (max(_AGE_ARGUMENTS) - len(selectors)))]
         elif name == "title":
             self._program.append(kernels.OP_TITLE)
+        elif name == "unknown":
+            self._program.append(kernels.OP_UNKNOWN)
         elif name == "bracket":
             self._program += [kernels.OP_LITERAL, *self._literal(chr(BRACKET_MARK))]
         elif name in self._constants:

@@ -2,9 +2,8 @@
 
 import contextlib
 import dataclasses
-import typing
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,9 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.inspection.examples import OpenedExamples, open_examples
 from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.passages import find_rows, find_text
+from maskmill.inspection.sources_of_rows import options_of, tokenizer_of
 from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
-from maskmill.masking.options import MaskingOptions
 from maskmill.mirrors.dump_names import date_in_name
-from maskmill.records.tokenizing import load_tokenization
 from maskmill.storage import files, manifest
 from maskmill.text.text_files import kind_of_text
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
@@ -31,7 +29,6 @@ from transforms.shards.options import ExtractionOptions
 
 _EXAMPLES = "examples"  # the folder of a build that has its examples
 _MOST_EXAMPLES = 3
-_Options = TypeVar("_Options")
 
 
 def find_document(
@@ -117,19 +114,6 @@ def _parameters(made: Mapping[str, Any], source: str = "") -> dict[str, Any]:
     return given | {
         key.removeprefix(prefix): value for key, value in given.items() if source and key.startswith(prefix)
     }
-
-
-def options_of(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
-    """Options from a manifest's parameters, nested ones too; those that it does not have keep their defaults."""
-    values: dict[str, Any] = {}
-    hints = typing.get_type_hints(kind)
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
-        if dataclasses.is_dataclass(hints[field.name]):
-            values[field.name] = options_of(hints[field.name], parameters)
-        elif field.name in parameters:
-            value = parameters[field.name]
-            values[field.name] = tuple(value) if isinstance(value, list) else value
-    return kind(**values)
 
 
 def _extracted(page: FoundPage, name: str, source: str, made: Mapping[str, Any], directory: str) -> FoundDocument:
@@ -237,7 +221,7 @@ def _with_rows(
         return dataclasses.replace(found, skipped=(*found.skipped, str(error)))
     with contextlib.closing(opened):
         try:
-            tokenizer = _tokenizer(opened, vocab_file)
+            tokenizer = tokenizer_of(opened)
         except (UnusableInputError, RunFailedError) as error:
             return dataclasses.replace(found, skipped=(*found.skipped, str(error)))
         ids, pieces = _pieces(tokenizer, document.lines)
@@ -272,20 +256,6 @@ def _files_of(opened: OpenedExamples, text: str) -> list[str]:
         for entry in manifest.files_of_shard(shard)
     ]
     return [file for file in every if file in chosen] or every
-
-
-def _tokenizer(opened: OpenedExamples, vocab_file: str | None) -> LoadedTokenizer:
-    """What the examples were tokenized with.
-
-    Raises:
-      UnusableInputError: their vocabulary is not there.
-    """
-    vocabulary = opened.vocabulary
-    if vocabulary is None:
-        raise UnusableInputError(opened.why_no_words or "The vocabulary is not known; name it (--vocab_file).")
-    made = opened.made or {"parameters": {}}
-    masking = options_of(MaskingOptions, dict(made["parameters"]) | dict(made.get("decided", {})))
-    return load_tokenization(vocabulary.path, masking, is_tokenizer=not vocabulary.marks_words)
 
 
 def _pieces(

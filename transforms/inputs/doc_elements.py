@@ -6,10 +6,9 @@ A unit owns the elements whose "<" lies in it. Every element starts a line.
 import re
 from collections.abc import Iterator
 
-from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
 from transforms.inputs.cuts import OR_KEEP, CutOff
-from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, rejected, too_large
+from transforms.inputs.documents import Document, RejectedPage, problem_of_text, rejected, too_large
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window
@@ -81,6 +80,6 @@ def _parse(element: bytes) -> Document | RejectedPage:
     # WikiExtractor repeats the title as the first line.
     first, _, rest = body.partition(b"\n")
     text = rest if first.strip() == title.strip() else body
-    if not is_utf8(title + text):
-        return rejected(element, NOT_UTF8)
+    if problem := problem_of_text(title + text):
+        return rejected(element, problem)
     return Document(document_id=document_id.decode("utf-8", "replace"), title=title, text=text.strip())

@@ -4,10 +4,14 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
 from transforms.inputs.options import ReadOptions
 
 NOT_UTF8 = "it is not valid UTF-8"
+IS_HOLLOW = "it has a hole of zero bytes, as a file has that was not written whole"
+# A hole is a sector of a disk at least. Fewer zeros may be text: a text's author or program has put them there.
+HOLE = bytes(512)
 
 # How much of a rejected document stands for its title.
 _EXCERPT_BYTES = 200
@@ -39,6 +43,13 @@ class RejectedPage:
 
     title: str
     reason: str
+
+
+def problem_of_text(text: bytes) -> str | None:
+    """Why a text that stands in a file as it is cannot be used; None where it can."""
+    if not is_utf8(text):
+        return NOT_UTF8
+    return IS_HOLLOW if HOLE in text else None
 
 
 def rejected(data: bytes, reason: str) -> RejectedPage:

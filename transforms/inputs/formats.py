@@ -23,8 +23,10 @@ from maskmill.text.lookalikes import Lookalike
 from transforms.inputs.sources import Source
 
 _MAGIC_BYTES = 16
-# Indexes and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
-_MAY_LIE_BESIDE_DUMP = re.compile(r"\.txt(?:-p\d+p\d+)?(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE)
+# Indexes, lists of titles and checksums are texts: wiki-20260301-pages-articles-multistream-index1.txt-p1p2.bz2.
+_MAY_LIE_BESIDE_DUMP = re.compile(
+    r"(?:\.txt(?:-p\d+p\d+)?|-all-titles(?:-in-ns0)?)(?:\.(?:bz2|gz|xz))?$|(?:md5|sha\d+)(?:sums?)?$", re.IGNORECASE
+)
 
 
 class EmptyInputError(UnusableInputError):

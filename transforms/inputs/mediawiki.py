@@ -19,7 +19,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.text.file_kinds import BYTE_ORDER_MARK
 from transforms.inputs.cuts import OR_KEEP, CutOff
-from transforms.inputs.documents import NOT_UTF8, RejectedPage
+from transforms.inputs.documents import HOLE, IS_HOLLOW, NOT_UTF8, RejectedPage
 from transforms.inputs.formats import container_of_dump
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
@@ -302,6 +302,8 @@ def _problem(data: bytes, marks: list[int]) -> str | None:
         return "the text has markup of XML in it"
     if marks[kernels.TEXT_END] < 0:
         return "the text is not closed"
+    if data.find(HOLE, marks[kernels.REVISION], marks[kernels.TEXT_END]) >= 0:
+        return IS_HOLLOW
     return None
 
 

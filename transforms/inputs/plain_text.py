@@ -7,11 +7,10 @@ that is one document belongs to the file's first unit.
 import re
 from collections.abc import Iterator
 
-from maskmill.characters.utf8 import is_utf8
 from maskmill.storage import files
 from maskmill.text.file_kinds import BYTE_ORDER_MARK
 from transforms.inputs.cuts import CutOff
-from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, rejected, too_large
+from transforms.inputs.documents import Document, RejectedPage, problem_of_text, rejected, too_large
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import TOO_LARGE, Window
@@ -64,7 +63,8 @@ def _read_blank_separated(
         if text and window.is_truncated and end == len(window.data):
             yield CutOff(title=rejected(text, "").title)
         elif text:
-            yield Document(document_id="", title=b"", text=text) if is_utf8(text) else rejected(text, NOT_UTF8)
+            problem = problem_of_text(text)
+            yield rejected(text, problem) if problem else Document(document_id="", title=b"", text=text)
         at = end
 
 
@@ -116,8 +116,8 @@ def _read_whole(source: Source, path: str, reading: ReadOptions) -> Document | R
     if source.is_truncated:
         return CutOff(title=name)
     text = _normalized(b"".join(parts)).strip()
-    if not is_utf8(text):
-        return RejectedPage(title=name, reason=NOT_UTF8)
+    if problem := problem_of_text(text):
+        return RejectedPage(title=name, reason=problem)
     return Document(document_id="", title=name.split(".", 1)[0].encode(), text=text)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from maskmill.errors import UnusableInputError
+from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions
 from transforms.extraction.template_library import NAMESPACE, TemplateLibrary
 from transforms.extraction.unknown_templates import UnknownTemplate
@@ -331,8 +331,13 @@ def _or_rejected(take: Callable[[Page | Document], T], item: Page | Document | R
         return RejectedDocument(title=item.title, reason=item.reason)
     try:
         return take(item)
-    except (UnusableInputError, MemoryError):
+    except (UnusableInputError, RunFailedError, MemoryError):
         raise
+    except (OSError, ImportError) as error:
+        # No document is the reason: too few files may be open, or a disk failed. The next run may take it.
+        raise RunFailedError(
+            f"The machine failed while a document was extracted ({error}); mend that, and run the same command again."
+        ) from error
     except Exception as error:  # noqa: BLE001 - it is counted and written to rejected.jsonl
         title = item.title.decode(errors="replace")
         return RejectedDocument(title=title, reason=f"extraction failed: {type(error).__name__}: {error}")

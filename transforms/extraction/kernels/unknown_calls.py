@@ -10,7 +10,8 @@ where all of this holds:
   has letters on both sides.
 - It has one argument without a name, and others only under names that no text depends on (DOMAIN_UNREAD).
 - The template's name is not that of a database, whose argument is a key (`UN_Population`, `Data/France`).
-- That argument reads as text: it is no sentence of its own, no file, address, code or small number.
+- That argument reads as text: it is no sentence of its own, no file, address, code or small number; and no number at
+  all where the name says that the template shows another one (`Roman`, `years ago`).
 """
 
 import numpy as np
@@ -45,7 +46,7 @@ from maskmill.kernels.ascii import (
 from transforms.extraction.kernels.lines import is_list_mark
 from transforms.extraction.kernels.prose import ends_as_sentence
 from transforms.extraction.kernels.rules import FIRST_NOT_CASED, FIRST_OF_TWO
-from transforms.extraction.kernels.tables import DOMAIN_LOOKED_UP, DOMAIN_UNREAD, find
+from transforms.extraction.kernels.tables import DOMAIN_COMPUTED, DOMAIN_LOOKED_UP, DOMAIN_UNREAD, find
 from transforms.extraction.kernels.text import is_alphanumeric, is_blank, is_digit, is_letter, skip, trim, utf8
 
 LONGEST_CALL = 2000  # bytes of a call that can keep its argument
@@ -291,20 +292,32 @@ def may_name_template(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
+def has_word(text, start, end, domain, tables):  # type: ignore[no-untyped-def]
+    """True if one of the words of the name text[start:end] is a key of a domain."""
+    word = start
+    for i in range(start, end + 1):
+        if i == end or text[i] == SPACE or text[i] == UNDERSCORE:
+            if find(tables, domain, text, word, i) >= 0:
+                return True
+            word = i + 1
+    return False
+
+
+@lean_kernel
 def may_name_text(text, start, end, tables):  # type: ignore[no-untyped-def]
     """True if text[start:end] can be the name of a template that shows its argument.
 
     What wikis keep their data in cannot: subpages, names that end in codes (`Population GER-BE`), and names with a word
     for what a database holds (`UN_Population`).
     """
+    if has_word(text, start, end, np.int64(DOMAIN_LOOKED_UP), tables):
+        return False
     word = start
-    for i in range(start, end + 1):
-        c = text[i] if i < end else np.uint8(SPACE)
+    for i in range(start, end):
+        c = text[i]
         if c == SLASH:
             return False
         if c == SPACE or c == UNDERSCORE:
-            if find(tables, np.int64(DOMAIN_LOOKED_UP), text, word, i) >= 0:
-                return False
             word = i + 1
         elif word > start and i > start and UPPER_A <= c <= UPPER_Z and UPPER_A <= text[i - 1] <= UPPER_Z:
             return False
@@ -313,7 +326,12 @@ def may_name_text(text, start, end, tables):  # type: ignore[no-untyped-def]
 
 @lean_kernel
 def names_code(text, start, end, tables):  # type: ignore[no-untyped-def]
-    """True if the name text[start:end] has a capital or a digit behind its first letter, as those of catalogues do."""
+    """True if a number under the name text[start:end] is no text.
+
+    The names of catalogues have a capital or a digit behind their first letter, those of templates that compute a word.
+    """
+    if has_word(text, start, end, np.int64(DOMAIN_COMPUTED), tables):
+        return True
     i = start + 1 if text[start] < NOT_ASCII else start + 2
     while i < end:
         c = text[i]
@@ -361,7 +379,7 @@ def is_file_name(out, start, end):  # type: ignore[no-untyped-def]
 def reads_as_text(out, start, end, code_name):  # type: ignore[no-untyped-def]
     """True if out[start:end], not empty and trimmed, reads as a part of a sentence.
 
-    code_name: whether the template's name is that of a catalogue, which takes numbers.
+    code_name: whether a number is no text, by the template's name; see `names_code`.
     """
     if is_list_mark(out[start]) or ends_as_sentence(out, start, end) or is_file_name(out, start, end):
         return False

@@ -1,0 +1,117 @@
+"""Finds the documents that a row of examples was made of."""
+
+import dataclasses
+import hashlib
+import itertools
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from maskmill.errors import UnusableInputError
+from maskmill.inspection.decoded import DecodedExample
+from maskmill.inspection.examples import OpenedExamples
+from maskmill.inspection.passages import unmasked
+from maskmill.inspection.text_shards import TextDocument, open_texts
+from maskmill.masking.options import MaskingOptions
+from maskmill.records.tokenizing import load_tokenization
+from maskmill.storage import files, manifest
+from maskmill.tokenization.tokenized_text import LoadedTokenizer
+
+_PROBE = 16  # pieces in a row that tell a document from others
+_Options = TypeVar("_Options")
+
+
+def documents_of(opened: OpenedExamples, example: DecodedExample) -> list[TextDocument]:
+    """The documents that the parts of a row come from, each once, in the order of the text.
+
+    The text shard is tokenized until all parts are found, some 50 MB a second. A part whose text was changed since is
+    not found; of a passage that several documents share the first one counts.
+
+    Raises:
+      UnusableInputError: the manifest does not say which text it was, the text is not there any more or is another
+        one, or the vocabulary is not known.
+    """
+    path = _text_of(opened, example)
+    wanted = _probes(opened, example)
+    tokenize = tokenizer_of(opened).tokenizer().tokenize_bytes
+    found: list[TextDocument] = []
+    with open_texts(path) as texts:
+        for document in texts.all():
+            if not wanted:
+                break
+            lines = "".join(f"{line}\n" for line in document.lines)
+            ids = tokenize(lines.encode(errors="surrogatepass"), path).ids
+            held = [part for part, probes in wanted.items() if any(_holds(ids, probe) for probe in probes)]
+            for part in held:
+                del wanted[part]
+            if held:
+                found.append(document)
+    return found
+
+
+def tokenizer_of(opened: OpenedExamples) -> LoadedTokenizer:
+    """What the examples were tokenized with.
+
+    Raises:
+      UnusableInputError: their vocabulary is not there.
+    """
+    vocabulary = opened.vocabulary
+    if vocabulary is None:
+        raise UnusableInputError(opened.why_no_words or "The vocabulary is not known; name it (--vocab_file).")
+    made = opened.made or {"parameters": {}}
+    masking = options_of(MaskingOptions, dict(made["parameters"]) | dict(made.get("decided", {})))
+    return load_tokenization(vocabulary.path, masking, is_tokenizer=not vocabulary.marks_words)
+
+
+def options_of(kind: type[_Options], parameters: Mapping[str, Any]) -> _Options:
+    """Options from a manifest's parameters, nested ones too; those that it does not have keep their defaults."""
+    values: dict[str, Any] = {}
+    hints = typing.get_type_hints(kind)
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if dataclasses.is_dataclass(hints[field.name]):
+            values[field.name] = options_of(hints[field.name], parameters)
+        elif field.name in parameters:
+            value = parameters[field.name]
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
+
+
+def _text_of(opened: OpenedExamples, example: DecodedExample) -> str:
+    """The text shard that a row was made of: where it was, or in the build that the examples are in."""
+    made, directory = opened.made, opened.directory
+    shards = () if made is None else made["shards"]
+    inputs: dict[str, str] = next(
+        (
+            shard.get("inputs", {})
+            for shard in shards
+            if any(files.join(str(directory), file["name"]) == example.file for file in manifest.files_of_shard(shard))
+        ),
+        {},
+    )
+    if directory is None or not inputs:
+        raise UnusableInputError("no manifest says which text it was made of")
+    if directory.startswith(("http://", "https://")):
+        raise UnusableInputError("text is not looked for on web servers")
+    for recorded, sha256 in inputs.items():
+        for path in (recorded, files.join(files.join(files.parent(directory), "text"), files.base_name(recorded))):
+            if files.exists(path) and hashlib.sha256(files.read_bytes(path)).hexdigest() == sha256:
+                return path
+    raise UnusableInputError(f"{', '.join(inputs)} is not there any more, or has other content")
+
+
+def _probes(opened: OpenedExamples, example: DecodedExample) -> dict[tuple[int, int], list[npt.NDArray[np.int32]]]:
+    """The first and the last pieces of each part of a row, masks undone, by its sequence and segment."""
+    row = unmasked(opened, opened.rows(example.sample, 1).arrays)[0]
+    pieces = [piece for piece in example.pieces if piece.role not in ("special", "padding")]
+    parts: Iterator[tuple[tuple[int, int], Any]] = itertools.groupby(pieces, key=lambda p: (p.sequence, p.segment))
+    ids = {part: row[[piece.position for piece in group]].astype(np.int32) for part, group in parts}
+    return {part: [own[:_PROBE], own[-_PROBE:]] for part, own in ids.items()}
+
+
+def _holds(ids: npt.NDArray[np.int32], probe: npt.NDArray[np.int32]) -> bool:
+    """Whether pieces stand in others in this order, one behind the other."""
+    places = np.flatnonzero(ids[: len(ids) - len(probe) + 1] == probe[0]) if len(ids) >= len(probe) else ()
+    return any(np.array_equal(ids[at : at + len(probe)], probe) for at in places)
