@@ -221,7 +221,7 @@ def made_by() -> dict[str, str]:
 @functools.cache
 def _code_digest() -> str:
     """The sha256 over the names and the content of the packages' sources."""
-    top = Path(__file__).resolve().parent.parent
+    top = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for package in _PACKAGES:
         for path in sorted((top / package).rglob("*")):
