@@ -1,6 +1,5 @@
 """The page that tells of a data set: at the end of a build, and for `maskmill inspect --html`."""
 
-import functools
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
@@ -9,6 +8,7 @@ from maskmill.errors import RunFailedError
 from maskmill.storage import files
 
 if TYPE_CHECKING:
+    from maskmill.inspection.found_documents import FoundDocument
     from maskmill.reporting.facts import Facts
     from maskmill.reporting.made_stages import MadeStage
     from maskmill.verification.findings import Verification
@@ -76,20 +76,25 @@ def collect(path: str, verified: Verified, beam_arguments: Sequence[str] = ()) -
       RunFailedError: it cannot be read.
     """
     from maskmill.reporting import facts, made_stages
-    from transforms.following.followed_articles import find_document
 
     stages = made_stages.find_stages(path)
     shards = shards_to_verify(stages, verified, is_local=files.is_local(path))
-    follow = functools.partial(find_document, most_examples=1)
     if shards is None:
-        return facts.collect(path, follow=follow), None
+        return facts.collect(path, follow=follow_article), None
     from maskmill.verification.options import VerifyOptions
     from pipelines.verifying import verify
 
     is_local_runner = all(argument.startswith("--direct_") for argument in beam_arguments)
     options = VerifyOptions(shards=shards or None)
     verification = verify.verify([path], options, beam_arguments if is_local_runner else ())
-    return facts.collect(path, verification=verification, shards=shards, follow=follow), verification
+    return facts.collect(path, verification=verification, shards=shards, follow=follow_article), verification
+
+
+def follow_article(path: str, title: str) -> "FoundDocument":
+    """What became of an article, for the page that shows one; see find_document."""
+    from transforms.following.followed_articles import find_document
+
+    return find_document(path, title, most_examples=1)
 
 
 def shards_to_verify(stages: Sequence["MadeStage"], verified: Verified, *, is_local: bool) -> str | None:

@@ -12,6 +12,7 @@ from commands import DUMP, IN_MEMORY, VOCAB
 from maskmill.reporting import facts, page
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
+from pipelines.building.report import follow_article
 from pipelines.commands import cli
 
 SCRIPT = "<script>window.harmed = 1</script>"
@@ -127,7 +128,7 @@ class Reports:
         if name == "examples":
             return page.render(_facts(self._other / "examples"))
         if name == "not-verified":
-            return page.render(facts.collect(str(self._build)))
+            return page.render(facts.collect(str(self._build), follow=follow_article))
         if name == "damaged":
             return page.render(_facts(damaged_build(self._folder)))
         if name == "hostile":
@@ -136,4 +137,5 @@ class Reports:
 
 
 def _facts(directory: Path) -> facts.Facts:
-    return facts.collect(str(directory), verification=verify([str(directory)], VerifyOptions()))
+    verification = verify([str(directory)], VerifyOptions())
+    return facts.collect(str(directory), verification=verification, follow=follow_article)

@@ -46,7 +46,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def verified(build: Path) -> Facts:
-    return facts.collect(str(build), verification=verify([str(build)]))
+    return facts.collect(str(build), verification=verify([str(build)]), follow=report.follow_article)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_every_chart_has_its_figures(verified: Facts) -> None:
 
 @pytest.mark.builds
 def test_the_same_data_gives_the_same_page(build: Path, verified: Facts, content: str) -> None:
-    again = facts.collect(str(build), verification=verify([str(build)]))
+    again = facts.collect(str(build), verification=verify([str(build)]), follow=report.follow_article)
     assert again == verified
     assert page.render(again) == content
 
