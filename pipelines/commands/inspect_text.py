@@ -12,6 +12,7 @@ from maskmill.inspection.decoded import DecodedExample, DecodedPiece, PieceRole
 from maskmill.inspection.summaries import Comparison, Difference, Section, Summary, Table, Unit, Value
 from maskmill.inspection.text import columns_of, running_text, shown
 from maskmill.inspection.text_shards import TextDocument
+from pipelines.terminal.console import Coloured
 from pipelines.terminal.data_warnings import percent
 
 _COLUMNS = 80
@@ -289,7 +290,7 @@ class _Rich:
         self._found = found
 
         # Texts are taken as they are: no markup, no emoji codes, no highlighting of numbers.
-        self._console = rich.console.Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+        self._console = rich.console.Console(file=Coloured(), markup=False, emoji=False, highlight=False)  # type: ignore[arg-type]
 
     def title(self, text: str) -> None:
         self._console.print(self._text((shown(text), "bold")), soft_wrap=True)

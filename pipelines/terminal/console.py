@@ -18,8 +18,9 @@ from maskmill.inspection.text import shown
 
 # The logger of what is said and not logged.
 _LOGGER = "maskmill"
-# What steers a terminal and stands in our own texts: colours, tabs, the ends of lines, progress that goes back.
-_OWN = re.compile(r"(\x1b\[[0-9;]*m|[\t\n\r\b])")
+# What steers a terminal and stands in our own texts: tabs, the ends of lines, progress that goes back; and colours.
+_OWN = re.compile(r"([\t\n\r\b])")
+_OWN_IN_COLOURS = re.compile(r"(\x1b\[[0-9;]*m|[\t\n\r\b])")
 
 
 def json_line(message: str, *, level: str, logger: str = _LOGGER, **fields: Any) -> str:
@@ -52,11 +53,14 @@ class Stream:
             # A file's name may have characters that the terminal's encoding lacks, or bytes that are no characters.
             stream.reconfigure(errors="backslashreplace")
 
-    def write(self, text: str) -> int:
-        """Writes a text, unless an earlier one could not be written."""
+    def write(self, text: str, *, in_colours: bool = False) -> int:
+        """Writes a text, unless an earlier one could not be written.
+
+        in_colours: whether colours in it are our own; else they are those of a file's name, and are escaped.
+        """
         with self._lock:
             if not self.as_json:
-                text = _visible(text)
+                text = _visible(text, _OWN_IN_COLOURS if in_colours else _OWN)
             if not self.as_json and not self._pinned:
                 self._put(text)
                 return len(text)
@@ -136,11 +140,26 @@ class Stream:
         return getattr(self._stream, name)
 
 
-def _visible(text: str) -> str:
-    """A text without what steers a terminal, but for colours and the ends of lines, which are its own."""
+def _visible(text: str, own: re.Pattern[str]) -> str:
+    """A text without what steers a terminal, but for what is its own, such as the ends of lines."""
     if text.isprintable():
         return text
-    return "".join(part if _OWN.fullmatch(part) else shown(part) for part in _OWN.split(text))
+    return "".join(part if own.fullmatch(part) else shown(part) for part in own.split(text))
+
+
+class Coloured:
+    """Standard output for what prints in colours, and escapes whatever else it prints (`shown`)."""
+
+    def __init__(self) -> None:
+        self._stream = sys.stdout
+
+    def write(self, text: str) -> int:
+        """Writes a text with colours of ours."""
+        stream = self._stream
+        return stream.write(text, in_colours=True) if isinstance(stream, Stream) else stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _lines(lines: Sequence[str]) -> str:

@@ -1,7 +1,6 @@
 """A summary on a terminal: the counts of training and eval data side by side, the rest as rows. It imports rich."""
 
 import re
-import sys
 from collections.abc import Iterable, Sequence
 
 from rich import box
@@ -10,6 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from maskmill.inspection.text import shown
+from pipelines.terminal.console import Coloured
 from pipelines.terminal.summary import TRAIN_AND_EVAL, Summary
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*(?!\w)")
@@ -19,9 +20,9 @@ _INDENT = (0, 0, 0, 2)
 
 def show(summary: Summary) -> None:
     """Prints a summary to standard output."""
-    console = Console(file=sys.stdout, highlight=False)
+    console = Console(file=Coloured(), highlight=False)  # type: ignore[arg-type]
     console.width = min(console.width, _WIDEST)
-    console.print(Text.assemble((summary.stage, "bold"), " ", (summary.output, "dim")), soft_wrap=True)
+    console.print(Text.assemble((summary.stage, "bold"), " ", (shown(summary.output), "dim")), soft_wrap=True)
     beside = [step for step in TRAIN_AND_EVAL if step in summary.figures]
     rows = [(step, list(map(str, figures))) for step, figures in summary.figures.items() if step not in beside]
     if len(beside) < 2:
@@ -31,7 +32,7 @@ def show(summary: Summary) -> None:
     if len(beside) > 1:
         console.print(Padding(_side_by_side(summary, beside), _INDENT, expand=False))
     for note in summary.notes:
-        console.print(Text(note), soft_wrap=True)
+        console.print(Text(shown(note)), soft_wrap=True)
     console.print()
 
 
@@ -41,7 +42,7 @@ def _listed(rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for label, phrases in rows:
-        text = Text(", ".join(phrases))
+        text = Text(shown(", ".join(phrases)))
         text.highlight_regex(_NUMBER, "bold")
         table.add_row(label, text)
     return table

@@ -188,10 +188,15 @@ def test_warnings_of_the_data_are_objects_and_the_summary_is_not(text: Path, cap
     assert record["message"].startswith("maskmill create-pretraining-data: warning: ")
 
 
-def test_what_is_printed_cannot_steer_a_terminal_but_for_colours() -> None:
+def test_what_is_printed_cannot_steer_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    hostile, plain = "\ta\x1b]0;title\x07\x1b[2J\u202e\n", "\ta\\x1b]0;title\\x07\\x1b[2J\\u202e\n"
     written = io.StringIO()
-    console.Stream(written).write("\x1b[36mname\x1b[0m\ta\x1b]0;title\x07\x1b[2J\u202e\n")
-    assert written.getvalue() == "\x1b[36mname\x1b[0m\ta\\x1b]0;title\\x07\\x1b[2J\\u202e\n"
+    stream = console.Stream(written)
+    stream.write(f"\x1b[36mname\x1b[0m{hostile}")
+    assert written.getvalue() == f"\\x1b[36mname\\x1b[0m{plain}"
+    monkeypatch.setattr(sys, "stdout", stream)
+    console.Coloured().write(f"\x1b[36mname\x1b[0m{hostile}")
+    assert written.getvalue() == f"\\x1b[36mname\\x1b[0m{plain}\x1b[36mname\x1b[0m{plain}"
 
 
 def test_who_prints_on_and_on_learns_that_the_reader_went_away(monkeypatch: pytest.MonkeyPatch) -> None:
