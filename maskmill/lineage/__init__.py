@@ -1,1 +1,1 @@
-"""TODO maskmill.lineage."""
+"""From which dump something comes, and what was made of something."""

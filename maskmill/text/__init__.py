@@ -1,1 +1,1 @@
-"""TODO maskmill.text."""
+"""What a text shard is, which files are text shards, and what only looks like one."""

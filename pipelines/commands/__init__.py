@@ -1,1 +1,1 @@
-"""TODO pipelines.commands."""
+"""The `maskmill` command and those of its subcommands that are no stage."""

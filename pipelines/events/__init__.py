@@ -1,1 +1,1 @@
-"""TODO pipelines.events.events."""
+"""Who is told of a build: a webhook, OpenLineage, Prometheus."""

@@ -1,1 +1,1 @@
-"""TODO pipelines.releasing."""
+"""Releases of data sets, and the watch that builds them where there is a new dump."""

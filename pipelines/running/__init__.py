@@ -1,1 +1,1 @@
-"""TODO pipelines.running."""
+"""How a graph runs: the local runner and its workers, settings of other runners, signals."""

@@ -1,1 +1,1 @@
-"""TODO pipelines.settings."""
+"""Options of stages as flags, keys of a YAML file and parameters."""

@@ -1,1 +1,1 @@
-"""TODO pipelines.terminal."""
+"""What a command prints: progress, summaries, warnings."""

@@ -1,1 +1,1 @@
-"""TODO pipelines.verifying."""
+"""The `verify` command, in this process or on Beam."""

@@ -1,1 +1,1 @@
-"""TODO transforms.following."""
+"""An article is followed from the dump to its rows."""
