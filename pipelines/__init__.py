@@ -1,1 +1,1 @@
-"""One module per stage: options in, Beam graph out. `cli.py` is the `maskmill` command."""
+"""Runs the steps of `transforms`, and the training: commands, stages, releases. The command is in commands/cli.py."""

@@ -1,1 +1,1 @@
-"""One module per step of the data path: plain functions first, then the PTransform that wires them."""
+"""A folder for each step from a dump to records: plain functions first, then the PTransform that wires them."""
