@@ -122,11 +122,13 @@ def _show_some(path: str, words: str, options: InspectOptions) -> None:
     if kind in ("manifest", "checkpoint"):
         what = "--example" if options.example is not None else "--head"
         raise UnusableInputError(f"{path}: a {kind} has no examples; leave out {what}.")
+    one = options.example not in (None, SEARCH)
+    if one:
+        kernels.prepare((*kernels.OF_READING, "tokenization.kernels"))  # it looks for the example's text
     opened = open_examples(
         path, split=options.split, vocab_file=options.vocab_file, seed=options.seed, epoch=options.epoch
     )
     with contextlib.closing(opened):
-        one = options.example not in (None, SEARCH)
         _print_all(_examples(opened, words, options), words, options, opened.path, opened if one else None)
 
 

