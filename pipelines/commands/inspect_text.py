@@ -193,15 +193,12 @@ def print_example(example: DecodedExample, *, is_first: bool, found: re.Pattern[
 
 def print_source(documents: Sequence[TextDocument], why_none: str) -> None:
     """Prints which documents an example was made of, or why that is not known."""
+    out = printer()
     for document in documents:
         begins = shown(document.lines[0], _BEGINNING)
-        _print_dim(f"from document {document.document:,} of {document.file}, line {document.line:,}: {begins}")
+        out.title(f"from document {document.document:,} of {document.file}, line {document.line:,}: {begins}", "dim")
     if not documents:
-        _print_dim(f"from which document is not known: {why_none}")
-
-
-def _print_dim(line: str) -> None:
-    printer().paragraph([_Span(shown(line), "dim")])
+        out.title(f"from which document is not known: {why_none}", "dim")
 
 
 def _figures(example: DecodedExample) -> Iterator[str]:
@@ -245,7 +242,7 @@ def _single_spans(pieces: Sequence[DecodedPiece], style: str) -> Iterator[_Span]
 class _Plain:
     """Prints plain lines of 80 columns, tables aside: what is cut there cannot be searched for."""
 
-    def title(self, text: str) -> None:
+    def title(self, text: str, style: str = "bold") -> None:
         print(shown(text))
 
     def section(self, section: Section) -> None:
@@ -292,8 +289,8 @@ class _Rich:
         # Texts are taken as they are: no markup, no emoji codes, no highlighting of numbers.
         self._console = rich.console.Console(file=Coloured(), markup=False, emoji=False, highlight=False)  # type: ignore[arg-type]
 
-    def title(self, text: str) -> None:
-        self._console.print(self._text((shown(text), "bold")), soft_wrap=True)
+    def title(self, text: str, style: str = "bold") -> None:
+        self._console.print(self._text((shown(text), style)), soft_wrap=True)
 
     def section(self, section: Section) -> None:
         import rich.table
