@@ -1,7 +1,6 @@
 """Finds the documents that a row of examples was made of."""
 
 import dataclasses
-import hashlib
 import itertools
 import typing
 from collections.abc import Iterator, Mapping
@@ -95,9 +94,10 @@ def _text_of(opened: OpenedExamples, example: DecodedExample) -> str:
         raise UnusableInputError("no manifest says which text it was made of")
     if directory.startswith(("http://", "https://")):
         raise UnusableInputError("text is not looked for on web servers")
+    beside = files.join(files.parent(directory), "text")
     for recorded, sha256 in inputs.items():
-        for path in (recorded, files.join(files.join(files.parent(directory), "text"), files.base_name(recorded))):
-            if files.exists(path) and hashlib.sha256(files.read_bytes(path)).hexdigest() == sha256:
+        for path in (recorded, files.join(beside, files.base_name(recorded))):
+            if files.exists(path) and files.sha256_of(path) == sha256:
                 return path
     raise UnusableInputError(f"{', '.join(inputs)} is not there any more, or has other content")
 

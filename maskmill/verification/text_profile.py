@@ -22,10 +22,8 @@ _USUAL_CAPITALS = 0.3
 _NO_CAPITALS, _SOME_CAPITALS = 0.001, 0.02
 _LINES = 100
 _LINES_OF_A_KIND = 0.1  # of all lines: such without a space, or twice in a row
-_WORDS, _CHARACTERS = (
-    1.5,
-    12,
-)  # of a line, on average; sentences have more, but for verse in scripts without spaces
+# Of a line, on average; sentences have more, but for verse in scripts without spaces.
+_WORDS, _CHARACTERS = 1.5, 12
 _LEAST_WORD = 2.5  # characters of a word and the space behind it, on average
 _RARE = 50  # times rarer than usual: not the same kind of text
 _FREQUENT = 0.005  # of all bytes
