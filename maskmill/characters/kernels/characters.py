@@ -37,7 +37,7 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 
 
 @kernel
-def first_invalid(data, words):  # type: ignore[no-untyped-def]
+def first_invalid(data, words):
     """The index of the first character in `data` that is not UTF-8 (RFC 3629), or -1.
 
     Args:
@@ -70,7 +70,7 @@ def first_invalid(data, words):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _may_follow(lead, second):  # type: ignore[no-untyped-def]
+def _may_follow(lead, second):
     """Whether a character may start with these two bytes: not if it is overlong, a surrogate or above U+10FFFF."""
     if lead == 0xE0:
         return 0xA0 <= second <= 0xBF
@@ -84,7 +84,7 @@ def _may_follow(lead, second):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def code_at(data, at):  # type: ignore[no-untyped-def]
+def code_at(data, at):
     """The code point that starts at byte `at` of valid UTF-8, and its length in bytes."""
     lead = np.int64(data[at])
     if lead < _ASCII_END:
@@ -99,7 +99,7 @@ def code_at(data, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_code_point(out, size, code):  # type: ignore[no-untyped-def]
+def put_code_point(out, size, code):
     """Writes a code point as UTF-8 behind out[:size] and returns the new size."""
     if code < _ASCII_END:
         out[size] = code
@@ -121,13 +121,13 @@ def put_code_point(out, size, code):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def entry(model, code):  # type: ignore[no-untyped-def]
+def entry(model, code):
     """The entry of a code point in the tables."""
     return model[model[PAGES + (code >> 8)] + (code & 255)]
 
 
 @kernel
-def character(model, data, at):  # type: ignore[no-untyped-def]
+def character(model, data, at):
     """The entry of the character at byte `at`, and its length in bytes."""
     lead = data[at]
     if lead < _ASCII_END:
@@ -137,7 +137,7 @@ def character(model, data, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def character_before(data, at, begin):  # type: ignore[no-untyped-def]
+def character_before(data, at, begin):
     """The index of the character that ends in front of byte `at`; it starts at `begin` or behind it."""
     at -= 1
     while at > begin and data[at] & _KIND == _CONTINUES:
@@ -146,7 +146,7 @@ def character_before(data, at, begin):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def stripped_end(model, data, begin, end):  # type: ignore[no-untyped-def]
+def stripped_end(model, data, begin, end):
     """The end of bytes `begin:end` without their trailing white space (str.rstrip)."""
     while end > begin:
         at = character_before(data, end, begin)
@@ -157,7 +157,7 @@ def stripped_end(model, data, begin, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def stripped_start(model, data, begin, end):  # type: ignore[no-untyped-def]
+def stripped_start(model, data, begin, end):
     """The start of bytes `begin:end` without their leading white space (str.lstrip)."""
     while begin < end:
         properties, size = character(model, data, begin)

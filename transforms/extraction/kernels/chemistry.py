@@ -36,7 +36,7 @@ MIDDLE_DOT = ord("·")
 
 
 @lean_kernel
-def arrow_at(out, i, end):  # type: ignore[no-untyped-def]
+def arrow_at(out, i, end):
     """(character, bytes) of the arrow that out[i:end] starts with: `->`, `<-`, `<->`, `<=>`; (0, 0) if none."""
     left = out[i] == LESS_THAN
     j = i + 1 if left else i
@@ -51,7 +51,7 @@ def arrow_at(out, i, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def charge_end(out, i, end):  # type: ignore[no-untyped-def]
+def charge_end(out, i, end):
     """One past the bracket at i, if it holds nothing but a charge such as `2+` or `-`; else 0."""
     j = i + 1
     while j < end and is_digit(out[j]):
@@ -62,7 +62,7 @@ def charge_end(out, i, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_charge(out, i, start, end):  # type: ignore[no-untyped-def]
+def is_charge(out, i, start, end):
     """True if the sign at i is a charge: it ends the formula of an ion."""
     if i == start or not (is_alphanumeric(out[i - 1]) or out[i - 1] == CLOSE_PAREN or out[i - 1] == CLOSE_BRACKET):
         return False
@@ -70,7 +70,7 @@ def is_charge(out, i, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_index(out, o, i, end, is_raised):  # type: ignore[no-untyped-def]
+def put_index(out, o, i, end, is_raised):
     """(where to go on, new end) once the index that starts at i is written: one character, or some in braces."""
     first, stop, after = i, i + 1, i + 1
     if out[i] == OPEN_BRACE:
@@ -88,7 +88,7 @@ def put_index(out, o, i, end, is_raised):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_chemistry(out, o, room, start, end):  # type: ignore[no-untyped-def]
+def put_chemistry(out, o, room, start, end):
     """Writes the formula out[start:end]; -1 without room for three bytes each of its own."""
     if o + 3 * (end - start) > room:
         return -1

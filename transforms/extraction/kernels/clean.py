@@ -76,7 +76,7 @@ BYTE_ORDER_MARK = utf8("\ufeff")
 
 
 @inlined_kernel
-def character_at(out, i, n):  # type: ignore[no-untyped-def]
+def character_at(out, i, n):
     """(UTF-8 of the character at i as one number, bytes of it), as far as `is_invisible` and `is_space` need it.
 
     Other characters than those are given as their first byte alone, which tells them apart as well.
@@ -92,7 +92,7 @@ def character_at(out, i, n):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_invisible(character):  # type: ignore[no-untyped-def]
+def is_invisible(character):
     """True for characters that take no room: soft hyphen, zero-width space, direction marks, byte order mark."""
     return (
         character == SOFT_HYPHEN
@@ -104,7 +104,7 @@ def is_invisible(character):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_space(character):  # type: ignore[no-untyped-def]
+def is_space(character):
     """True for white space, control characters, and Unicode's spaces and separators."""
     if character < NOT_ASCII:
         return character <= SPACE or character == DELETE
@@ -119,7 +119,7 @@ def is_space(character):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def opens(out, w, line):  # type: ignore[no-untyped-def]
+def opens(out, w, line):
     """True if what is written, from `line` up to w, ends in an opening bracket."""
     if w <= line:
         return False
@@ -130,7 +130,7 @@ def opens(out, w, line):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def closing_bracket(out, i, n):  # type: ignore[no-untyped-def]
+def closing_bracket(out, i, n):
     """The bytes of the closing bracket at i; 0 if there is none."""
     c = out[i]
     if c == CLOSE_PAREN or c == CLOSE_BRACKET:
@@ -141,7 +141,7 @@ def closing_bracket(out, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def closing_quote(out, i, n):  # type: ignore[no-untyped-def]
+def closing_quote(out, i, n):
     """The bytes of the closing quotation mark at i, or of one that may be; 0 if there is none."""
     c = out[i]
     if c == DOUBLE_QUOTE:
@@ -159,7 +159,7 @@ def closing_quote(out, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def opening_quote(out, w, line, i, size):  # type: ignore[no-untyped-def]
+def opening_quote(out, w, line, i, size):
     """The bytes of the quotation mark before w that the one of `size` bytes at i closes; 0 if there is none.
 
     What opens and closes alike opens behind a space, a bracket, or nothing.
@@ -179,19 +179,19 @@ def opening_quote(out, w, line, i, size):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_separator(c):  # type: ignore[no-untyped-def]
+def is_separator(c):
     """True for the marks that divide a sentence."""
     return c == COMMA or c == SEMICOLON or c == COLON
 
 
 @inlined_kernel
-def is_punctuation(c):  # type: ignore[no-untyped-def]
+def is_punctuation(c):
     """True for the marks that divide or end a sentence."""
     return is_separator(c) or c == PERIOD or c == EXCLAMATION or c == QUESTION
 
 
 @lean_kernel
-def separator_before(out, w, line):  # type: ignore[no-untyped-def]
+def separator_before(out, w, line):
     """The bytes of the mark before w that divides a sentence; 0 if another character is there."""
     if w <= line:
         return 0
@@ -204,7 +204,7 @@ def separator_before(out, w, line):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def wide_punctuation(out, i, n):  # type: ignore[no-untyped-def]
+def wide_punctuation(out, i, n):
     """(bytes of the mark beyond ASCII at i that divides or ends a sentence, whether it ends one); 0 bytes if none."""
     if i + 1 < n:
         mark = (np.int64(out[i]) << 8) | np.int64(out[i + 1])
@@ -222,7 +222,7 @@ def wide_punctuation(out, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def before_separators(out, w, line):  # type: ignore[no-untyped-def]
+def before_separators(out, w, line):
     """The end of what is written without the spaces, commas, slashes and dashes that it ends with."""
     while w > line:
         c = out[w - 1]
@@ -239,7 +239,7 @@ def before_separators(out, w, line):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def bracket_start(out, w, line):  # type: ignore[no-untyped-def]
+def bracket_start(out, w, line):
     """Where the bracket that is open at w starts in what is written; -1 if none is."""
     closed = 0
     i = w - 1
@@ -255,7 +255,7 @@ def bracket_start(out, w, line):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def before_label(out, w, line):  # type: ignore[no-untyped-def]
+def before_label(out, w, line):
     """The end of what is written without the label that it ends with: `IPA:` behind an opening bracket or a separator.
 
     Its value was dropped. Outside brackets a label is not told from the start of a sentence.
@@ -282,7 +282,7 @@ def before_label(out, w, line):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def before_bracket(out, w, line):  # type: ignore[no-untyped-def]
+def before_bracket(out, w, line):
     """(end of what is written, whether the bracket is kept) where a closing bracket follows what was dropped.
 
     What stands before it may be punctuation that led to what was dropped; brackets with nothing left in them go too.
@@ -300,7 +300,7 @@ def before_bracket(out, w, line):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def before_quote(out, w, line, i, size):  # type: ignore[no-untyped-def]
+def before_quote(out, w, line, i, size):
     """(end of what is written, whether the mark is kept) where a closing quotation mark follows what was dropped."""
     k = w
     while k > line and out[k - 1] == SPACE:
@@ -312,7 +312,7 @@ def before_quote(out, w, line, i, size):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def before_punctuation(out, w, line, c):  # type: ignore[no-untyped-def]
+def before_punctuation(out, w, line, c):
     """(end of what is written, whether c is kept) where the punctuation mark c follows what was dropped."""
     k = w
     while k > line and out[k - 1] == SPACE:
@@ -336,7 +336,7 @@ def before_punctuation(out, w, line, c):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def before_wide(out, w, line, size, ends):  # type: ignore[no-untyped-def]
+def before_wide(out, w, line, size, ends):
     """(end of what is written, bytes that go) where punctuation of `size` bytes follows what was dropped.
 
     ends: whether it ends a sentence. Of two marks with nothing left between them the later one stays.
@@ -350,7 +350,7 @@ def before_wide(out, w, line, size, ends):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def before_spaced(out, w, line, i, n):  # type: ignore[no-untyped-def]
+def before_spaced(out, w, line, i, n):
     """The end of what is written without the space that stands wrongly before the comma or period at i."""
     if w - line <= 1 or out[w - 1] != SPACE:
         return w
@@ -366,7 +366,7 @@ def before_spaced(out, w, line, i, n):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def swaps_comma(out, w, line, i, n):  # type: ignore[no-untyped-def]
+def swaps_comma(out, w, line, i, n):
     """True if the comma at i stands behind a space and before a letter, both neighbours beyond ASCII: `शब्द ,शब्द`."""
     if out[i] != COMMA or w - line <= 1 or i + 1 >= n:
         return False
@@ -374,7 +374,7 @@ def swaps_comma(out, w, line, i, n):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def end_line(out, w, line, letters):  # type: ignore[no-untyped-def]
+def end_line(out, w, line, letters):
     """The end of what is written once the line that starts at `line` has ended; without letters it is removed."""
     while w > line and out[w - 1] == SPACE:
         w -= 1
@@ -385,7 +385,7 @@ def end_line(out, w, line, letters):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def has_letters(out, start, end):  # type: ignore[no-untyped-def]
+def has_letters(out, start, end):
     """True if there is a letter or a digit, or any character beyond ASCII, from start up to end."""
     for i in range(start, end):
         if is_alphanumeric(out[i]) or out[i] >= NOT_ASCII:
@@ -394,7 +394,7 @@ def has_letters(out, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def behind_mark(out, w, line, i, n, counts):  # type: ignore[no-untyped-def]
+def behind_mark(out, w, line, i, n, counts):
     """(end of what is written, bytes from i on that go) where the character at i follows what was dropped."""
     c = out[i]
     size = closing_bracket(out, i, n)
@@ -419,7 +419,7 @@ def behind_mark(out, w, line, i, n, counts):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def bracket_end(out, i, n):  # type: ignore[no-untyped-def]
+def bracket_end(out, i, n):
     """One past the end of the bracket that is open at i; -1 if the line ends before it does."""
     opened = 0
     stop = min(n, i + LONGEST_BRACKET)
@@ -435,7 +435,7 @@ def bracket_end(out, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def drop_bracket(out, w, line, i, n, counts):  # type: ignore[no-untyped-def]
+def drop_bracket(out, w, line, i, n, counts):
     """(end of what is written, where to go on) without the bracket around the BRACKET_MARK at i.
 
     Outside brackets a currency's sign before the mark goes: the figure that belongs to it is not known.
@@ -454,7 +454,7 @@ def drop_bracket(out, w, line, i, n, counts):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_currency(out, w, line):  # type: ignore[no-untyped-def]
+def is_currency(out, w, line):
     """True if a currency's sign beyond ASCII stands before w."""
     if w - line >= 2 and ((np.int64(out[w - 2]) << 8) | np.int64(out[w - 1])) in CURRENCIES_OF_TWO:
         return True
@@ -462,7 +462,7 @@ def is_currency(out, w, line):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def clean(out, n, counts):  # type: ignore[no-untyped-def]
+def clean(out, n, counts):
     """Collapses white space and repairs punctuation beside MARKs, in place; the number of bytes left.
 
     out: uint8, of which the first n bytes are text. counts: int64[COUNTS], added to. Lines keep no space at their ends;

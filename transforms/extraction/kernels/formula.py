@@ -90,7 +90,7 @@ class Formula(NamedTuple):
 
 
 @lean_kernel
-def group_end(text, i, end):  # type: ignore[no-untyped-def]
+def group_end(text, i, end):
     """The position of the `}` that closes the `{` at i, or -1."""
     depth = 0
     while i < end:
@@ -108,7 +108,7 @@ def group_end(text, i, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def needs_brackets(text, start, end):  # type: ignore[no-untyped-def]
+def needs_brackets(text, start, end):
     """True unless the TeX text[start:end] is one run of letters and digits, or one command."""
     i = start
     if i < end and text[i] == BACKSLASH:
@@ -119,7 +119,7 @@ def needs_brackets(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_spaced(out, o, first):  # type: ignore[no-untyped-def]
+def put_spaced(out, o, first):
     """Writes a space, unless at the start or behind a space or an opening bracket; the new end of the output."""
     if o > first and out[o - 1] != SPACE and out[o - 1] != OPEN_PAREN:
         out[o] = SPACE
@@ -128,7 +128,7 @@ def put_spaced(out, o, first):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def without_spaces(out, o, first):  # type: ignore[no-untyped-def]
+def without_spaces(out, o, first):
     """The end of the output before the spaces at its end."""
     while o > first and out[o - 1] == SPACE:
         o -= 1
@@ -136,14 +136,14 @@ def without_spaces(out, o, first):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_in_text(formula):  # type: ignore[no-untyped-def]
+def is_in_text(formula):
     """True inside the argument of a command such as `\\text`."""
     depth = formula.state[STATE_DEPTH]
     return depth > 0 and formula.groups[depth - 1] == GROUP_TEXT
 
 
 @inlined_kernel
-def open_group(formula, i, o):  # type: ignore[no-untyped-def]
+def open_group(formula, i, o):
     """Opens the group whose `{` is at i."""
     text, end, out = formula.text, formula.end, formula.out
     depth = formula.state[STATE_DEPTH]
@@ -169,7 +169,7 @@ def open_group(formula, i, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def close_group(formula, i, o):  # type: ignore[no-untyped-def]
+def close_group(formula, i, o):
     """Closes the innermost group; i is at its `}`."""
     out = formula.out
     depth = formula.state[STATE_DEPTH] - 1
@@ -189,7 +189,7 @@ def close_group(formula, i, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_power(formula, i, o):  # type: ignore[no-untyped-def]
+def put_power(formula, i, o):
     """Writes what follows the `^` at i as superscript characters, if it is a number, a degree or n; else the `^`."""
     text, end, out = formula.text, formula.end, formula.out
     i = skip(text, i + 1, end, SPACE)
@@ -221,7 +221,7 @@ def put_power(formula, i, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_index(formula, i, o):  # type: ignore[no-untyped-def]
+def put_index(formula, i, o):
     """Writes the `_` at i."""
     formula.out[o] = UNDERSCORE
     i = skip(formula.text, i + 1, formula.end, SPACE)
@@ -231,7 +231,7 @@ def put_index(formula, i, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_escape(formula, j, o):  # type: ignore[no-untyped-def]
+def put_escape(formula, j, o):
     """Writes a command of one sign, which stands at j, behind its backslash."""
     out = formula.out
     c = formula.text[j]
@@ -248,7 +248,7 @@ def put_escape(formula, j, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_symbol(formula, pool, offset, length, i, o):  # type: ignore[no-untyped-def]
+def put_symbol(formula, pool, offset, length, i, o):
     """Writes the text that a command stands for, which ends at i. A space before it is one only where it shows."""
     out = formula.out
     k = 0
@@ -268,7 +268,7 @@ def put_symbol(formula, pool, offset, length, i, o):  # type: ignore[no-untyped-
 
 
 @inlined_kernel
-def put_command(formula, tables, i, o):  # type: ignore[no-untyped-def]
+def put_command(formula, tables, i, o):
     """Writes the command whose backslash is at i, or does what it says."""
     text, end, state = formula.text, formula.end, formula.state
     j = i + 1
@@ -295,7 +295,7 @@ def put_command(formula, tables, i, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_sign(out, o, first):  # type: ignore[no-untyped-def]
+def is_sign(out, o, first):
     """True if a plus or minus at the end of the output is the sign of what follows, as nothing stands before it."""
     if o == first:
         return True
@@ -320,7 +320,7 @@ def is_sign(out, o, first):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_operator(out, o, first, c):  # type: ignore[no-untyped-def]
+def put_operator(out, o, first, c):
     """Writes an operator, with spaces around it unless it is a sign; the new end of the output."""
     if (c == PLUS or c == HYPHEN) and is_sign(out, o, first):
         out[o] = c
@@ -332,7 +332,7 @@ def put_operator(out, o, first, c):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_token(formula, tables, i, o):  # type: ignore[no-untyped-def]
+def put_token(formula, tables, i, o):
     """Writes what starts at i and is neither white space, a group, an index nor a command."""
     text, out, first = formula.text, formula.out, formula.first
     if formula.state[STATE_WAITING] != GROUP_TEXT:
@@ -356,7 +356,7 @@ def put_token(formula, tables, i, o):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_steps(formula, tables, i, o):  # type: ignore[no-untyped-def]
+def put_steps(formula, tables, i, o):
     """Writes the formula from i on; the new end of the output, or -1."""
     text, end, first = formula.text, formula.end, formula.first
     room = o + 2 * (end - i)
@@ -388,7 +388,7 @@ def put_steps(formula, tables, i, o):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_formula(text, i, end, out, o, tables):  # type: ignore[no-untyped-def]
+def put_formula(text, i, end, out, o, tables):
     """Writes the TeX formula text[i:end] as a line of text; the new end of the output, or -1 if it cannot be one."""
     if end - i > MAX_FORMULA:
         return -1

@@ -34,13 +34,13 @@ SHORTEST_COMMENT = 7  # bytes of `<!---->`
 
 
 @lean_kernel
-def is_list_mark(c):  # type: ignore[no-untyped-def]
+def is_list_mark(c):
     """True for the bytes that start items of lists, definitions and indented lines."""
     return c == ASTERISK or c == HASH or c == COLON or c == SEMICOLON
 
 
 @inlined_kernel
-def heading_content_end(text, q, end):  # type: ignore[no-untyped-def]
+def heading_content_end(text, q, end):
     """One past the last byte of the heading text[q:end] before the white space and the comments at its end."""
     last = end
     while True:
@@ -59,7 +59,7 @@ def heading_content_end(text, q, end):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def classify_heading(text, q, end):  # type: ignore[no-untyped-def]
+def classify_heading(text, q, end):
     """What `classify_line` gives for a line that starts with `=` and ends at `end`: a heading, if it also ends so."""
     last = heading_content_end(text, q, end)
     if last - q < 3 or text[last - 1] != EQUALS:
@@ -73,7 +73,7 @@ def classify_heading(text, q, end):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def divides_cells(text, q, n):  # type: ignore[no-untyped-def]
+def divides_cells(text, q, n):
     """True if `|` or `!!` stands on the line: a heading cell of a table that lost its start."""
     i = q
     while i < n and text[i] != NEWLINE:
@@ -84,7 +84,7 @@ def divides_cells(text, q, n):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def classify_indented(text, q, n):  # type: ignore[no-untyped-def]
+def classify_indented(text, q, n):
     """(kind, first byte of content) of a line that starts with a space or a tab."""
     while text[q] == SPACE or text[q] == TAB:
         q += 1
@@ -94,7 +94,7 @@ def classify_indented(text, q, n):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def classify_item(text, q, n):  # type: ignore[no-untyped-def]
+def classify_item(text, q, n):
     """(kind, first byte of content) of a line that starts with a list's mark."""
     j = q
     while is_list_mark(text[j]):
@@ -104,7 +104,7 @@ def classify_item(text, q, n):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def classify_other(text, q, n):  # type: ignore[no-untyped-def]
+def classify_other(text, q, n):
     """(kind, first byte of content) of the line that starts at q, if it is no heading."""
     if q >= n:
         return LINE_BLANK, q
@@ -125,7 +125,7 @@ def classify_other(text, q, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def classify_line(text, q, n, end):  # type: ignore[no-untyped-def]
+def classify_line(text, q, n, end):
     """(kind, first byte of content, level, end of content, end of line) of the line that starts at q.
 
     end: of the line, if it starts with `=`. The last three results are given for headings only.
@@ -137,7 +137,7 @@ def classify_line(text, q, n, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def stray_bold(text, p, n):  # type: ignore[no-untyped-def]
+def stray_bold(text, p, n):
     """(end of line, position of the bold mark that reads as an apostrophe and an italic mark, or -1).
 
     MediaWiki's rule for lines in which both bold and italic marks are odd in number: the first mark behind a word of

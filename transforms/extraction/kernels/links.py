@@ -37,14 +37,14 @@ LONGEST_FLAGS = 20  # bytes of a variant that are looked at for its flags, and f
 
 
 @lean_kernel
-def namespace_of(text, start, colon, tables):  # type: ignore[no-untyped-def]
+def namespace_of(text, start, colon, tables):
     """NAMESPACE_* of the prefix text[start:colon]; NAMESPACE_NONE if it is none."""
     row = find(tables, np.int64(DOMAIN_NAMESPACE), text, start, colon)
     return np.int64(tables.words[row].value) if row >= 0 else NAMESPACE_NONE
 
 
 @inlined_kernel
-def target_end(text, start, end):  # type: ignore[no-untyped-def]
+def target_end(text, start, end):
     """(end of the link's target that starts at `start`, its first colon or -1).
 
     The end is that of the content where the target is all of it, and of MAX_TARGET bytes where it is too long.
@@ -68,7 +68,7 @@ def target_end(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def short_name(text, start, end):  # type: ignore[no-untyped-def]
+def short_name(text, start, end):
     """The end of the name text[start:end] before what stands in brackets: `[[Name (what)|]]` shows the name alone."""
     k = start
     while k < end and text[k] != OPEN_PAREN:
@@ -77,7 +77,7 @@ def short_name(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def link_shows(text, inner, inner_end, tables):  # type: ignore[no-untyped-def]
+def link_shows(text, inner, inner_end, tables):
     """(start, end) of what the internal link shows whose content is text[inner:inner_end]; (-1, -1) if nothing."""
     inner = skip(text, inner, inner_end, SPACE)
     start = inner
@@ -112,7 +112,7 @@ def link_shows(text, inner, inner_end, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def names_category(text, inner, inner_end, tables):  # type: ignore[no-untyped-def]
+def names_category(text, inner, inner_end, tables):
     """True if the internal link with this content leads to a category or a file: `[[:Category:x]]`."""
     inner = skip(text, inner, inner_end, SPACE)
     if text[inner] != COLON:
@@ -126,7 +126,7 @@ def names_category(text, inner, inner_end, tables):  # type: ignore[no-untyped-d
 
 
 @lean_kernel
-def external_shows(text, inner, inner_end):  # type: ignore[no-untyped-def]
+def external_shows(text, inner, inner_end):
     """Where what an external link shows starts, its content being text[inner:inner_end]; inner_end if nothing."""
     j = inner
     while j < inner_end:
@@ -138,7 +138,7 @@ def external_shows(text, inner, inner_end):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def variant_flags(text, start, bar):  # type: ignore[no-untyped-def]
+def variant_flags(text, start, bar):
     """The first of a variant's flags text[start:bar] that matters: R shows all; H, T and - show nothing; 0 if none."""
     for k in range(start, bar):
         c = text[k]
@@ -151,7 +151,7 @@ def variant_flags(text, start, bar):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def variant_rank(text, start, end, tables):  # type: ignore[no-untyped-def]
+def variant_rank(text, start, end, tables):
     """(rank of the code that the piece text[start:end] of a variant starts with, or -1; its colon)."""
     colon = start
     while colon < end and colon < start + LONGEST_FLAGS and text[colon] != COLON:
@@ -165,7 +165,7 @@ def variant_rank(text, start, end, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def variant_shows(text, start, end, tables):  # type: ignore[no-untyped-def]
+def variant_shows(text, start, end, tables):
     """(start, end) of what `-{...}-` shows, its content being text[start:end].
 
     Of `code:text;` pairs it is the pair whose code ranks first for the language; a rule that shows nothing (flags

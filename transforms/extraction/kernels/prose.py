@@ -71,7 +71,7 @@ ATTACHED = 5  # belongs to the letter before
 
 
 @lean_kernel
-def is_gap(code):  # type: ignore[no-untyped-def]
+def is_gap(code):
     """True for white space, the mark of something dropped, and characters that take no room."""
     if code < NOT_ASCII:
         return code <= SPACE or code == DELETE
@@ -89,19 +89,19 @@ def is_gap(code):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_ascii_stop(code):  # type: ignore[no-untyped-def]
+def is_ascii_stop(code):
     """True for the marks of ASCII that end sentences, among other things."""
     return code == PERIOD or code == EXCLAMATION or code == QUESTION
 
 
 @lean_kernel
-def is_stop(code):  # type: ignore[no-untyped-def]
+def is_stop(code):
     """True for the marks that end sentences."""
     return is_ascii_stop(code) if code < NOT_ASCII else code in STOPS
 
 
 @lean_kernel
-def is_closer(code):  # type: ignore[no-untyped-def]
+def is_closer(code):
     """True for quotes and brackets that can stand behind the mark that ends a sentence."""
     if code < NOT_ASCII:
         return (
@@ -115,13 +115,13 @@ def is_closer(code):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_dash(code):  # type: ignore[no-untyped-def]
+def is_dash(code):
     """True for hyphens and dashes."""
     return code == HYPHEN or code in DASHES
 
 
 @lean_kernel
-def letter_kind(code, tables):  # type: ignore[no-untyped-def]
+def letter_kind(code, tables):
     """SMALL, CAPITAL, UNCASED, SIGN, ATTACHED or OTHER for a code point."""
     if code < NOT_ASCII:
         if not is_letter(code):
@@ -151,7 +151,7 @@ def letter_kind(code, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def reads_as_prose(out, start, end):  # type: ignore[no-untyped-def]
+def reads_as_prose(out, start, end):
     """True if an indented line is a paragraph somebody indented by accident: long, and letters nearly all of it.
 
     Some people set two spaces between sentences; so do code and drawings, but their lines are
@@ -177,7 +177,7 @@ def reads_as_prose(out, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def ends_as_sentence(out, start, end):  # type: ignore[no-untyped-def]
+def ends_as_sentence(out, start, end):
     """True if a line ends with a mark that ends sentences; quotes, brackets and white space may follow it."""
     start, end = trim(out, start, end)
     if end - start < SHORTEST_SENTENCE:
@@ -194,7 +194,7 @@ def ends_as_sentence(out, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_row_of_names(out, start, end):  # type: ignore[no-untyped-def]
+def is_row_of_names(out, start, end):
     """True if a line is no sentence but names between bars or dots, as calendars and links to other pages have them.
 
     A line with an equals sign is a formula.
@@ -219,7 +219,7 @@ def is_row_of_names(out, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def skip_behind_stop(out, i, end):  # type: ignore[no-untyped-def]
+def skip_behind_stop(out, i, end):
     """(the first character behind the stop at i that is no stop, closer or white space, whether a space is there)."""
     gap = False
     while i < end:
@@ -233,7 +233,7 @@ def skip_behind_stop(out, i, end):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def starts_sentence(out, i, end, word, tables):  # type: ignore[no-untyped-def]
+def starts_sentence(out, i, end, word, tables):
     """True if a sentence can start at i, behind a full stop and a word of so many letters and digits.
 
     None starts with a small letter or behind an abbreviation; a dash can stand before the author of a quotation.
@@ -251,13 +251,13 @@ def starts_sentence(out, i, end, word, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_prose(points, small, capitals):  # type: ignore[no-untyped-def]
+def is_prose(points, small, capitals):
     """True if a piece of text reads as a sentence: not too short, and not a title, whose words have capitals."""
     return points >= SENTENCE_POINTS and small * 2 >= capitals
 
 
 @inlined_kernel
-def may_hold_sentences(out, start, end):  # type: ignore[no-untyped-def]
+def may_hold_sentences(out, start, end):
     """False if a line is too short to hold sentences, or certainly has no stop before its end. It takes little time."""
     if end - start < SHORTEST_SENTENCE:
         return False
@@ -269,7 +269,7 @@ def may_hold_sentences(out, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def next_piece(out, i, end, tables):  # type: ignore[no-untyped-def]
+def next_piece(out, i, end, tables):
     """Reads on from i up to where a sentence ends for sure, at most to `end`.
 
     Returns (where the next sentence starts, whether a stop ends this one, whether it reads as a sentence, its letters
@@ -313,7 +313,7 @@ def next_piece(out, i, end, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def starts_signature(out, i, end, tables):  # type: ignore[no-untyped-def]
+def starts_signature(out, i, end, tables):
     """True if a dash stands at i, and a name behind it."""
     code, size = code_at(out, i)
     if not is_dash(code):
@@ -328,7 +328,7 @@ def starts_signature(out, i, end, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def holds_sentences(out, start, end, tables):  # type: ignore[no-untyped-def]
+def holds_sentences(out, start, end, tables):
     """True if a line that does not end like a sentence holds some all the same.
 
     It is one of these: sentences of which the last lacks its stop, a quotation that ends with its author's name behind
@@ -362,7 +362,7 @@ def holds_sentences(out, start, end, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_unstopped_sentence(out, start, end, tables):  # type: ignore[no-untyped-def]
+def is_unstopped_sentence(out, start, end, tables):
     """True if an item of a list reads as a sentence that lacks its stop: a capital, and long runs of small words."""
     start, end = trim(out, start, end)
     if end - start < SHORTEST_PARAGRAPH or not (is_letter(out[end - 1]) or out[end - 1] >= NOT_ASCII):
@@ -389,7 +389,7 @@ def is_unstopped_sentence(out, start, end, tables):  # type: ignore[no-untyped-d
 
 
 @lean_kernel
-def has_small_words(out, start, end, tables):  # type: ignore[no-untyped-def]
+def has_small_words(out, start, end, tables):
     """True if a line has two small words, or a word of a script without capitals: it is no bare name or number."""
     start, end = trim(out, start, end)
     small = 0
@@ -410,7 +410,7 @@ def has_small_words(out, start, end, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_paragraph(out, start, end, tables):  # type: ignore[no-untyped-def]
+def is_paragraph(out, start, end, tables):
     """True if a line is a paragraph whose first and last sentences read as such, and no work of a bibliography."""
     start, end = trim(out, start, end)
     if not reads_as_prose(out, start, end):

@@ -209,14 +209,14 @@ class Page(NamedTuple):
 
 
 @inlined_kernel
-def put_byte(out, o, c):  # type: ignore[no-untyped-def]
+def put_byte(out, o, c):
     """Writes a byte; the new end of the output."""
     out[o] = c
     return o + 1
 
 
 @lean_kernel
-def line_is_blank(page, o):  # type: ignore[no-untyped-def]
+def line_is_blank(page, o):
     """True if the line's text up to o is blank. Each byte of it is looked at once."""
     blank_to = page.state[STATE_BLANK_TO]
     while blank_to < o and is_blank(page.out[blank_to]):
@@ -226,7 +226,7 @@ def line_is_blank(page, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def enter_range(page, end, resume):  # type: ignore[no-untyped-def]
+def enter_range(page, end, resume):
     """Renders up to `end` next, and then goes on from `resume`."""
     depth = page.state[STATE_DEPTH]
     page.frames[depth].kind = FRAME_RANGE
@@ -237,14 +237,14 @@ def enter_range(page, end, resume):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def in_template(page):  # type: ignore[no-untyped-def]
+def in_template(page):
     """True if the innermost frame is a template's."""
     depth = page.state[STATE_DEPTH]
     return depth > 0 and page.frames[depth - 1].kind == FRAME_TEMPLATE
 
 
 @lean_kernel
-def heading_end(page, q):  # type: ignore[no-untyped-def]
+def heading_end(page, q):
     """The end of the line that starts with the `=` at q. Templates, comments and references in it may hold newlines."""
     text, events = page.text, page.events
     e = page.state[STATE_EVENT]
@@ -261,7 +261,7 @@ def heading_end(page, q):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def start_line(page, q):  # type: ignore[no-untyped-def]
+def start_line(page, q):
     """Begins the line of the page that starts at q; the first byte of its content."""
     end = heading_end(page, q) if page.text[q] == EQUALS else q
     kind, p, level, content_end, line_end = classify_line(page.text, q, page.n, end)
@@ -276,7 +276,7 @@ def start_line(page, q):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def enter_section(page, o, tables):  # type: ignore[no-untyped-def]
+def enter_section(page, o, tables):
     """Notes at the end of a heading whether its section is dropped."""
     state = page.state
     level = state[STATE_LEVEL]
@@ -291,7 +291,7 @@ def enter_section(page, o, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def decide_section(page, o, tables):  # type: ignore[no-untyped-def]
+def decide_section(page, o, tables):
     """Keeps the section after all whose first line ends at o if that line is a paragraph of prose."""
     state = page.state
     if state[STATE_LINE_KIND] != LINE_HEADING:
@@ -301,7 +301,7 @@ def decide_section(page, o, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def lists_categories(page, start, o):  # type: ignore[no-untyped-def]
+def lists_categories(page, start, o):
     """True if the line is little more than links to categories ("See also Category:Rivers") and no sentence."""
     if start > 0 and page.out[start - 1] == SPACE:  # it goes on with the line before
         return False
@@ -310,7 +310,7 @@ def lists_categories(page, start, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def line_is_kept(page, o, tables):  # type: ignore[no-untyped-def]
+def line_is_kept(page, o, tables):
     """True if the text of the line that ends at o is kept."""
     kind = page.state[STATE_LINE_KIND]
     if line_is_blank(page, o) or kind == LINE_DROPPED:
@@ -342,7 +342,7 @@ def line_is_kept(page, o, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def count_line(page, kept):  # type: ignore[no-untyped-def]
+def count_line(page, kept):
     """Counts the calls of the line that ends, or forgets them where the line is not kept."""
     state, counts = page.state, page.counts
     if kept:
@@ -358,7 +358,7 @@ def count_line(page, kept):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def finish_line(page, p, o, tables):  # type: ignore[no-untyped-def]
+def finish_line(page, p, o, tables):
     """Ends the line of the page whose newline is at p, and begins the next one."""
     state = page.state
     kind = state[STATE_LINE_KIND]
@@ -383,7 +383,7 @@ def finish_line(page, p, o, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def count_call(page, start, end):  # type: ignore[no-untyped-def]
+def count_call(page, start, end):
     """Counts the call text[start:end] of a template without a rule; its row in `calls`, -1 if there is no room."""
     page.state[STATE_LINE_UNKNOWN] += 1
     row = page.counts[COUNT_LOGGED]
@@ -397,7 +397,7 @@ def count_call(page, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_argument(page, call, frame, o):  # type: ignore[no-untyped-def]
+def put_argument(page, call, frame, o):
     """Writes at o the argument of the unknown call whose frame was left, if it reads as text; the output's end."""
     start, end = only_argument(call)
     if start >= end or not reads_as_text(call.out, start, end, frame.program == PROGRAM_CODE):
@@ -409,7 +409,7 @@ def put_argument(page, call, frame, o):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def count_misread(page, frame):  # type: ignore[no-untyped-def]
+def count_misread(page, frame):
     """Counts the call whose frame was left, which its rule does not describe, as one without a rule."""
     kind = page.state[STATE_LINE_KIND]
     if kind != LINE_HEADING and kind != LINE_DROPPED and page.state[STATE_SKIP_LEVEL] == 0:
@@ -417,7 +417,7 @@ def count_misread(page, frame):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
+def finish_template(page, p, o, title, tables):
     """Evaluates the template whose frame was left and puts its text in the place of its arguments; the output's end.
 
     p: where the page goes on, which tells how much of the output the rest of it may need.
@@ -458,7 +458,7 @@ def finish_template(page, p, o, title, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def leave_frame(page, o, title, tables):  # type: ignore[no-untyped-def]
+def leave_frame(page, o, title, tables):
     """Leaves the innermost frame, all of which is rendered."""
     depth = page.state[STATE_DEPTH] - 1
     page.state[STATE_DEPTH] = depth
@@ -470,7 +470,7 @@ def leave_frame(page, o, title, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_inner_newline(page, p, o):  # type: ignore[no-untyped-def]
+def put_inner_newline(page, p, o):
     """Writes the newline at p, which stands inside a construct: as a space, but in a template before a list's item."""
     text = page.text
     p += 1
@@ -482,7 +482,7 @@ def put_inner_newline(page, p, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_apostrophes(page, p, o):  # type: ignore[no-untyped-def]
+def put_apostrophes(page, p, o):
     """Writes those of the run of apostrophes at p that mark neither bold nor italic text."""
     state = page.state
     j = skip(page.text, p, state[STATE_LIMIT], APOSTROPHE)
@@ -504,7 +504,7 @@ def put_apostrophes(page, p, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def begin_argument(page, depth, o):  # type: ignore[no-untyped-def]
+def begin_argument(page, depth, o):
     """Begins the next argument of the template in frame `depth`, unless there are too many: then it is not kept."""
     a = page.state[STATE_ARGUMENTS]
     if a < MAX_ARGUMENTS:
@@ -514,7 +514,7 @@ def begin_argument(page, depth, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_pipe(page, o):  # type: ignore[no-untyped-def]
+def put_pipe(page, o):
     """Ends a template's argument and begins the next, or writes a `|`; the new end of the output."""
     if not in_template(page):
         return put_byte(page.out, o, PIPE)
@@ -530,7 +530,7 @@ def put_pipe(page, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_equals(page, o):  # type: ignore[no-untyped-def]
+def put_equals(page, o):
     """Ends the name of a template's argument, or writes a `=`; the new end of the output."""
     if in_template(page):
         a = page.frames[page.state[STATE_DEPTH] - 1].argument
@@ -543,14 +543,14 @@ def put_equals(page, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_stray_closer(page, p, o, c):  # type: ignore[no-untyped-def]
+def put_stray_closer(page, p, o, c):
     """Writes a single closing bracket or brace at p; drops a run of them, which is what is left of broken markup."""
     j = skip(page.text, p, page.state[STATE_LIMIT], c)
     return j, put_byte(page.out, o, c) if j - p == 1 else o
 
 
 @inlined_kernel
-def switch_end(text, p, limit):  # type: ignore[no-untyped-def]
+def switch_end(text, p, limit):
     """One past the behaviour switch `__NAME__` that starts at p; 0 if there is none.
 
     Its name is in capitals, or in a script that MediaWiki's translations write their switches in.
@@ -570,7 +570,7 @@ def switch_end(text, p, limit):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_underscore(page, p, o):  # type: ignore[no-untyped-def]
+def put_underscore(page, p, o):
     """Writes the `_` at p, unless it starts a behaviour switch."""
     j = switch_end(page.text, p, page.state[STATE_LIMIT])
     if j > 0:
@@ -579,7 +579,7 @@ def put_underscore(page, p, o):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def run_end(page, p, e):  # type: ignore[no-untyped-def]
+def run_end(page, p, e):
     """The end of the run of braces or brackets at p, or where in it a construct starts.
 
     e: the first event that does not start before p.
@@ -597,7 +597,7 @@ def run_end(page, p, e):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_unclosed_brackets(page, p, o, j, tables):  # type: ignore[no-untyped-def]
+def put_unclosed_brackets(page, p, o, j, tables):
     """Passes over the brackets text[p:j], which open nothing; a link to a file drops its line, caption and all."""
     text = page.text
     if j - p == 1:
@@ -614,7 +614,7 @@ def put_unclosed_brackets(page, p, o, j, tables):  # type: ignore[no-untyped-def
 
 
 @inlined_kernel
-def put_unclosed_braces(page, p, o, j):  # type: ignore[no-untyped-def]
+def put_unclosed_braces(page, p, o, j):
     """Passes over the braces text[p:j], which open nothing; at the start of a line they drop it.
 
     They are what is left of a template or of a table that is never closed.
@@ -627,7 +627,7 @@ def put_unclosed_braces(page, p, o, j):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def note_quotation(page, p):  # type: ignore[no-untyped-def]
+def note_quotation(page, p):
     """Notes whether the tag at p begins or ends a quotation; a line in which one begins is kept."""
     state = page.state
     closing = page.text[p + 1] == SLASH
@@ -640,7 +640,7 @@ def note_quotation(page, p):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_unpaired(page, p, o, e, tables):  # type: ignore[no-untyped-def]
+def put_unpaired(page, p, o, e, tables):
     """Writes what the byte at p stands for, which may start a construct but does not; e: the first event from p on."""
     c = page.text[p]
     if c == LESS_THAN:
@@ -654,7 +654,7 @@ def put_unpaired(page, p, o, e, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def enter_unknown(page, o, e, p, name, name_end, tables):  # type: ignore[no-untyped-def]
+def enter_unknown(page, o, e, p, name, name_end, tables):
     """(PROGRAM_*, row in `calls`) of the call that event e is, of a template without a rule.
 
     p: where its arguments start. name, name_end: where its name stands.
@@ -682,7 +682,7 @@ def enter_unknown(page, o, e, p, name, name_end, tables):  # type: ignore[no-unt
 
 
 @inlined_kernel
-def put_template(page, o, e, tables):  # type: ignore[no-untyped-def]
+def put_template(page, o, e, tables):
     """Enters the template call that event e is, if it shows something; else drops it."""
     state, frames = page.state, page.frames
     event = page.events[e]
@@ -712,7 +712,7 @@ def put_template(page, o, e, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_link(page, o, e, tables):  # type: ignore[no-untyped-def]
+def put_link(page, o, e, tables):
     """Enters what the internal link that event e is shows."""
     event = page.events[e]
     start, end = link_shows(page.text, np.int64(event.inner_start), np.int64(event.inner_end), tables)
@@ -725,7 +725,7 @@ def put_link(page, o, e, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_shown(page, o, e, start, end):  # type: ignore[no-untyped-def]
+def put_shown(page, o, e, start, end):
     """Enters the range of the page that the construct that event e is shows, unless it is empty."""
     if start >= end:
         return np.int64(page.events[e].end), put_mark(page.out, o)
@@ -734,7 +734,7 @@ def put_shown(page, o, e, start, end):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_table(page, o, e):  # type: ignore[no-untyped-def]
+def put_table(page, o, e):
     """Drops the table or the hidden element that event e is. Only elements that stand within a line leave it whole."""
     if page.events[e].tag == TAG_INLINE:
         o = put_mark(page.out, o)
@@ -744,7 +744,7 @@ def put_table(page, o, e):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_literal_text(text, p, end, out, o, tables):  # type: ignore[no-untyped-def]
+def put_literal_text(text, p, end, out, o, tables):
     """Writes the content text[p:end] of `<nowiki>`, in which only entities mean something; the output's end."""
     while p < end:
         if text[p] == AMPERSAND:
@@ -756,7 +756,7 @@ def put_literal_text(text, p, end, out, o, tables):  # type: ignore[no-untyped-d
 
 
 @inlined_kernel
-def put_math(page, o, e, tables):  # type: ignore[no-untyped-def]
+def put_math(page, o, e, tables):
     """Writes the formula that event e is, unless it has a line to itself: then it is no part of a sentence."""
     text = page.text
     end = np.int64(page.events[e].end)
@@ -772,7 +772,7 @@ def put_math(page, o, e, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_raw(page, o, e, tables):  # type: ignore[no-untyped-def]
+def put_raw(page, o, e, tables):
     """Writes what the extension tag that event e is shows."""
     event = page.events[e]
     if event.tag == TAG_MATH:
@@ -784,7 +784,7 @@ def put_raw(page, o, e, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_comment(page, o, e):  # type: ignore[no-untyped-def]
+def put_comment(page, o, e):
     """Drops the comment that event e is; one that has its lines to itself leaves none."""
     text, state = page.text, page.state
     p = np.int64(page.events[e].end)
@@ -801,7 +801,7 @@ def put_comment(page, o, e):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_construct(page, o, e, tables):  # type: ignore[no-untyped-def]
+def put_construct(page, o, e, tables):
     """Writes or enters the construct that event e is."""
     event = page.events[e]
     start, end = np.int64(event.inner_start), np.int64(event.inner_end)
@@ -825,7 +825,7 @@ def put_construct(page, o, e, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_possible_construct(page, p, o, tables):  # type: ignore[no-untyped-def]
+def put_possible_construct(page, p, o, tables):
     """Writes or enters the construct that starts at p, if the first pass found one; else writes the byte."""
     events, state = page.events, page.state
     e = state[STATE_EVENT]
@@ -840,7 +840,7 @@ def put_possible_construct(page, p, o, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_markup(page, p, o, tables):  # type: ignore[no-untyped-def]
+def put_markup(page, p, o, tables):
     """Writes what stands for the byte at p, which is one that means something in wikitext."""
     c = page.text[p]
     if c == NEWLINE:
@@ -863,7 +863,7 @@ def put_markup(page, p, o, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_page(page, title, tables):  # type: ignore[no-untyped-def]
+def put_page(page, title, tables):
     """Writes the text of a page; the number of bytes written."""
     text, n, out, state = page.text, page.n, page.out, page.state
     classes = tables.render_class
@@ -888,7 +888,7 @@ def put_page(page, title, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def render(text, n, events, used, title, tables, out, counts, calls):  # type: ignore[no-untyped-def]
+def render(text, n, events, used, title, tables, out, counts, calls):
     """Writes the text of a page to `out`, uint8[at least 2 n + ROOM]; the number of bytes written.
 
     text: uint8[n + PADDING]. events, used: what `structure` gives. title: uint8, of the page. counts: int64[COUNTS],

@@ -148,7 +148,7 @@ class Call(NamedTuple):
 
 
 @inlined_kernel
-def has_name(call, a, place):  # type: ignore[no-untyped-def]
+def has_name(call, a, place):
     """True if the name of argument `a` is the one whose offset in the pool and length stand at `place` in the code."""
     argument = call.arguments[a]
     offset = call.tables.code[place]
@@ -162,7 +162,7 @@ def has_name(call, a, place):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def find_argument(call, selector):  # type: ignore[no-untyped-def]
+def find_argument(call, selector):
     """(start, end) in the output of the argument a selector names, trimmed; an empty range if it is not given.
 
     A selector is a number from 1, or minus one minus the place in `code` where the offset and the length of the
@@ -175,14 +175,14 @@ def find_argument(call, selector):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def read_argument(call, selector):  # type: ignore[no-untyped-def]
+def read_argument(call, selector):
     """The integer that an argument is; -1 if it is none."""
     start, end = find_argument(call, selector)
     return read_integer(call.out, start, end)
 
 
 @inlined_kernel
-def put_number(tables, out, o, room, start, end):  # type: ignore[no-untyped-def]
+def put_number(tables, out, o, room, start, end):
     """Writes the number out[start:end] with its digits grouped; other text as it is; -1 without room."""
     settings = tables.settings
     first = start
@@ -209,7 +209,7 @@ def put_number(tables, out, o, room, start, end):  # type: ignore[no-untyped-def
 
 
 @lean_kernel
-def put_cased(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
+def put_cased(tables, form, out, o, room, start, end):
     """Writes out[start:end] in upper or lower case, all of it or its first letter; -1 without room."""
     if o + (end - start) > room:
         return -1
@@ -236,7 +236,7 @@ def put_cased(tables, form, out, o, room, start, end):  # type: ignore[no-untype
 
 
 @inlined_kernel
-def put_exponent(out, o, room, start, end):  # type: ignore[no-untyped-def]
+def put_exponent(out, o, room, start, end):
     """Writes out[start:end] with its digits and signs as superscript characters; -1 without room."""
     if o + 3 * (end - start) > room:
         return -1
@@ -252,7 +252,7 @@ def put_exponent(out, o, room, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def has_digit(out, start, end):  # type: ignore[no-untyped-def]
+def has_digit(out, start, end):
     """True if there is a digit in out[start:end], or a character beyond ASCII: other scripts have their own digits."""
     for i in range(start, end):
         if is_digit(out[i]) or out[i] >= NOT_ASCII:
@@ -261,7 +261,7 @@ def has_digit(out, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-untyped-def]
+def put_formatted(tables, form, out, o, room, start, end):
     """Writes out[start:end] under one of the formats FORMAT_*; -1 without room, or if it is none of the format."""
     if form == FORMAT_SURE_NUMBER or form == FORMAT_NUMERAL or form == FORMAT_EXPONENT:
         if not has_digit(out, start, end) or (form == FORMAT_NUMERAL and out[start] == OPEN_PAREN):
@@ -289,7 +289,7 @@ def put_formatted(tables, form, out, o, room, start, end):  # type: ignore[no-un
 
 
 @inlined_kernel
-def put_literal(call, offset, length, o):  # type: ignore[no-untyped-def]
+def put_literal(call, offset, length, o):
     """Writes a string of the pool."""
     if o + length > call.room:
         return -1
@@ -297,7 +297,7 @@ def put_literal(call, offset, length, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_value(call, pc, o):  # type: ignore[no-untyped-def]
+def put_value(call, pc, o):
     """OP_VALUE: writes the first of some arguments that is not empty."""
     code = call.tables.code
     for k in range(code[pc + 2]):
@@ -308,7 +308,7 @@ def put_value(call, pc, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def last_number(call):  # type: ignore[no-untyped-def]
+def last_number(call):
     """The highest number of an argument that is not empty; 0 if there is none."""
     highest = np.int64(0)
     for a in range(call.first, call.last):
@@ -321,7 +321,7 @@ def last_number(call):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_joined(call, pc, o):  # type: ignore[no-untyped-def]
+def put_joined(call, pc, o):
     """OP_JOIN: writes the numbered arguments that are not empty, with separators between them."""
     code = call.tables.code
     out = call.out
@@ -349,7 +349,7 @@ def put_joined(call, pc, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_age(call, pc, o):  # type: ignore[no-untyped-def]
+def put_age(call, pc, o):
     """OP_AGE: writes the full years between two dates; nothing if one of the years is missing.
 
     -1 for what is no date, as where the day stands in the place of the year.
@@ -381,7 +381,7 @@ def put_age(call, pc, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_given(call, pc):  # type: ignore[no-untyped-def]
+def is_given(call, pc):
     """OP_TEST: true if one of some arguments is not empty."""
     code = call.tables.code
     for k in range(code[pc + 2]):
@@ -392,7 +392,7 @@ def is_given(call, pc):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_equal(call, pc):  # type: ignore[no-untyped-def]
+def is_equal(call, pc):
     """OP_EQUAL: true if an argument is a string of the pool, in any case."""
     code = call.tables.code
     start, end = find_argument(call, code[pc + 2])
@@ -405,7 +405,7 @@ def is_equal(call, pc):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def after_test(call, op, pc):  # type: ignore[no-untyped-def]
+def after_test(call, op, pc):
     """Where the program goes on behind a test or a jump at `pc`; -1 for an operation that there is not."""
     code = call.tables.code
     holds = False
@@ -440,7 +440,7 @@ def after_test(call, op, pc):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def evaluate(call, program, o):  # type: ignore[no-untyped-def]
+def evaluate(call, program, o):
     """Runs a rule's program, which starts at `program` in the code."""
     code = call.tables.code
     pc = program
@@ -474,7 +474,7 @@ def evaluate(call, program, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def open_argument(arguments, a, o):  # type: ignore[no-untyped-def]
+def open_argument(arguments, a, o):
     """Starts argument `a` at output position o."""
     arguments[a].start = o
     arguments[a].end = o
@@ -484,7 +484,7 @@ def open_argument(arguments, a, o):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-def]
+def close_argument(arguments, a, out, o, position):
     """Ends argument `a` at output position o. `position` is the number it has if it is unnamed; returns the next."""
     arguments[a].end = o
     if arguments[a].name_start < 0:
@@ -498,7 +498,7 @@ def close_argument(arguments, a, out, o, position):  # type: ignore[no-untyped-d
 
 
 @lean_kernel
-def where_called(out, line_start, start, blank):  # type: ignore[no-untyped-def]
+def where_called(out, line_start, start, blank):
     """FLAG_* of a template whose text goes to `start`, its line's text starting at line_start.
 
     blank: whether nothing but white space and marks stands between the two.
@@ -521,7 +521,7 @@ def where_called(out, line_start, start, blank):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def find_name(tables, text, start, end):  # type: ignore[no-untyped-def]
+def find_name(tables, text, start, end):
     """The row of `words` of the template with the name text[start:end]; -1 if there is none."""
     if end - start in EXACT_LENGTHS and UPPER_A <= text[end - 1] <= UPPER_Z:
         row = find(tables, np.int64(DOMAIN_EXACT_TEMPLATE), text, start, end)
@@ -531,7 +531,7 @@ def find_name(tables, text, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def find_template(text, start, end, tables):  # type: ignore[no-untyped-def]
+def find_template(text, start, end, tables):
     """(program, where its arguments start, its name's first byte, one past its last) of the call text[start:end].
 
     text[start:end] is what stands between the braces. The program is -1 where there is no rule. It is found under the

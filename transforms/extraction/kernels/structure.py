@@ -149,7 +149,7 @@ class Tag(NamedTuple):
 
 
 @lean_kernel
-def starts_line(text, i):  # type: ignore[no-untyped-def]
+def starts_line(text, i):
     """True if only indentation stands between position i and the start of its line."""
     i -= 1
     while i >= 0:
@@ -161,7 +161,7 @@ def starts_line(text, i):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def starts_url(text, i):  # type: ignore[no-untyped-def]
+def starts_url(text, i):
     """True if a protocol that MediaWiki links stands at i."""
     for row in range(len(PROTOCOL_LENGTHS)):
         if has_word(text, i, PROTOCOLS[row, : PROTOCOL_LENGTHS[row]]):
@@ -170,7 +170,7 @@ def starts_url(text, i):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def count_openers(text, n, classes):  # type: ignore[no-untyped-def]
+def count_openers(text, n, classes):
     """One more than the constructs that can start in text[:n], as `structure` counts them."""
     room = 1
     i = 0
@@ -195,7 +195,7 @@ def count_openers(text, n, classes):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def add_event(scan, start, kind):  # type: ignore[no-untyped-def]
+def add_event(scan, start, kind):
     """Adds a construct that is not closed yet; its row."""
     row = scan.state[STATE_USED]
     scan.events[row].start = start
@@ -206,7 +206,7 @@ def add_event(scan, start, kind):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def close_event(scan, row, end, inner_start, inner_end):  # type: ignore[no-untyped-def]
+def close_event(scan, row, end, inner_start, inner_end):
     """Closes a construct."""
     scan.events[row].end = end
     scan.events[row].inner_start = inner_start
@@ -214,7 +214,7 @@ def close_event(scan, row, end, inner_start, inner_end):  # type: ignore[no-unty
 
 
 @inlined_kernel
-def push(scan, kind, start, row):  # type: ignore[no-untyped-def]
+def push(scan, kind, start, row):
     """Puts an opener on the stack; its place there."""
     top = scan.state[STATE_DEPTH]
     scan.stack[top].kind = kind
@@ -226,7 +226,7 @@ def push(scan, kind, start, row):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def unwind(scan, to):  # type: ignore[no-untyped-def]
+def unwind(scan, to):
     """Takes openers off the stack until `to` are left."""
     depth = scan.state[STATE_DEPTH]
     while depth > to:
@@ -239,7 +239,7 @@ def unwind(scan, to):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def below_brackets(scan):  # type: ignore[no-untyped-def]
+def below_brackets(scan):
     """How many openers lie below the brackets on top of the stack: those never keep another construct from closing."""
     depth = scan.state[STATE_DEPTH]
     while depth > 0:
@@ -251,7 +251,7 @@ def below_brackets(scan):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def open_run(scan, i, j, kind):  # type: ignore[no-untyped-def]
+def open_run(scan, i, j, kind):
     """Opens what the braces or brackets text[i:j] can open: each two of them one construct."""
     run = min(j - i, MAX_RUN)
     start = j - run
@@ -263,7 +263,7 @@ def open_run(scan, i, j, kind):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def close_run(scan, top, i, count, kind):  # type: ignore[no-untyped-def]
+def close_run(scan, top, i, count, kind):
     """Closes the innermost construct of a run on the stack, which took `count` marks, with as many marks at i."""
     stack = scan.stack
     row = stack[top].event
@@ -278,7 +278,7 @@ def close_run(scan, top, i, count, kind):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def open_braces(scan, i):  # type: ignore[no-untyped-def]
+def open_braces(scan, i):
     """Opens what starts with the `{` at i: a table, templates, parameters; where to go on."""
     text = scan.text
     j = skip(text, i, scan.n, OPEN_BRACE)
@@ -294,7 +294,7 @@ def open_braces(scan, i):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def close_table(scan, i, run):  # type: ignore[no-untyped-def]
+def close_table(scan, i, run):
     """Closes a table with the `|}` whose brace, one of a run, is at i; True if it closes one.
 
     Templates and table elements that are open inside the table keep it open, but a template does not that this run is
@@ -318,7 +318,7 @@ def close_table(scan, i, run):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def close_variant(scan, j):  # type: ignore[no-untyped-def]
+def close_variant(scan, j):
     """Closes a variant with the `}-` whose hyphen is at j; True if it closes one."""
     top = below_brackets(scan) - 1
     if top < 0 or scan.stack[top].kind != STACK_VARIANT:
@@ -331,7 +331,7 @@ def close_variant(scan, j):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def close_braces(scan, i):  # type: ignore[no-untyped-def]
+def close_braces(scan, i):
     """Closes what the run of `}` at i closes; where to go on."""
     j = skip(scan.text, i, scan.n, CLOSE_BRACE)
     run = j - i
@@ -353,7 +353,7 @@ def close_braces(scan, i):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def open_brackets(scan, i):  # type: ignore[no-untyped-def]
+def open_brackets(scan, i):
     """Opens what starts with the `[` at i: links, or an external link; where to go on."""
     j = skip(scan.text, i, scan.n, OPEN_BRACKET)
     if j - i > 1:
@@ -368,14 +368,14 @@ def open_brackets(scan, i):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def ends_line(text, i, n):  # type: ignore[no-untyped-def]
+def ends_line(text, i, n):
     """True if nothing but spaces follows on the line."""
     i = skip(text, i, n, SPACE)
     return i >= n or text[i] == NEWLINE
 
 
 @inlined_kernel
-def close_brackets(scan, i):  # type: ignore[no-untyped-def]
+def close_brackets(scan, i):
     """Closes what the run of `]` at i closes; where to go on."""
     stack = scan.stack
     j = skip(scan.text, i, scan.n, CLOSE_BRACKET)
@@ -405,7 +405,7 @@ def close_brackets(scan, i):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def break_at(text, i, n):  # type: ignore[no-untyped-def]
+def break_at(text, i, n):
     """BREAK_* for what the newline at i ends: what kind of line follows it."""
     j = skip(text, i + 1, n, SPACE)
     if j >= n or text[j] == NEWLINE:
@@ -418,7 +418,7 @@ def break_at(text, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def opens_file(scan, top, tables):  # type: ignore[no-untyped-def]
+def opens_file(scan, top, tables):
     """True if the brackets at `top` of the stack open a link of the file namespace."""
     start = scan.stack[top].start + scan.stack[top].run
     colon = start
@@ -431,7 +431,7 @@ def opens_file(scan, top, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def leave_open_links(scan, i, tables):  # type: ignore[no-untyped-def]
+def leave_open_links(scan, i, tables):
     """Takes the links off the stack that the newline at i keeps from being closed: a `]]` further on is not theirs.
 
     A link holds neither a blank line, an item of a list nor a heading. The caption of a file may hold
@@ -455,7 +455,7 @@ def leave_open_links(scan, i, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def open_variant(scan, i):  # type: ignore[no-untyped-def]
+def open_variant(scan, i):
     """Opens a variant, if one starts with the `-` at i; where to go on."""
     if scan.text[i + 1] != OPEN_BRACE or scan.text[i + 2] == OPEN_BRACE:
         return i + 1
@@ -469,7 +469,7 @@ def open_variant(scan, i):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def add_comment(scan, i):  # type: ignore[no-untyped-def]
+def add_comment(scan, i):
     """Adds the comment that starts at i, if it is closed; where to go on."""
     if scan.state[STATE_NO_COMMENT_END] == 0:
         end = comment_end(scan.text, i, scan.n)
@@ -482,7 +482,7 @@ def add_comment(scan, i):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def add_raw_element(scan, tag):  # type: ignore[no-untyped-def]
+def add_raw_element(scan, tag):
     """Adds the extension tag whose opening tag this is, with its content, if it is closed; where to go on."""
     text, n = scan.text, scan.n
     if scan.unclosed[tag.number]:
@@ -505,14 +505,14 @@ def add_raw_element(scan, tag):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_in_hidden(scan, number):  # type: ignore[no-untyped-def]
+def is_in_hidden(scan, number):
     """True if the innermost element that hides its content, or counts as one, is of the tag of this number."""
     hidden = scan.state[STATE_HIDDEN]
     return hidden > 0 and scan.stack[hidden - 1].tag == number
 
 
 @inlined_kernel
-def close_element(scan, tag):  # type: ignore[no-untyped-def]
+def close_element(scan, tag):
     """Closes the element that is dropped with its content and whose closing tag this is, if there is one."""
     if not (is_in_hidden(scan, tag.number) or (tag.kind == TAG_TABLE and scan.counts[STACK_TABLE_TAG] > 0)):
         return
@@ -526,7 +526,7 @@ def close_element(scan, tag):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def open_element(scan, tag, tables):  # type: ignore[no-untyped-def]
+def open_element(scan, tag, tables):
     """Opens the element of this opening tag, if it is a table or its attributes hide its content."""
     text = scan.text
     nested = is_in_hidden(scan, tag.number)
@@ -557,7 +557,7 @@ def open_element(scan, tag, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def add_tag(scan, i, tables):  # type: ignore[no-untyped-def]
+def add_tag(scan, i, tables):
     """Opens or closes the element whose tag starts with the `<` at i; where to go on."""
     closing = scan.text[i + 1] == SLASH
     name = i + 2 if closing else i + 1
@@ -579,7 +579,7 @@ def add_tag(scan, i, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def find_constructs(scan, tables):  # type: ignore[no-untyped-def]
+def find_constructs(scan, tables):
     """Goes through the page, and opens and closes constructs."""
     text, n, state = scan.text, scan.n, scan.state
     classes = tables.structure_class
@@ -610,7 +610,7 @@ def find_constructs(scan, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def structure(text, n, tables):  # type: ignore[no-untyped-def]
+def structure(text, n, tables):
     """(events: EVENT[m], number of rows used): the constructs of text[:n], in the order of their first bytes.
 
     text: uint8[n + PADDING], zeros from n on.

@@ -180,7 +180,7 @@ is_exact = lean_kernel(has_exact_names)
 
 
 @kernel
-def hash_bytes(fold, domain, source, start, end):  # type: ignore[no-untyped-def]
+def hash_bytes(fold, domain, source, start, end):
     """31-bit FNV-1a of source[start:end] under the domain's case folding."""
     value = FNV_OFFSET ^ domain
     if is_exact(domain):
@@ -193,7 +193,7 @@ def hash_bytes(fold, domain, source, start, end):  # type: ignore[no-untyped-def
 
 
 @inlined_kernel
-def has_key(tables, row, domain, source, start):  # type: ignore[no-untyped-def]
+def has_key(tables, row, domain, source, start):
     """True if the key in a row of `words` is the text from `start` on, under the domain's case folding."""
     word = tables.words[row]
     exact = is_exact(domain)
@@ -207,7 +207,7 @@ def has_key(tables, row, domain, source, start):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def find(tables, domain, source, start, end):  # type: ignore[no-untyped-def]
+def find(tables, domain, source, start, end):
     """The row of `words` whose key in `domain` is source[start:end], or -1."""
     words = tables.words
     last = words.shape[0] - 1  # the capacity is a power of two
@@ -223,7 +223,7 @@ def find(tables, domain, source, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def find_in_table(tables, table, source, start, end):  # type: ignore[no-untyped-def]
+def find_in_table(tables, table, source, start, end):
     """The row of `words` for the key source[start:end] of a table of the rules, given as its domain; -1 if none.
 
     A key that has its case in common is preferred: MW and mW are two.

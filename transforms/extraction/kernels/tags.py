@@ -66,13 +66,13 @@ LONGEST_REMARK = 120
 
 
 @lean_kernel
-def starts_comment(text, i):  # type: ignore[no-untyped-def]
+def starts_comment(text, i):
     """True if `!--` stands behind the `<` at i."""
     return text[i + 1] == EXCLAMATION and text[i + 2] == HYPHEN and text[i + 3] == HYPHEN
 
 
 @lean_kernel
-def comment_end(text, i, n):  # type: ignore[no-untyped-def]
+def comment_end(text, i, n):
     """One past the `-->` that closes the comment at i; -1 if there is none."""
     for j in range(i + 6, n):
         if text[j] == GREATER_THAN and text[j - 1] == HYPHEN and text[j - 2] == HYPHEN:
@@ -81,7 +81,7 @@ def comment_end(text, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def skip_comment(text, i, n):  # type: ignore[no-untyped-def]
+def skip_comment(text, i, n):
     """One past the comment that starts with the `<` at i, inside other markup; i + 1 if none does, or a long one."""
     if not starts_comment(text, i):
         return i + 1
@@ -90,7 +90,7 @@ def skip_comment(text, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def tag_end(text, i, n):  # type: ignore[no-untyped-def]
+def tag_end(text, i, n):
     """The position of the `>` of the tag that starts at i; -1 if another `<` or the end comes first.
 
     Comments may stand inside the tag.
@@ -111,7 +111,7 @@ def tag_end(text, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def tag_name_end(text, i):  # type: ignore[no-untyped-def]
+def tag_name_end(text, i):
     """One past the tag name that starts at i; i if none does."""
     j = i
     while j < i + LONGEST_NAME and is_alphanumeric(text[j]):
@@ -120,7 +120,7 @@ def tag_name_end(text, i):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def same_name(text, i, other, length):  # type: ignore[no-untyped-def]
+def same_name(text, i, other, length):
     """True if the name at `other`, of this length, also stands at i, in any case, and ends there."""
     for k in range(length):
         if (text[i + k] | LOWER_CASE) != (text[other + k] | LOWER_CASE):
@@ -129,7 +129,7 @@ def same_name(text, i, other, length):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def closing_tag(text, i, n, name, length, reference):  # type: ignore[no-untyped-def]
+def closing_tag(text, i, n, name, length, reference):
     """The position of `</name` at or after i; -1 if there is none, -2 if a reference is cut short before it.
 
     A reference is cut short by the next `<ref` and by a heading: MediaWiki would swallow what lies between.
@@ -149,7 +149,7 @@ def closing_tag(text, i, n, name, length, reference):  # type: ignore[no-untyped
 
 
 @inlined_kernel
-def hides_display(text, i, end):  # type: ignore[no-untyped-def]
+def hides_display(text, i, end):
     """True if `display: none` stands at i."""
     if i + len(DISPLAY) > end or not has_word(text, i, DISPLAY):
         return False
@@ -160,7 +160,7 @@ def hides_display(text, i, end):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def hidden_class(text, i, end, tables):  # type: ignore[no-untyped-def]
+def hidden_class(text, i, end, tables):
     """(whether one of the classes from i on is no prose, the end of the attribute's value or of that class)."""
     quote = text[i]
     if quote == DOUBLE_QUOTE or quote == APOSTROPHE:
@@ -177,7 +177,7 @@ def hidden_class(text, i, end, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_hidden(text, start, end, tables):  # type: ignore[no-untyped-def]
+def is_hidden(text, start, end, tables):
     """True if a tag's attributes text[start:end] hide its content: `display:none`, or a class that is no prose."""
     i = start
     while i < end:
@@ -194,7 +194,7 @@ def is_hidden(text, start, end, tables):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_power(text, p, limit, out, o):  # type: ignore[no-untyped-def]
+def put_power(text, p, limit, out, o):
     """Writes the digits and signs from p on as superscript characters; (where they end, new end of the output)."""
     j = p
     while j < limit and j < p + LONGEST_POWER:
@@ -211,7 +211,7 @@ def put_power(text, p, limit, out, o):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def skip_quotes(text, i, limit):  # type: ignore[no-untyped-def]
+def skip_quotes(text, i, limit):
     """The first position from i on, at most `limit`, that holds neither a space nor an apostrophe."""
     while i < limit and (text[i] == SPACE or text[i] == APOSTROPHE):
         i += 1
@@ -219,13 +219,13 @@ def skip_quotes(text, i, limit):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_closing_tag(text, i, limit):  # type: ignore[no-untyped-def]
+def is_closing_tag(text, i, limit):
     """True if `</` stands at i."""
     return i < limit and text[i] == LESS_THAN and text[i + 1] == SLASH
 
 
 @inlined_kernel
-def is_exponent(c):  # type: ignore[no-untyped-def]
+def is_exponent(c):
     """True for the letters that stand as exponents, alone and behind a letter or a digit."""
     for exponent in EXPONENTS:
         if c == exponent:
@@ -234,7 +234,7 @@ def is_exponent(c):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def remark_end(text, p, limit):  # type: ignore[no-untyped-def]
+def remark_end(text, p, limit):
     """Where the content of `<sup>` from p on ends if it is all an editor's remark, in italics and brackets; else -1.
 
     Translation tools leave what `{{citation needed}}` shows as `<sup>[''citation needed'']</sup>`.
@@ -258,7 +258,7 @@ def remark_end(text, p, limit):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_superscript_tag(text, p, limit, out, o):  # type: ignore[no-untyped-def]
+def put_superscript_tag(text, p, limit, out, o):
     """Writes the content of `<sup>` that starts at p if it is short; (where to go on, new end of the output).
 
     Digits and signs become superscript characters; what else is an exponent follows a `^`; ordinals stay as they are;
@@ -287,14 +287,14 @@ def put_superscript_tag(text, p, limit, out, o):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def put_less_than(out, o, p):  # type: ignore[no-untyped-def]
+def put_less_than(out, o, p):
     """Writes the `<` at p as what it is; (where to go on, new end of the output)."""
     out[o] = LESS_THAN
     return p + 1, o + 1
 
 
 @lean_kernel
-def put_tag(text, p, limit, out, o, depth, tables):  # type: ignore[no-untyped-def]
+def put_tag(text, p, limit, out, o, depth, tables):
     """Writes what the `<` at p stands for, if it starts no paired construct.
 
     depth: how many constructs are being rendered around it. Returns (where to go on, new end of the output).

@@ -64,31 +64,31 @@ MINUS_SIGN = utf8("−")
 
 
 @lean_kernel
-def is_letter(c):  # type: ignore[no-untyped-def]
+def is_letter(c):
     """True for an ASCII letter."""
     return (LOWER_A <= c <= LOWER_Z) or (UPPER_A <= c <= UPPER_Z)
 
 
 @lean_kernel
-def is_digit(c):  # type: ignore[no-untyped-def]
+def is_digit(c):
     """True for an ASCII digit."""
     return ZERO <= c <= NINE
 
 
 @lean_kernel
-def is_alphanumeric(c):  # type: ignore[no-untyped-def]
+def is_alphanumeric(c):
     """True for an ASCII letter or digit."""
     return is_letter(c) or is_digit(c)
 
 
 @lean_kernel
-def is_blank(c):  # type: ignore[no-untyped-def]
+def is_blank(c):
     """True for white space and the mark of something dropped."""
     return c == SPACE or c == NEWLINE or c == TAB or c == MARK or c == CARRIAGE_RETURN
 
 
 @lean_kernel
-def trim(source, start, end):  # type: ignore[no-untyped-def]
+def trim(source, start, end):
     """(start, end) of source[start:end] without blanks at its ends."""
     while start < end and is_blank(source[start]):
         start += 1
@@ -98,7 +98,7 @@ def trim(source, start, end):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def skip(source, i, end, c):  # type: ignore[no-untyped-def]
+def skip(source, i, end, c):
     """The first position from i on, at most `end`, that does not hold the byte c."""
     while i < end and source[i] == c:
         i += 1
@@ -106,7 +106,7 @@ def skip(source, i, end, c):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def line_end(text, i, end):  # type: ignore[no-untyped-def]
+def line_end(text, i, end):
     """The first position from i on, at most `end`, that holds a newline."""
     while i < end and text[i] != NEWLINE:
         i += 1
@@ -114,13 +114,13 @@ def line_end(text, i, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def three_bytes(text, i):  # type: ignore[no-untyped-def]
+def three_bytes(text, i):
     """The bytes at i, i + 1 and i + 2 as one number, as `utf8` gives them."""
     return (np.int64(text[i]) << 16) | (np.int64(text[i + 1]) << 8) | np.int64(text[i + 2])
 
 
 @lean_kernel
-def has_word(text, i, word):  # type: ignore[no-untyped-def]
+def has_word(text, i, word):
     """True if `word` (uint8, no capitals) stands at i, in any case."""
     for k in range(len(word)):
         c = text[i + k]
@@ -132,7 +132,7 @@ def has_word(text, i, word):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def stands_at(text, i, word):  # type: ignore[no-untyped-def]
+def stands_at(text, i, word):
     """True if `word` (uint8) stands at i."""
     for k in range(len(word)):
         if text[i + k] != word[k]:
@@ -141,7 +141,7 @@ def stands_at(text, i, word):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def copy(source, start, end, out, o):  # type: ignore[no-untyped-def]
+def copy(source, start, end, out, o):
     """Writes source[start:end], from left to right where it lies in the output itself."""
     for i in range(start, end):
         out[o] = source[i]
@@ -150,21 +150,21 @@ def copy(source, start, end, out, o):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_mark(out, o):  # type: ignore[no-untyped-def]
+def put_mark(out, o):
     """Writes the mark of something dropped."""
     out[o] = MARK
     return o + 1
 
 
 @lean_kernel
-def put_word(tables, row, out, o):  # type: ignore[no-untyped-def]
+def put_word(tables, row, out, o):
     """Writes the text that a row of `words` stands for."""
     start = np.int64(tables.words[row].value)
     return copy(tables.pool, start, start + np.int64(tables.words[row].second), out, o)
 
 
 @lean_kernel
-def put_code_point(out, o, code):  # type: ignore[no-untyped-def]
+def put_code_point(out, o, code):
     """Writes a code point as UTF-8."""
     if code < 0x80:
         out[o] = code
@@ -186,7 +186,7 @@ def put_code_point(out, o, code):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_superscript(out, o, c):  # type: ignore[no-untyped-def]
+def put_superscript(out, o, c):
     """Writes a digit or a sign as its superscript character, another byte as it is."""
     if c >= NOT_ASCII:  # of a character of several bytes
         out[o] = c
@@ -207,7 +207,7 @@ def put_superscript(out, o, c):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_integer(out, o, value):  # type: ignore[no-untyped-def]
+def put_integer(out, o, value):
     """Writes a non-negative integer in decimal."""
     divisor = 1
     while value // divisor >= 10:
@@ -220,7 +220,7 @@ def put_integer(out, o, value):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def read_integer(source, start, end):  # type: ignore[no-untyped-def]
+def read_integer(source, start, end):
     """The integer written in source[start:end]; -1 if it is none, or one of more than LONGEST_INTEGER digits."""
     if end <= start or end - start > LONGEST_INTEGER:
         return -1
@@ -233,7 +233,7 @@ def read_integer(source, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def read_code_point(text, first, limit):  # type: ignore[no-untyped-def]
+def read_code_point(text, first, limit):
     """(value, end) of the digits of a numeric entity that start at `first`, or of `x` and hexadecimal ones."""
     value = 0
     j = first
@@ -259,7 +259,7 @@ def read_code_point(text, first, limit):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def put_entity(text, p, limit, out, o, tables):  # type: ignore[no-untyped-def]
+def put_entity(text, p, limit, out, o, tables):
     """Writes what the `&` at p stands for; (where to go on, new end of the output).
 
     Code points that no text holds become a space, and an `&` that starts no entity stays.

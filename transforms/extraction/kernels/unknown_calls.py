@@ -87,7 +87,7 @@ ELISION_MARK = utf8("’")
 
 
 @lean_kernel
-def character_from(text, i):  # type: ignore[no-untyped-def]
+def character_from(text, i):
     """The UTF-8 of the character whose first byte is at i, as one number."""
     c = np.int64(text[i])
     if c < NOT_ASCII:
@@ -101,7 +101,7 @@ def character_from(text, i):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def character_start(text, i):  # type: ignore[no-untyped-def]
+def character_start(text, i):
     """Where the character before i starts."""
     i -= 1
     while i > 0 and NOT_ASCII <= text[i] < 0xC0:
@@ -110,7 +110,7 @@ def character_start(text, i):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def side_of(character):  # type: ignore[no-untyped-def]
+def side_of(character):
     """SIDE_* of a character, given as `character_from` does."""
     if character < NOT_ASCII:
         if character == SPACE or character == TAB:
@@ -143,7 +143,7 @@ def side_of(character):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def start_of_entity(text, i):  # type: ignore[no-untyped-def]
+def start_of_entity(text, i):
     """Where the entity that ends at i starts; i if there is none."""
     if i == 0 or text[i - 1] != SEMICOLON:
         return i
@@ -156,7 +156,7 @@ def start_of_entity(text, i):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_elided(text, i):  # type: ignore[no-untyped-def]
+def is_elided(text, i):
     """True if the apostrophe before i ends a short word such as `l'`: the word behind it belongs to it."""
     for j in range(i - 1, max(i - LONGEST_ELISION, -1), -1):
         if j == 0:
@@ -170,7 +170,7 @@ def is_elided(text, i):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def side_before(text, start):  # type: ignore[no-untyped-def]
+def side_before(text, start):
     """SIDE_* of what stands before a call that starts at `start`, quotation marks and spaces passed over.
 
     SIDE_STOP is given for the end of a sentence and a space; SIDE_CLOSER for that end without one, and for the tag of a
@@ -211,7 +211,7 @@ def side_before(text, start):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def side_after(text, end, n):  # type: ignore[no-untyped-def]
+def side_after(text, end, n):
     """SIDE_* of what follows a call that ends at `end`; a link and the end of a line count behind spaces, too."""
     i = skip(text, end, n, np.int64(APOSTROPHE))
     side = side_of(character_from(text, i)) if i < n else SIDE_LINE
@@ -227,7 +227,7 @@ def side_after(text, end, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_glued(text, start, end, n):  # type: ignore[no-untyped-def]
+def is_glued(text, start, end, n):
     """True if the call text[start:end] follows a word or punctuation at once, and no word follows it at once."""
     i = start
     while i > 0 and text[i - 1] == APOSTROPHE:
@@ -242,7 +242,7 @@ def is_glued(text, start, end, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def ends_line(text, i, n):  # type: ignore[no-untyped-def]
+def ends_line(text, i, n):
     """True if nothing but white space follows i on its line."""
     while i < n and (text[i] == SPACE or text[i] == TAB):
         i += 1
@@ -250,7 +250,7 @@ def ends_line(text, i, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def place_of(text, start, end, n):  # type: ignore[no-untyped-def]
+def place_of(text, start, end, n):
     """PLACE_* of the call text[start:end]: whether it stands where a sentence has text, not a footnote or a flag."""
     after = side_after(text, end, n)
     if after == SIDE_LINE or after == SIDE_LINK:
@@ -271,7 +271,7 @@ def place_of(text, start, end, n):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_on_one_line(text, start, end):  # type: ignore[no-untyped-def]
+def is_on_one_line(text, start, end):
     """True if a call is short, and all of it on one line."""
     if end - start > LONGEST_CALL:
         return False
@@ -282,7 +282,7 @@ def is_on_one_line(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def may_name_template(text, start, end):  # type: ignore[no-untyped-def]
+def may_name_template(text, start, end):
     """True if text[start:end] can be a template's name; that of a parser function or another namespace cannot."""
     for i in range(start, end):
         c = text[i]
@@ -292,7 +292,7 @@ def may_name_template(text, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def has_word(text, start, end, domain, tables):  # type: ignore[no-untyped-def]
+def has_word(text, start, end, domain, tables):
     """True if one of the words of the name text[start:end] is a key of a domain."""
     word = start
     for i in range(start, end + 1):
@@ -304,7 +304,7 @@ def has_word(text, start, end, domain, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def may_name_text(text, start, end, tables):  # type: ignore[no-untyped-def]
+def may_name_text(text, start, end, tables):
     """True if text[start:end] can be the name of a template that shows its argument.
 
     What wikis keep their data in cannot: subpages, names that end in codes (`Population GER-BE`), and names with a word
@@ -325,7 +325,7 @@ def may_name_text(text, start, end, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def names_code(text, start, end, tables):  # type: ignore[no-untyped-def]
+def names_code(text, start, end, tables):
     """True if a number under the name text[start:end] is no text.
 
     The names of catalogues have a capital or a digit behind their first letter, those of templates that compute a word.
@@ -347,7 +347,7 @@ def names_code(text, start, end, tables):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def only_argument(call):  # type: ignore[no-untyped-def]
+def only_argument(call):
     """(start, end) in the output of a call's one argument; an empty range if others may matter."""
     start, end = np.int64(0), np.int64(0)
     for a in range(call.first, call.last):
@@ -365,7 +365,7 @@ def only_argument(call):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def is_file_name(out, start, end):  # type: ignore[no-untyped-def]
+def is_file_name(out, start, end):
     """True if out[start:end] ends in a period and the three or four letters of a kind of file."""
     i = end
     while i > start and is_alphanumeric(out[i - 1]):
@@ -376,7 +376,7 @@ def is_file_name(out, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def reads_as_text(out, start, end, code_name):  # type: ignore[no-untyped-def]
+def reads_as_text(out, start, end, code_name):
     """True if out[start:end], not empty and trimmed, reads as a part of a sentence.
 
     code_name: whether a number is no text, by the template's name; see `names_code`.

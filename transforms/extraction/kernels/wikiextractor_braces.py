@@ -14,7 +14,7 @@ NEEDS_EXPANSION = 2  # of template_spans
 
 
 @kernel
-def _run_end(data, at):  # type: ignore[no-untyped-def]
+def _run_end(data, at):
     """Where the run of equal bytes ends that starts at byte `at`."""
     byte = data[at]
     while at < data.size and data[at] == byte:
@@ -23,7 +23,7 @@ def _run_end(data, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find_opening(data, at):  # type: ignore[no-untyped-def]
+def _find_opening(data, at):
     """The first `{{` from byte `at` on; the text's end if there is none."""
     while at + 1 < data.size:
         if data[at] == OPEN_BRACE and data[at + 1] == OPEN_BRACE:
@@ -33,7 +33,7 @@ def _find_opening(data, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find_run(data, at):  # type: ignore[no-untyped-def]
+def _find_run(data, at):
     """The first `{{` or `}}` from byte `at` on; the text's end if there is none."""
     while at + 1 < data.size:
         if data[at] in (OPEN_BRACE, CLOSE_BRACE) and data[at + 1] == data[at]:
@@ -43,7 +43,7 @@ def _find_run(data, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _close_runs(stack, depth, length):  # type: ignore[no-untyped-def]
+def _close_runs(stack, depth, length):
     """Closes open runs (their lengths are `stack[:depth]`) with `length` braces: (the new depth, braces left)."""
     while depth > 0:
         depth -= 1
@@ -57,7 +57,7 @@ def _close_runs(stack, depth, length):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def brace_spans(data):  # type: ignore[no-untyped-def]
+def brace_spans(data):
     """The outermost `{{…}}`, int64 [n, 2].
 
     Runs of two or more braces are matched from the inside; a run may close several, and one that stays open ends
@@ -97,7 +97,7 @@ def brace_spans(data):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def needs_expansion(model, data, start, end):  # type: ignore[no-untyped-def]
+def needs_expansion(model, data, start, end):
     """Whether the body of `{{…}}` may be a variable, a parser function, or a title that holds braces.
 
     All others are transclusions of pages, which give nothing.
@@ -130,7 +130,7 @@ def needs_expansion(model, data, start, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def template_spans(model, data):  # type: ignore[no-untyped-def]
+def template_spans(model, data):
     """The outermost `{{…}}`, and whether each needs a look: int64 [n, 3], columns START, END, NEEDS_EXPANSION."""
     spans = brace_spans(data)
     templates = np.empty((spans.shape[0], 3), np.int64)
@@ -142,7 +142,7 @@ def template_spans(model, data):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_spans(data, spans, out):  # type: ignore[no-untyped-def]
+def drop_spans(data, spans, out):
     """Copies what is outside the spans (sorted by their starts); one that starts within another is ignored."""
     written = 0
     at = 0
@@ -154,7 +154,7 @@ def drop_spans(data, spans, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _first_from(spans, number, at):  # type: ignore[no-untyped-def]
+def _first_from(spans, number, at):
     """The number of the first span, from `number` on, that starts at byte `at` or later."""
     while number < spans.shape[0] and spans[number, START] < at:
         number += 1
@@ -162,7 +162,7 @@ def _first_from(spans, number, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def nested_spans(opens, closes):  # type: ignore[no-untyped-def]
+def nested_spans(opens, closes):
     """The outermost balanced pairs of opening and closing marks (each int64 [n, 2], sorted), int64 [n, 2].
 
     A pair only counts as closed where something stands between its end and the next opening. When closing marks run
@@ -204,7 +204,7 @@ def nested_spans(opens, closes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _write_pairs(data, first, second, pairs):  # type: ignore[no-untyped-def]
+def _write_pairs(data, first, second, pairs):
     """Writes where the two bytes stand next to each other, as far as `pairs` has rows; their number."""
     count = 0
     at = 0
@@ -220,7 +220,7 @@ def _write_pairs(data, first, second, pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _pairs(data, first, second):  # type: ignore[no-untyped-def]
+def _pairs(data, first, second):
     """Where the two bytes stand next to each other, from the left, int64 [n, 2]."""
     pairs = np.empty((_write_pairs(data, first, second, np.empty((0, 2), np.int64)), 2), np.int64)
     _write_pairs(data, first, second, pairs)
@@ -228,7 +228,7 @@ def _pairs(data, first, second):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_pairs(data, first, second, out):  # type: ignore[no-untyped-def]
+def drop_pairs(data, first, second, out):
     """Drops what is between the bytes `first second` and their mirror image: `{{` and `}}`, `{|` and `|}`."""
     opens = _pairs(data, first, second)
     if opens.shape[0] == 0:

@@ -36,13 +36,13 @@ def packed(names: Iterable[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]
 
 
 @lean_kernel
-def lower(byte):  # type: ignore[no-untyped-def]
+def lower(byte):
     """A byte, in lower case if it is an ASCII letter."""
     return byte | LOWER_CASE if UPPER_A <= byte <= UPPER_Z else byte
 
 
 @lean_kernel
-def copy(data, start, end, out, written):  # type: ignore[no-untyped-def]
+def copy(data, start, end, out, written):
     """Copies bytes `start:end` behind what is written to `out`; returns how many bytes are written then."""
     for at in range(start, end):
         out[written] = data[at]
@@ -51,7 +51,7 @@ def copy(data, start, end, out, written):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def letter_at(data, at):  # type: ignore[no-untyped-def]
+def letter_at(data, at):
     """The character at byte `at` as Python's patterns compare it in either case, and its size; 0 for others."""
     byte = data[at]
     if byte < 0x80:
@@ -67,7 +67,7 @@ def letter_at(data, at):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def match(data, at, names, starts, number):  # type: ignore[no-untyped-def]
+def match(data, at, names, starts, number):
     """Where the packed name of this number ends that starts at byte `at`, in whatever case; -1 if it is not there."""
     for i in range(starts[number], starts[number + 1]):
         if at >= data.size:
@@ -80,7 +80,7 @@ def match(data, at, names, starts, number):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def skip_space(model, data, at):  # type: ignore[no-untyped-def]
+def skip_space(model, data, at):
     """Where the white space ends that starts at byte `at`."""
     while at < data.size:
         properties, size = character(model, data, at)

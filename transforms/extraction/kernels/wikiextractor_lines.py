@@ -36,7 +36,7 @@ _LATIN_1 = 0xC2
 
 
 @kernel
-def tidy_spaces(data, out):  # type: ignore[no-untyped-def]
+def tidy_spaces(data, out):
     """Makes guillemets of `<<` and `>>`, blanks of tabs, one blank of several, and three full stops of more."""
     written = 0
     stops = 0
@@ -66,7 +66,7 @@ def tidy_spaces(data, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def tidy_lines(model, data, out):  # type: ignore[no-untyped-def]
+def tidy_lines(model, data, out):
     """Drops lines that hold no word character (of neighbouring ones, and of empty lines, every other).
 
     Then makes one comma of two, and a full stop of a comma and a full stop.
@@ -94,7 +94,7 @@ def tidy_lines(model, data, out):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _tidy_commas(text, size):  # type: ignore[no-untyped-def]
+def _tidy_commas(text, size):
     written = 0
     commas = 0
     for at in range(size):
@@ -114,7 +114,7 @@ def _tidy_commas(text, size):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_left_over(data, start, end):  # type: ignore[no-untyped-def]
+def _is_left_over(data, start, end):
     """Whether a line is what a table, a note in brackets, or dropped text leaves behind."""
     if data[start] in (OPEN_BRACE, PIPE) or data[end - 1] == CLOSE_BRACE:
         return True
@@ -126,7 +126,7 @@ def _is_left_over(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_heading(data, start, end):  # type: ignore[no-untyped-def]
+def _is_heading(data, start, end):
     if end - start < 4 or data[start] != EQUALS or data[start + 1] != EQUALS:
         return False
     at = start + 2
@@ -140,7 +140,7 @@ _LINE_EMPTY, _LINE_HEADING, _LINE_PLUS, _LINE_INDENTED, _LINE_LIST, _LINE_LEFT_O
 
 
 @lean_kernel
-def _line_kind(data, start, end):  # type: ignore[no-untyped-def]
+def _line_kind(data, start, end):
     """Which of the _LINE_… kinds bytes `start:end`, a line without its newline, are."""
     if start == end:
         return _LINE_EMPTY
@@ -159,7 +159,7 @@ def _line_kind(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _write_plus_line(data, start, end, out, written):  # type: ignore[no-untyped-def]
+def _write_plus_line(data, start, end, out, written):
     """Writes a line that starts with `++`, without its first and last two characters, as a sentence."""
     start += 2
     for _ in range(2):
@@ -176,7 +176,7 @@ def _write_plus_line(data, start, end, out, written):  # type: ignore[no-untyped
 
 
 @kernel
-def compact(data, out):  # type: ignore[no-untyped-def]
+def compact(data, out):
     """Drops headings, lists and what is left of tables; writes the lines that stay, each with its newline.
 
     The line right after a list stays whatever it is. `out` needs two bytes more than the text.

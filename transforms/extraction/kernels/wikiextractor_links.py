@@ -19,7 +19,7 @@ from transforms.extraction.kernels.wikiextractor_bytes import (
 
 
 @lean_kernel
-def _find(data, byte, start, end):  # type: ignore[no-untyped-def]
+def _find(data, byte, start, end):
     """The first such byte of `start:end`, or -1."""
     for at in range(start, end):
         if data[at] == byte:
@@ -28,7 +28,7 @@ def _find(data, byte, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _find_last(data, byte, start, end):  # type: ignore[no-untyped-def]
+def _find_last(data, byte, start, end):
     """The last such byte of `start:end`, or -1."""
     for at in range(end - 1, start - 1, -1):
         if data[at] == byte:
@@ -41,7 +41,7 @@ _PREFIXES, _PREFIX_STARTS = packed((b"w", b"wiktionary", b"wikt"))
 
 
 @lean_kernel
-def _is_accepted_prefix(data, start, end):  # type: ignore[no-untyped-def]
+def _is_accepted_prefix(data, start, end):
     """Whether bytes `start:end` are one of _PREFIXES, in lower case."""
     for number in range(_PREFIX_STARTS.size - 1):
         first = _PREFIX_STARTS[number]
@@ -55,7 +55,7 @@ def _is_accepted_prefix(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _keeps_link(data, start, end):  # type: ignore[no-untyped-def]
+def _keeps_link(data, start, end):
     """Whether a link with this title keeps its label: it is no file, category, or page of another wiki."""
     colon = _find(data, COLON, start, end)
     if colon > start:
@@ -69,7 +69,7 @@ def _keeps_link(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _label_pipe(data, start, pipe, end):  # type: ignore[no-untyped-def]
+def _label_pipe(data, start, pipe, end):
     """The pipe before the label of a link `start:end`: the last one that a nested link follows, else the first one."""
     searched = pipe + 1
     depth = 0
@@ -94,7 +94,7 @@ def _label_pipe(data, start, pipe, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _label(model, data, start, end):  # type: ignore[no-untyped-def]
+def _label(model, data, start, end):
     """The label of the link whose inside is `start:end`: (its start, its end), an empty one if it is dropped."""
     first_pipe = _find(data, PIPE, start, end)
     if first_pipe < 0:
@@ -106,7 +106,7 @@ def _label(model, data, start, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def replace_links(model, data, out):  # type: ignore[no-untyped-def]
+def replace_links(model, data, out):
     """Puts the label in place of each outermost `[[…]]`; word characters behind a link stay with it."""
     size = data.size
     written = 0
@@ -146,7 +146,7 @@ _SCHEMES, _SCHEME_STARTS = packed(
 
 
 @lean_kernel
-def _is_address_character(model, data, at, end):  # type: ignore[no-untyped-def]
+def _is_address_character(model, data, at, end):
     """Whether the character at byte `at` may be in an address, and its size."""
     if at >= end:
         return False, 1
@@ -158,7 +158,7 @@ def _is_address_character(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _scheme_end(model, data, at, end):  # type: ignore[no-untyped-def]
+def _scheme_end(model, data, at, end):
     """Where the address starts behind a scheme at byte `at`, or -1; it has one character at least."""
     for number in range(_SCHEME_STARTS.size - 1):
         place = match(data, at, _SCHEMES, _SCHEME_STARTS, number)
@@ -168,14 +168,14 @@ def _scheme_end(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_label_byte(byte):  # type: ignore[no-untyped-def]
+def _is_label_byte(byte):
     return byte not in (OPEN_BRACKET, CLOSE_BRACKET) and (
         byte >= BLANK or byte == TAB or byte in (QUOTE_MARK, LESS_MARK, GREATER_MARK)
     )
 
 
 @lean_kernel
-def _label_end(data, at, end):  # type: ignore[no-untyped-def]
+def _label_end(data, at, end):
     """Where the label ends that starts at byte `at`: at a bracket; -1 if it does not end well."""
     while at < end and data[at] != CLOSE_BRACKET:
         if _is_label_byte(data[at]):
@@ -200,7 +200,7 @@ _IMAGE_SCHEMES, _IMAGE_SCHEME_STARTS = packed((b"http://", b"https://"))
 
 
 @lean_kernel
-def _is_image_address(model, data, start, end):  # type: ignore[no-untyped-def]
+def _is_image_address(model, data, start, end):
     """Whether a label is the address of an image, which is dropped."""
     slash = _find_last(data, SLASH, start, end)
     dot = _find_last(data, PERIOD, start, end)
@@ -228,7 +228,7 @@ def _is_image_address(model, data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _label_start(model, data, at):  # type: ignore[no-untyped-def]
+def _label_start(model, data, at):
     """Where the label starts behind an address, of which byte `at` is one, and white space."""
     is_address, length = _is_address_character(model, data, at, data.size)
     while is_address:
@@ -238,7 +238,7 @@ def _label_start(model, data, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def replace_addresses(model, data, out):  # type: ignore[no-untyped-def]
+def replace_addresses(model, data, out):
     """Puts the label in place of each `[address label]`."""
     size = data.size
     written = 0

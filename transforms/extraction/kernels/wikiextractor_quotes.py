@@ -11,7 +11,7 @@ _ITALIC, _BOLD, _BOLD_ITALIC = 2, 3, 5
 
 
 @lean_kernel
-def _find_apostrophes(data, start, end, width):  # type: ignore[no-untyped-def]
+def _find_apostrophes(data, start, end, width):
     """The first `width` apostrophes in a row of bytes `start:end`, or -1."""
     run = 0
     for at in range(start, end):
@@ -25,7 +25,7 @@ def _find_apostrophes(data, start, end, width):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _take_quotes(data, start, end, width, out, written, mark):  # type: ignore[no-untyped-def]
+def _take_quotes(data, start, end, width, out, written, mark):
     """Takes `width` apostrophes away before and after each quoted text of a line; how many bytes are written then.
 
     With `mark`, a QUOTE_MARK takes the place of each.
@@ -48,7 +48,7 @@ def _take_quotes(data, start, end, width, out, written, mark):  # type: ignore[n
 
 
 @lean_kernel
-def _scan_line(data, start):  # type: ignore[no-untyped-def]
+def _scan_line(data, start):
     """Where the line ends that starts at byte `start`, and how many apostrophes stand in a row there at most."""
     end = start
     longest = run = 0
@@ -64,7 +64,7 @@ def _scan_line(data, start):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def replace_quotes(data, out):  # type: ignore[no-untyped-def]
+def replace_quotes(data, out):
     """Takes bold away and puts italics into quotes (QUOTE_MARK), line by line; what is unbalanced follows suit."""
     size = data.size
     written = 0
@@ -95,7 +95,7 @@ def replace_quotes(data, out):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _has_doubles(text, size):  # type: ignore[no-untyped-def]
+def _has_doubles(text, size):
     """Whether two quote marks or two apostrophes stand next to each other."""
     at = 1
     while at < size and not (text[at - 1] == text[at] and text[at] in (QUOTE_MARK, APOSTROPHE)):
@@ -104,7 +104,7 @@ def _has_doubles(text, size):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _merge_marks(text, size):  # type: ignore[no-untyped-def]
+def _merge_marks(text, size):
     """Makes one mark of two on either side of a text without any, in place; the new size."""
     written = 0
     at = 0
@@ -124,7 +124,7 @@ def _merge_marks(text, size):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _drop_apostrophes(text, size, width, mark):  # type: ignore[no-untyped-def]
+def _drop_apostrophes(text, size, width, mark):
     """Drops each `width` apostrophes in a row, or puts a QUOTE_MARK in their place, in place; the new size."""
     written = 0
     at = 0
@@ -145,7 +145,7 @@ def _drop_apostrophes(text, size, width, mark):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _tidy_quotes(text, size):  # type: ignore[no-untyped-def]
+def _tidy_quotes(text, size):
     """Mends what unbalanced quotes leave, in place; the new size."""
     if not _has_doubles(text, size):
         return size

@@ -26,7 +26,7 @@ _ENTITY_CODES = np.array([code for _, code in _ENTITIES], np.int64)
 
 
 @kernel
-def _entity(data, start, end):  # type: ignore[no-untyped-def]
+def _entity(data, start, end):
     """The code point that a name stands for, or -1."""
     low, high = 0, _ENTITY_CODES.size
     while low < high:
@@ -50,7 +50,7 @@ def _entity(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _reference(data, start, end):  # type: ignore[no-untyped-def]
+def _reference(data, start, end):
     """The code point that the digits of a numeric reference stand for, or -1."""
     base = 10
     if data[start] == LOWER_X:
@@ -74,7 +74,7 @@ def _reference(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _write_code(code, out, written):  # type: ignore[no-untyped-def]
+def _write_code(code, out, written):
     if code < 0x80:
         out[written] = code
         return written + 1
@@ -95,7 +95,7 @@ def _write_code(code, out, written):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def resolve_references(data, out):  # type: ignore[no-untyped-def]
+def resolve_references(data, out):
     """Puts characters in place of HTML 4's named references and of numeric ones; `ODD_DIGITS` if it meets such.
 
     Python's int, and so WikiExtractor, takes digits of all scripts, and `_` between them.

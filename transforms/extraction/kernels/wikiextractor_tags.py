@@ -35,7 +35,7 @@ for _number, _name in enumerate(_NAMES):
 
 
 @lean_kernel
-def _name_at(model, data, at):  # type: ignore[no-untyped-def]
+def _name_at(model, data, at):
     """The number of the element whose name is the word at byte `at`, and where the name ends; -1 for no such."""
     if at >= data.size:
         return -1, at
@@ -52,7 +52,7 @@ def _name_at(model, data, at):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _seek(data, byte, found, at):  # type: ignore[no-untyped-def]
+def _seek(data, byte, found, at):
     """The first such byte from `at` on (the text's end if none), `found` being what an earlier search gave."""
     if found < at:
         found = at
@@ -70,7 +70,7 @@ _NUM_SEARCHES = 4
 
 
 @lean_kernel
-def _comment_end(data, start, searches):  # type: ignore[no-untyped-def]
+def _comment_end(data, start, searches):
     """Where the comment ends whose `<` is byte `start`, or -1 if it is none."""
     size = data.size
     inside = start + 4
@@ -86,7 +86,7 @@ def _comment_end(data, start, searches):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _solidus_before(model, data, greater, searches):  # type: ignore[no-untyped-def]
+def _solidus_before(model, data, greater, searches):
     """The `/` before the `>` at byte `greater`, with nothing but white space in between, or -1."""
     if searches[_SOLIDUS_OF] != greater:
         searches[_SOLIDUS_OF] = greater
@@ -101,7 +101,7 @@ def _solidus_before(model, data, greater, searches):  # type: ignore[no-untyped-
 
 
 @lean_kernel
-def _closing_tag_end(model, data, start):  # type: ignore[no-untyped-def]
+def _closing_tag_end(model, data, start):
     """Where the closing tag of a formatting element ends whose `</` is at byte `start`, or -1 if it is none."""
     number, end = _name_at(model, data, skip_space(model, data, start + 2))
     if number >= 0 and _IS_UNWRAPPED[number] and end < data.size and data[end] == GREATER_THAN:
@@ -110,7 +110,7 @@ def _closing_tag_end(model, data, start):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _opening_tag_end(model, data, start, ends, searches):  # type: ignore[no-untyped-def]
+def _opening_tag_end(model, data, start, ends, searches):
     """Where the tag ends, to be dropped, whose `<` is byte `start`, or -1.
 
     ends: for each element's pattern, where its last match ends; the next one starts behind.
@@ -133,7 +133,7 @@ def _opening_tag_end(model, data, start, ends, searches):  # type: ignore[no-unt
 
 
 @kernel
-def drop_tags(model, data, out):  # type: ignore[no-untyped-def]
+def drop_tags(model, data, out):
     """Drops comments, self-closing tags, and the tags (not what is between them) of formatting elements."""
     size = data.size
     written = 0
@@ -160,7 +160,7 @@ def drop_tags(model, data, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def opened_elements(model, data):  # type: ignore[no-untyped-def]
+def opened_elements(model, data):
     """Which of the elements to drop are opened in the text: a bit for each."""
     opened = 0
     for at in range(data.size):
@@ -172,7 +172,7 @@ def opened_elements(model, data):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def drop_element(model, data, number, out):  # type: ignore[no-untyped-def]
+def drop_element(model, data, number, out):
     """Drops the elements of one name with what is between their tags.
 
     An opening tag has no `/` in it; in a closing one white space may stand around the `/`.

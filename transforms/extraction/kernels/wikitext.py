@@ -37,7 +37,7 @@ LONGEST_SWITCH = 60  # and of a behaviour switch
 
 
 @kernel
-def extract(text, n, title, tables, out, counts, calls):  # type: ignore[no-untyped-def]
+def extract(text, n, title, tables, out, counts, calls):
     """The three passes; the number of bytes of plain text in `out`, uint8[at least 2 n + ROOM].
 
     text: uint8[at least n + PADDING], the page's UTF-8, zeros from n on. title: uint8, not empty. counts:
@@ -49,7 +49,7 @@ def extract(text, n, title, tables, out, counts, calls):  # type: ignore[no-unty
 
 
 @inlined_kernel
-def template_name_end(text, i, n):  # type: ignore[no-untyped-def]
+def template_name_end(text, i, n):
     """One past the template's name that starts at i, as far as it matters."""
     stop = min(n, i + LONGEST_TEMPLATE)
     while i < stop:
@@ -61,7 +61,7 @@ def template_name_end(text, i, n):  # type: ignore[no-untyped-def]
 
 
 @inlined_kernel
-def switch_name_end(text, i, n):  # type: ignore[no-untyped-def]
+def switch_name_end(text, i, n):
     """One past the behaviour switch `__NAME__` that starts at i, as far as it matters."""
     stop = min(n, i + LONGEST_SWITCH)
     i += 2
@@ -71,7 +71,7 @@ def switch_name_end(text, i, n):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def is_disambiguation(text, n, tables):  # type: ignore[no-untyped-def]
+def is_disambiguation(text, n, tables):
     """True if a template of the DISAMBIGUATION domain is called in text[:n], or a switch of that domain is set.
 
     text: uint8[at least n + PADDING], the page's UTF-8, zeros from n on.

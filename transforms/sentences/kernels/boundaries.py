@@ -99,12 +99,12 @@ class _Closed(NamedTuple):
 
 
 @lean_kernel
-def _kind_of(classes, code):  # type: ignore[no-untyped-def]
+def _kind_of(classes, code):
     return np.int64(classes[code]) if code < classes.size else 0
 
 
 @lean_kernel
-def _is_east_asian(code):  # type: ignore[no-untyped-def]
+def _is_east_asian(code):
     """Whether a character is of a script that puts no spaces between words: ideographs and kana."""
     return (
         0x2E80 <= code <= 0x2FFF
@@ -118,13 +118,13 @@ def _is_east_asian(code):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_latin(code):  # type: ignore[no-untyped-def]
+def _is_latin(code):
     """Whether a character is a Latin letter, or a bracket that may close behind one."""
     return ord("A") <= code <= ord("Z") or ord("a") <= code <= ord("z") or code == ord(")")
 
 
 @kernel
-def _scan(classes, data, begin, events, marks):  # type: ignore[no-untyped-def]
+def _scan(classes, data, begin, events, marks):
     """Writes the events of the line at byte `begin`, and the places of its `.`, `?`, `!`: (its end, their numbers).
 
     Stops early, with a number of events larger than there is room for, when there are too many.
@@ -156,7 +156,7 @@ def _scan(classes, data, begin, events, marks):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _looks_like_opener(model, data, begin, end, event):  # type: ignore[no-untyped-def]
+def _looks_like_opener(model, data, begin, end, event):
     """Whether white space, a bracket or the line's start is before a mark, and something else behind it."""
     at = event[AT]
     if at > begin:
@@ -168,7 +168,7 @@ def _looks_like_opener(model, data, begin, end, event):  # type: ignore[no-untyp
 
 
 @lean_kernel
-def _pair(model, data, begin, end, events, stack):  # type: ignore[no-untyped-def]
+def _pair(model, data, begin, end, events, stack):
     """Pairs brackets and quotation marks: their `VALUE` becomes the row of the partner."""
     depth = 0
     for number in range(events.shape[0]):
@@ -197,7 +197,7 @@ def _pair(model, data, begin, end, events, stack):  # type: ignore[no-untyped-de
 
 
 @lean_kernel
-def _run_of_marks(data, events, first):  # type: ignore[no-untyped-def]
+def _run_of_marks(data, events, first):
     """The marks that stand together from the event `first` on."""
     number = first
     start, end = events[first, AT], events[first, AT]
@@ -225,7 +225,7 @@ def _run_of_marks(data, events, first):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _closed_behind(model, data, end, events, run):  # type: ignore[no-untyped-def]
+def _closed_behind(model, data, end, events, run):
     """The brackets and quotation marks that close right behind a run of marks."""
     at = run.end
     number = run.next_event
@@ -257,7 +257,7 @@ def _closed_behind(model, data, end, events, run):  # type: ignore[no-untyped-de
 
 
 @lean_kernel
-def _first_of_next(model, data, at, end):  # type: ignore[no-untyped-def]
+def _first_of_next(model, data, at, end):
     """Where the first letter or digit stands from byte `at` on, a few characters away at most, or -1."""
     for _ in range(_FURTHEST_WORD):
         if at >= end:
@@ -270,7 +270,7 @@ def _first_of_next(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch):  # type: ignore[no-untyped-def]
+def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch):
     """Whether marks that white space follows end a sentence; `after` is where the next word starts, or -1."""
     following = np.int64(character(model, data, after)[0]) if after >= 0 else np.int64(0)
     # Georgian letters are lower-case letters to Unicode, but their capitals start no sentences.
@@ -292,7 +292,7 @@ def _mark_ends(model, data, begin, end, sentence, run, after, is_break, scratch)
 
 
 @lean_kernel
-def _joined(model, classes, data, begin, end, run, closed, scratch):  # type: ignore[no-untyped-def]
+def _joined(model, classes, data, begin, end, run, closed, scratch):
     """Whether text without white space behind marks goes on with the sentence."""
     code = np.int64(code_at(data, closed.end)[0])
     kind = _kind_of(classes, code)
@@ -318,7 +318,7 @@ def _joined(model, classes, data, begin, end, run, closed, scratch):  # type: ig
 
 
 @lean_kernel
-def _is_before_verse(model, data, end, run, at):  # type: ignore[no-untyped-def]
+def _is_before_verse(model, data, end, run, at):
     """Whether the number of a verse is behind double dandas, from byte `at` on, and others behind it (॥ १ ॥)."""
     last = code_at(data, character_before(data, run.end, run.start))[0]
     if last != _DOUBLE_DANDA and not (last == _DANDA and run.end - run.start > _DANDA_BYTES):
@@ -331,7 +331,7 @@ def _is_before_verse(model, data, end, run, at):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _ends_sentence(model, classes, data, begin, end, sentence, run, closed, is_break, scratch):  # type: ignore[no-untyped-def]
+def _ends_sentence(model, classes, data, begin, end, sentence, run, closed, is_break, scratch):
     """Whether a run of marks, with what closes behind it, ends the sentence that starts at byte `sentence`."""
     if closed.bracket > sentence and (closed.quote < 0 or closed.quote > closed.bracket):
         return False  # it ends a bracket inside the sentence
@@ -352,7 +352,7 @@ def _ends_sentence(model, classes, data, begin, end, sentence, run, closed, is_b
 
 
 @lean_kernel
-def _has_only_marks(model, data, at, end):  # type: ignore[no-untyped-def]
+def _has_only_marks(model, data, at, end):
     """Whether bytes `at:end` are marks, quotation marks and white space of ASCII, or dandas and Arabic full stops."""
     while at < end:
         code, size = code_at(data, at)
@@ -364,7 +364,7 @@ def _has_only_marks(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _line_sentences(model, classes, data, begin, end, events, is_break, spans, scratch):  # type: ignore[no-untyped-def]
+def _line_sentences(model, classes, data, begin, end, events, is_break, spans, scratch):
     """Writes the spans of the sentences of the line `begin:end` into `spans` [n, 2]; their number.
 
     is_break: whether Punkt ends a sentence there, for each `.`, `?` and `!`. `spans` has room for one more than there
@@ -436,7 +436,7 @@ class _Room(NamedTuple):
 
 
 @kernel
-def _room(model, size):  # type: ignore[no-untyped-def]
+def _room(model, size):
     return _Room(
         np.empty((size, 4), np.int64),
         np.empty(size, np.int64),
@@ -448,7 +448,7 @@ def _room(model, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _split_line(model, classes, data, begin, room):  # type: ignore[no-untyped-def]
+def _split_line(model, classes, data, begin, room):
     """Splits the line at byte `begin`: (its end, its sentences, the room, which has their spans)."""
     end, count, num_marks = _scan(classes, data, begin, room.events, room.marks)
     while count > room.events.shape[0]:
@@ -462,14 +462,14 @@ def _split_line(model, classes, data, begin, room):  # type: ignore[no-untyped-d
 
 
 @kernel
-def spans_of_line(model, classes, data):  # type: ignore[no-untyped-def]
+def spans_of_line(model, classes, data):
     """The spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
     _end, number, room = _split_line(model, classes, data, 0, _room(model, _FEWEST_EVENTS))
     return room.spans[:number].copy()
 
 
 @kernel
-def split_lines(model, classes, data, out):  # type: ignore[no-untyped-def]
+def split_lines(model, classes, data, out):
     """Writes the sentences of each line of `data` to `out`, one a line, stripped; the bytes written.
 
     `out` needs `2 * data.size + 2` bytes at most.

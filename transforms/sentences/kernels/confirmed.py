@@ -17,7 +17,7 @@ _FIRST_SMALL, _LAST_SMALL = ord("a"), ord("z")
 
 
 @lean_kernel
-def _is_plain_word(model, data, begin, stop, scratch):  # type: ignore[no-untyped-def]
+def _is_plain_word(model, data, begin, stop, scratch):
     """Whether a word of small letters that is no abbreviation is between a space and byte `stop`, as most often.
 
     The words of an abbreviation of two words are abbreviations in such a language, so those beside it need no look.
@@ -31,7 +31,7 @@ def _is_plain_word(model, data, begin, stop, scratch):  # type: ignore[no-untype
 
 
 @lean_kernel
-def _ends(model, data, sentence, stop, start, end, scratch):  # type: ignore[no-untyped-def]
+def _ends(model, data, sentence, stop, start, end, scratch):
     """Whether a sentence, of which Punkt says so, ends with its last byte, which is at `stop`."""
     if data[stop] != _FULL_STOP or _is_plain_word(model, data, sentence, stop, scratch):
         return True
@@ -39,7 +39,7 @@ def _ends(model, data, sentence, stop, start, end, scratch):  # type: ignore[no-
 
 
 @lean_kernel
-def _confirm(model, data, end, spans, scratch):  # type: ignore[no-untyped-def]
+def _confirm(model, data, end, spans, scratch):
     """Joins the spans [n, 2] of a line's sentences where no sentence ends; how many are left."""
     count = 0
     for number in range(spans.shape[0]):
@@ -56,14 +56,14 @@ def _confirm(model, data, end, spans, scratch):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def spans_of_line(model, data):  # type: ignore[no-untyped-def]
+def spans_of_line(model, data):
     """As punkt.spans_of_line."""
     spans = punkt.spans_of_line(model, data)
     return spans[: _confirm(model, data, data.size, spans, punkt.room_for(model, 1).scratch)]
 
 
 @kernel
-def split_lines(model, data, out):  # type: ignore[no-untyped-def]
+def split_lines(model, data, out):
     """As punkt.split_lines, without blank lines."""
     room = punkt.room_for(model, punkt.FEWEST_MARKS)
     written = 0

@@ -95,7 +95,7 @@ class _Following(NamedTuple):
 
 
 @lean_kernel
-def _is_after_number(model, data, begin, at):  # type: ignore[no-untyped-def]
+def _is_after_number(model, data, begin, at):
     """Whether a number, which may be Roman or have an ending ("1990-х"), and white space are in front of byte `at`."""
     before = stripped_end(model, data, begin, at)
     if before == at or before <= begin:
@@ -109,7 +109,7 @@ def _is_after_number(model, data, begin, at):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_in_first_words(model, data, sentence, at, fewest):  # type: ignore[no-untyped-def]
+def _is_in_first_words(model, data, sentence, at, fewest):
     """Whether fewer than so many words are between the start of a sentence and byte `at`."""
     count = 0
     while sentence < at and count < fewest:
@@ -121,7 +121,7 @@ def _is_in_first_words(model, data, sentence, at, fewest):  # type: ignore[no-un
 
 
 @lean_kernel
-def _is_behind_mark(model, data, word, following):  # type: ignore[no-untyped-def]
+def _is_behind_mark(model, data, word, following):
     """Whether a mark stands in front of a number, which numbers an item in running text, then."""
     before = stripped_end(model, data, word.sentence, word.start)
     if before <= word.sentence or before == word.start:
@@ -136,7 +136,7 @@ def _is_behind_mark(model, data, word, following):  # type: ignore[no-untyped-de
 
 
 @lean_kernel
-def _number_ends(model, data, word, num_digits, following, is_break):  # type: ignore[no-untyped-def]
+def _number_ends(model, data, word, num_digits, following, is_break):
     """Whether a full stop behind a number ends a sentence."""
     flags = model[FLAGS]
     is_short = num_digits <= _MOST_ORDINAL_DIGITS
@@ -156,7 +156,7 @@ def _number_ends(model, data, word, num_digits, following, is_break):  # type: i
 
 
 @lean_kernel
-def _roman_number_ends(model, following, is_break):  # type: ignore[no-untyped-def]
+def _roman_number_ends(model, following, is_break):
     """Whether a full stop behind a Roman number ends a sentence."""
     if following.bits & FOLLOWS_ORDINAL:
         return False
@@ -166,7 +166,7 @@ def _roman_number_ends(model, following, is_break):  # type: ignore[no-untyped-d
 
 
 @lean_kernel
-def _is_year_at_start(model, data, word):  # type: ignore[no-untyped-def]
+def _is_year_at_start(model, data, word):
     """Whether a word ends a year or a century with which a sentence starts ("В V в. до н. э. Рим …")."""
     at = word.start
     fewest = _FEWEST_WORDS
@@ -183,7 +183,7 @@ def _is_year_at_start(model, data, word):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_year_in_front(model, data, word, scratch):  # type: ignore[no-untyped-def]
+def _is_year_in_front(model, data, word, scratch):
     """Whether a year is before a word, in a sentence that starts with a preposition or a day ("През 1990 г. Рим …")."""
     end = stripped_end(model, data, word.sentence, word.start)
     start = word_start(model, data, word.sentence, end)
@@ -196,7 +196,7 @@ def _is_year_in_front(model, data, word, scratch):  # type: ignore[no-untyped-de
 
 
 @lean_kernel
-def _abbreviation_ends(model, data, word, following, is_break, scratch):  # type: ignore[no-untyped-def]
+def _abbreviation_ends(model, data, word, following, is_break, scratch):
     """Whether a sentence ends with an abbreviation that may end one."""
     if following.properties & DIGIT:
         return False
@@ -213,7 +213,7 @@ def _abbreviation_ends(model, data, word, following, is_break, scratch):  # type
 
 
 @lean_kernel
-def _behind_number(model, data, start, end):  # type: ignore[no-untyped-def]
+def _behind_number(model, data, start, end):
     """Where a unit that is written without a space behind a number starts (५०कि.मी)."""
     while start < end:
         properties, size = character(model, data, start)
@@ -224,7 +224,7 @@ def _behind_number(model, data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _abbreviation_bits(model, data, word, is_initial, scratch):  # type: ignore[no-untyped-def]
+def _abbreviation_bits(model, data, word, is_initial, scratch):
     """What is known of the word before a full stop: with the word before it, by itself, or of its last part.
 
     Of an initial it is what is known of it with the word or the initials before it: lists do not tell `M.` from `m.`.
@@ -253,7 +253,7 @@ def _abbreviation_bits(model, data, word, is_initial, scratch):  # type: ignore[
 
 
 @lean_kernel
-def _is_syllable(data, start, end):  # type: ignore[no-untyped-def]
+def _is_syllable(data, start, end):
     """Whether bytes `start:end` are one letter of a script of India, with its vowel signs: the name of a letter."""
     count = 0
     while start < end:
@@ -270,7 +270,7 @@ def _is_syllable(data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _word_before(model, data, sentence, stop):  # type: ignore[no-untyped-def]
+def _word_before(model, data, sentence, stop):
     """The word that the full stop at byte `stop` ends."""
     start = word_start(model, data, sentence, stop)
     whole = start  # with what hyphens and slashes join to it
@@ -290,7 +290,7 @@ def _word_before(model, data, sentence, stop):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_of_ruler(model, data, word):  # type: ignore[no-untyped-def]
+def _is_of_ruler(model, data, word):
     """Whether a letter is a Roman number behind a word with a capital ("Gustav V"), not an initial."""
     if word.points > 0 or word.whole < word.start or not is_roman(data, word.start, word.stop):
         return False
@@ -302,7 +302,7 @@ def _is_of_ruler(model, data, word):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _letter_ends(model, data, word, following, is_break, scratch):  # type: ignore[no-untyped-def]
+def _letter_ends(model, data, word, following, is_break, scratch):
     """Whether a sentence ends with a single letter that no list knows: a unit behind a number may, an initial not."""
     if character(model, data, word.part)[0] & UPPER:
         if word.whole < word.start and character(model, data, word.whole)[0] & LOWER:
@@ -320,7 +320,7 @@ def _letter_ends(model, data, word, following, is_break, scratch):  # type: igno
 
 
 @lean_kernel
-def _is_greek_acronym(model, data, word, following):  # type: ignore[no-untyped-def]
+def _is_greek_acronym(model, data, word, following):
     """Whether a Greek acronym such as Η.Π.Α. is before a capital.
 
     Names have an article in Greek; so one without, which is never written small, goes on with its sentence.
@@ -336,7 +336,7 @@ def _is_greek_acronym(model, data, word, following):  # type: ignore[no-untyped-
 
 
 @lean_kernel
-def _following(model, data, after, end, scratch):  # type: ignore[no-untyped-def]
+def _following(model, data, after, end, scratch):
     """The word at byte `after`, which is -1 where there is none."""
     if after < 0:
         return _Following(after, after, np.int64(0), np.int64(0), False)
@@ -347,7 +347,7 @@ def _following(model, data, after, end, scratch):  # type: ignore[no-untyped-def
 
 
 @lean_kernel
-def _word_ends(model, data, word, following, is_break, scratch):  # type: ignore[no-untyped-def]
+def _word_ends(model, data, word, following, is_break, scratch):
     """Whether a full stop behind a word that is no number in digits ends a sentence."""
     properties, size = character(model, data, word.part)
     is_letter = word.part + size == word.stop and properties & ALPHA != 0 and data[word.part] < _FIRST_LEAD_3
@@ -377,7 +377,7 @@ def _word_ends(model, data, word, following, is_break, scratch):  # type: ignore
 
 
 @lean_kernel
-def full_stop_ends(model, data, sentence, stop, after, end, is_break, scratch):  # type: ignore[no-untyped-def]
+def full_stop_ends(model, data, sentence, stop, after, end, is_break, scratch):
     """Whether the full stop at byte `stop` ends the sentence that starts at byte `sentence`.
 
     after: where the next word starts, or -1. is_break: what Punkt says.
@@ -397,7 +397,7 @@ def full_stop_ends(model, data, sentence, stop, after, end, is_break, scratch): 
 
 
 @lean_kernel
-def _is_numbering(model, data, word, num_digits):  # type: ignore[no-untyped-def]
+def _is_numbering(model, data, word, num_digits):
     """Whether a word at the start of a sentence, with a full stop, is the number or the letter of an item."""
     if num_digits > 0:
         return num_digits <= _MOST_NUMBERING_DIGITS
@@ -407,19 +407,19 @@ def _is_numbering(model, data, word, num_digits):  # type: ignore[no-untyped-def
 
 
 @lean_kernel
-def is_item_number(model, data, sentence, stop):  # type: ignore[no-untyped-def]
+def is_item_number(model, data, sentence, stop):
     """Whether nothing but a short number is between the start of a sentence and byte `stop`: the number of an item."""
     return 0 < count_digits(model, data, sentence, stop) <= _MOST_NUMBERING_DIGITS
 
 
 @lean_kernel
-def _is_semitic(model, code):  # type: ignore[no-untyped-def]
+def _is_semitic(model, code):
     """Whether a character is a letter of Hebrew or Arabic."""
     return _FIRST_HEBREW <= code <= _LAST_ARABIC and entry(model, code) & ALPHA != 0
 
 
 @lean_kernel
-def lacks_space(model, data, begin, stop, before, code, scratch):  # type: ignore[no-untyped-def]
+def lacks_space(model, data, begin, stop, before, code, scratch):
     """Whether the full stop at byte `stop`, between the characters `before` and `code`, lacks the space of an end.
 
     So between letters of Greek, Cyrillic and Armenian where a capital follows, and between letters of India, or of

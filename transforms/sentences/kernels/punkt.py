@@ -130,12 +130,12 @@ class _Slice(NamedTuple):
 
 
 @lean_kernel
-def _is_end_mark(byte):  # type: ignore[no-untyped-def]
+def _is_end_mark(byte):
     return byte in (_FULL_STOP, _QUESTION, _EXCLAMATION)
 
 
 @lean_kernel
-def _multi_character_mark(model, data, at, end):  # type: ignore[no-untyped-def]
+def _multi_character_mark(model, data, at, end):
     """Whether `--`, `..` or `. . .` starts at byte `at` (_re_multi_char_punct)."""
     if at + 1 >= end:
         return False
@@ -157,7 +157,7 @@ def _multi_character_mark(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _multi_character_end(model, data, at, end):  # type: ignore[no-untyped-def]
+def _multi_character_end(model, data, at, end):
     """Where the multi-character mark that starts at byte `at` ends."""
     byte = data[at]
     if data[at + 1] == byte:
@@ -174,7 +174,7 @@ def _multi_character_end(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _ends_word(model, data, at, end):  # type: ignore[no-untyped-def]
+def _ends_word(model, data, at, end):
     """Whether a word that reaches byte `at` ends there (_word_tokenize_fmt), a comma not looked at."""
     if at >= end:
         return True
@@ -185,7 +185,7 @@ def _ends_word(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _token_end(model, data, at, end):  # type: ignore[no-untyped-def]
+def _token_end(model, data, at, end):
     """Where the token that starts at byte `at` (no white space) ends (_word_tokenize_fmt)."""
     properties, size = character(model, data, at)
     if properties & CHECK and _multi_character_mark(model, data, at, end):
@@ -208,7 +208,7 @@ def _token_end(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def]
+def _sigma_is_final(model, data, start, end, at):
     """Whether the capital sigma at byte `at` of a token gets its final form (str.lower)."""
     follows_cased = False
     before = at
@@ -231,7 +231,7 @@ def _sigma_is_final(model, data, start, end, at):  # type: ignore[no-untyped-def
 
 
 @lean_kernel
-def look_up(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+def look_up(model, data, start, end, scratch):
     """The number of the word that bytes `start:end` are in lower case, or -1."""
     count, hashed = _lower_and_hash(model, data, start, end, scratch)
     if count == 0 or count > model[LONGEST_WORD]:
@@ -246,7 +246,7 @@ def look_up(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_word(model, number, scratch, count):  # type: ignore[no-untyped-def]
+def _is_word(model, number, scratch, count):
     """Whether `scratch[:count]` is the word of this number."""
     first = model[LETTERS_AT] + model[model[STARTS_AT] + number]
     if model[LETTERS_AT] + model[model[STARTS_AT] + number + 1] - first != count:
@@ -259,7 +259,7 @@ def _is_word(model, number, scratch, count):  # type: ignore[no-untyped-def]
 
 @lean_kernel
 @wraps_around
-def _lower_and_hash(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+def _lower_and_hash(model, data, start, end, scratch):
     """Writes bytes `start:end` in lower case to `scratch`; the number of code points, and their hash before folding.
 
     Stops early, with a number above `model[LONGEST_WORD]`, when there are more than a word has.
@@ -293,7 +293,7 @@ def _lower_and_hash(model, data, start, end, scratch):  # type: ignore[no-untype
 
 
 @lean_kernel
-def _is_number(model, data, start, end):  # type: ignore[no-untyped-def]
+def _is_number(model, data, start, end):
     r"""Whether a token is a number: `^-?[\.,]?\d[\d,\.-]*\.?$`."""
     at = start
     if data[at] == _HYPHEN:
@@ -315,13 +315,13 @@ def _is_number(model, data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_abbreviation(model, number):  # type: ignore[no-untyped-def]
+def _is_abbreviation(model, number):
     """Whether the word of a number, or -1, is an abbreviation."""
     return number >= 0 and model[model[BITS_AT] + number] & ABBREVIATION != 0
 
 
 @lean_kernel
-def _period_bits(model, data, start, end, number, scratch):  # type: ignore[no-untyped-def]
+def _period_bits(model, data, start, end, number, scratch):
     """The bits of a token that ends in a full stop and is more than that; `number` is that of its type."""
     bits = _T_PERIOD
     if data[end - 2] == _FULL_STOP:
@@ -348,7 +348,7 @@ def _period_bits(model, data, start, end, number, scratch):  # type: ignore[no-u
 
 
 @lean_kernel
-def _first_pass(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+def _first_pass(model, data, start, end, scratch):
     """The token of bytes `start:end`, with what it says by itself (_first_pass_annotation).
 
     The type of a token that ends in a full stop is taken without it (type_no_period); the number is only looked up
@@ -373,7 +373,7 @@ def _first_pass(model, data, start, end, scratch):  # type: ignore[no-untyped-de
 
 
 @lean_kernel
-def _next_type(model, data, token, scratch):  # type: ignore[no-untyped-def]
+def _next_type(model, data, token, scratch):
     """The number of the type of the token after a possible break (type_no_sentperiod), or -1."""
     if token.bits & _T_PERIOD:
         if token.bits & (_T_BREAK | _T_NUMBER):
@@ -384,7 +384,7 @@ def _next_type(model, data, token, scratch):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _are_collocated(model, first, second):  # type: ignore[no-untyped-def]
+def _are_collocated(model, first, second):
     """Whether two word numbers are a collocation."""
     low, high = 0, model[NUM_COLLOCATIONS]
     while low < high:
@@ -402,7 +402,7 @@ _FALSE, _TRUE, _UNKNOWN = 0, 1, 2
 
 
 @lean_kernel
-def _starts_sentence(model, data, start, end, bits):  # type: ignore[no-untyped-def]
+def _starts_sentence(model, data, start, end, bits):
     """Whether a token whose type has these `bits` starts a sentence (_ortho_heuristic)."""
     byte = data[start]
     if end - start == 1 and (_is_end_mark(byte) or byte in (_COMMA, _SEMICOLON, _COLON)):
@@ -416,7 +416,7 @@ def _starts_sentence(model, data, start, end, bits):  # type: ignore[no-untyped-
 
 
 @lean_kernel
-def _second_pass(model, data, token, following, scratch):  # type: ignore[no-untyped-def]
+def _second_pass(model, data, token, following, scratch):
     """Whether a sentence ends with a token, in view of the token that follows (_second_pass_annotation)."""
     if not token.bits & _T_UNSURE:
         return token.bits & _T_BREAK != 0
@@ -441,7 +441,7 @@ def _second_pass(model, data, token, following, scratch):  # type: ignore[no-unt
 
 
 @lean_kernel
-def _contains_break(model, data, begin, end, scratch):  # type: ignore[no-untyped-def]
+def _contains_break(model, data, begin, end, scratch):
     """Whether a sentence ends within bytes `begin:end`, before their last token (text_contains_sentbreak)."""
     token = _Token(begin, begin, 0, -1)  # the last one; there is none yet
     at = begin
@@ -463,7 +463,7 @@ def _contains_break(model, data, begin, end, scratch):  # type: ignore[no-untype
 
 
 @lean_kernel
-def _realigned(model, data, begin, end):  # type: ignore[no-untyped-def]
+def _realigned(model, data, begin, end):
     """How many bytes of `begin:end` belong to the sentence before (re_boundary_realignment), 0 if none.
 
     Closing marks, up to white space (which is counted), to `--` or to the end.
@@ -490,7 +490,7 @@ def _realigned(model, data, begin, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
+def _context_after(model, data, at, end):
     """What follows the candidate at byte `at`: (end of the context, start of the next sentence), -1 if none.
 
     The context takes one mark that ends a word, or white space and the word after it.
@@ -518,7 +518,7 @@ def _context_after(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _space_between(model, data, begin, end):  # type: ignore[no-untyped-def]
+def _space_between(model, data, begin, end):
     """Where the word at the end of bytes `begin:end` starts if white space is before it there, else -1."""
     at = end
     while at > begin:
@@ -534,7 +534,7 @@ def _space_between(model, data, begin, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _end_slice(model, data, waiting, start, end, spans, count):  # type: ignore[no-untyped-def]
+def _end_slice(model, data, waiting, start, end, spans, count):
     """Writes the sentence of the waiting slice, and lets bytes `start:end` wait: (the slice that waits, sentences)."""
     if waiting.end < 0:
         return _Slice(start, end, 0), count
@@ -550,7 +550,7 @@ def _end_slice(model, data, waiting, start, end, spans, count):  # type: ignore[
 
 
 @lean_kernel
-def _find_candidate(model, data, begin, end, mark, previous):  # type: ignore[no-untyped-def]
+def _find_candidate(model, data, begin, end, mark, previous):
     """The candidate at byte `mark` of a line, and whether it stands in another word than the previous one.
 
     Its `mark` is -1 if nothing follows that could start a sentence.
@@ -572,7 +572,7 @@ def _find_candidate(model, data, begin, end, mark, previous):  # type: ignore[no
 
 
 @lean_kernel
-def line_sentences(model, data, begin, end, marks, spans, scratch):  # type: ignore[no-untyped-def]
+def line_sentences(model, data, begin, end, marks, spans, scratch):
     """Writes the spans of the sentences of one line into `spans` [n, 2]; their number.
 
     `data[begin:end]` is the line; `marks`, int64 [n], are the places of its bytes `.`, `?` and `!`. `spans` has room
@@ -604,7 +604,7 @@ def line_sentences(model, data, begin, end, marks, spans, scratch):  # type: ign
 
 
 @lean_kernel
-def line_breaks(model, data, begin, end, marks, is_break, scratch):  # type: ignore[no-untyped-def]
+def line_breaks(model, data, begin, end, marks, is_break, scratch):
     """Writes to `is_break`, uint8 [n], whether a sentence ends at each of `marks` (see `line_sentences`)."""
     candidate = _Candidate(begin, -1, -1, -1)
     number = -1  # of the candidate
@@ -622,7 +622,7 @@ def line_breaks(model, data, begin, end, marks, is_break, scratch):  # type: ign
 
 
 @lean_kernel
-def find_marks(data, begin, marks):  # type: ignore[no-untyped-def]
+def find_marks(data, begin, marks):
     """Scans one line from byte `begin`: (its end, number of `.`, `?`, `!`); writes their places to `marks`.
 
     Stops early, with a number larger than `marks` holds, when there are too many.
@@ -642,12 +642,12 @@ def find_marks(data, begin, marks):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _scratch(model):  # type: ignore[no-untyped-def]
+def _scratch(model):
     return np.empty(model[LONGEST_WORD] + 2, np.int32)
 
 
 @kernel
-def spans_of_line(model, data):  # type: ignore[no-untyped-def]
+def spans_of_line(model, data):
     """The spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
     num_marks = 0
     for byte in data:
@@ -665,7 +665,7 @@ def spans_of_line(model, data):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def write_sentences(model, data, spans, keep_blank, out, written):  # type: ignore[no-untyped-def]
+def write_sentences(model, data, spans, keep_blank, out, written):
     """Writes sentences, stripped, one a line; how many bytes are written then."""
     for number in range(spans.shape[0]):
         start = stripped_start(model, data, spans[number, 0], spans[number, 1])
@@ -680,7 +680,7 @@ def write_sentences(model, data, spans, keep_blank, out, written):  # type: igno
 
 
 @lean_kernel
-def _is_one_character(data, begin, end):  # type: ignore[no-untyped-def]
+def _is_one_character(data, begin, end):
     """Whether the line of bytes `begin:end`, with its newline if it has one, is a single character."""
     if end < data.size:
         return begin == end
@@ -696,13 +696,13 @@ class Room(NamedTuple):
 
 
 @kernel
-def room_for(model, size):  # type: ignore[no-untyped-def]
+def room_for(model, size):
     """Room for a line of so many marks."""
     return Room(np.empty(size, np.int64), np.empty((size + 1, 2), np.int64), _scratch(model))
 
 
 @lean_kernel
-def split_line(model, data, begin, room):  # type: ignore[no-untyped-def]
+def split_line(model, data, begin, room):
     """Splits the line at byte `begin`: (its end, its sentences, whose spans the room has); (-1, 0) without room."""
     end, num_marks = find_marks(data, begin, room.marks)
     if num_marks > room.marks.size:
@@ -711,7 +711,7 @@ def split_line(model, data, begin, room):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def split_lines(model, data, keep_blank, out):  # type: ignore[no-untyped-def]
+def split_lines(model, data, keep_blank, out):
     """Writes the sentences of each line of `data` to `out`, one a line, stripped; the bytes written.
 
     With `keep_blank`, lines of one character give a blank line, and sentences that strip to nothing stay, as

@@ -58,7 +58,7 @@ _ROMAN_DIGITS[[ord(character) for character in "IVXL"]] = 1
 
 
 @lean_kernel
-def code_before(data, at, begin):  # type: ignore[no-untyped-def]
+def code_before(data, at, begin):
     """The code point of the character that ends in front of byte `at`, 0 at the line's start."""
     if at <= begin:
         return np.int64(0)
@@ -66,12 +66,12 @@ def code_before(data, at, begin):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_space(model, data, at, end):  # type: ignore[no-untyped-def]
+def is_space(model, data, at, end):
     return at < end and character(model, data, at)[0] & SPACE != 0
 
 
 @lean_kernel
-def skip_space(model, data, at, end):  # type: ignore[no-untyped-def]
+def skip_space(model, data, at, end):
     while at < end:
         properties, size = character(model, data, at)
         if not properties & SPACE:
@@ -81,7 +81,7 @@ def skip_space(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _is_gershayim(data, begin, mark, behind):  # type: ignore[no-untyped-def]
+def _is_gershayim(data, begin, mark, behind):
     """Whether the byte `mark` is a quotation mark between Hebrew letters, which writes an acronym (ארה"ב)."""
     return (
         data[mark] == _QUOTATION_MARK
@@ -92,7 +92,7 @@ def _is_gershayim(data, begin, mark, behind):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def word_start(model, data, begin, at):  # type: ignore[no-untyped-def]
+def word_start(model, data, begin, at):
     """Where the word that ends at byte `at` starts: behind white space, a bracket, a quotation mark or a hyphen."""
     least = max(begin, at - _LONGEST_LOOK_BACK)
     while at > least:
@@ -113,7 +113,7 @@ def word_start(model, data, begin, at):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def word_end(model, data, at, end):  # type: ignore[no-untyped-def]
+def word_end(model, data, at, end):
     """Where the word that starts at byte `at` ends: its letters, digits and signs."""
     while at < end:
         properties, size = character(model, data, at)
@@ -127,7 +127,7 @@ def word_end(model, data, at, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def word_bits(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+def word_bits(model, data, start, end, scratch):
     """What is known of the word of bytes `start:end`."""
     if start >= end:
         return np.int64(0)
@@ -136,7 +136,7 @@ def word_bits(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def abbreviation_bits(model, data, start, end, scratch):  # type: ignore[no-untyped-def]
+def abbreviation_bits(model, data, start, end, scratch):
     """What is known of the word or words of bytes `start:end`, which are not looked up if they are too long to tell."""
     if end - start > model[LONGEST_ABBREVIATION]:
         return np.int64(0)
@@ -144,7 +144,7 @@ def abbreviation_bits(model, data, start, end, scratch):  # type: ignore[no-unty
 
 
 @lean_kernel
-def count_digits(model, data, start, end):  # type: ignore[no-untyped-def]
+def count_digits(model, data, start, end):
     """How many digits bytes `start:end` are, 0 if they are not all digits."""
     count = 0
     while start < end:
@@ -157,7 +157,7 @@ def count_digits(model, data, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def is_roman(data, start, end):  # type: ignore[no-untyped-def]
+def is_roman(data, start, end):
     for at in range(start, end):
         if data[at] >= 0x80 or not _ROMAN_DIGITS[data[at]]:
             return False
