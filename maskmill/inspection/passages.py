@@ -10,6 +10,7 @@ import numpy.typing as npt
 from maskmill.inspection.decoded import DecodedExample
 from maskmill.inspection.examples import OpenedExamples
 from maskmill.inspection.text_shards import OpenedTexts, TextDocument
+from maskmill.reading.kernels.row_hashes import add_column
 
 _PROBES = 8  # lines of a document that are looked for
 _ENOUGH = 3  # of them in one document: no other shard is searched
@@ -17,7 +18,6 @@ _FEWEST = 2
 _PLACES = 8  # documents that may have the same line
 _ROWS = 1024  # read at a time
 _GRAM = 8  # pieces in a row that tell a text from others
-_MIXER = 0x9E3779B97F4A7C15
 
 
 def find_text(opened: OpenedTexts, lines: Sequence[bytes]) -> TextDocument | None:
@@ -97,7 +97,7 @@ def find_rows(opened: OpenedExamples, files: Sequence[str], ids: npt.NDArray[np.
     gram = min(_GRAM, len(ids))
     if gram == 0:
         return HoldingRows(files=tuple(files), searched=0, count=0, examples=())
-    wanted = np.unique(_grams(ids[None].astype(np.int64), gram))
+    wanted = np.unique(_grams(ids[None], gram))
     best: list[tuple[int, int]] = []
     count = searched = 0
     for first, ids_of_rows in _rows_of(opened, files):
@@ -110,32 +110,21 @@ def find_rows(opened: OpenedExamples, files: Sequence[str], ids: npt.NDArray[np.
     return HoldingRows(files=tuple(files), searched=searched, count=count, examples=examples)
 
 
-def _rows_of(opened: OpenedExamples, files: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """The pieces of rows, masks undone: the number of the first sample, and int64[rows, width]."""
+def _rows_of(opened: OpenedExamples, files: Sequence[str]) -> Iterator[tuple[int, npt.NDArray[np.int32]]]:
+    """The pieces of rows, masks undone: the number of the first sample, and int32[rows, width]."""
     at = 0
     for file in opened.data_set.files:
         if file.path in files:
             for first in range(at, at + file.samples, _ROWS):
-                rows = opened.rows(first, min(_ROWS, at + file.samples - first))
-                yield first, unmasked(opened, rows.arrays)
+                count = min(_ROWS, at + file.samples - first)
+                yield first, opened.rows(first, count).original_pieces(slice(count))
         at += file.samples
 
 
-def unmasked(opened: OpenedExamples, arrays: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.int64]:
-    """The pieces of rows, masks undone: int64[rows, width]."""
-    ids = arrays["input_ids"].astype(np.int64)
-    if opened.data_set.mask_rules is None and "masked_lm_weights" in arrays:
-        row, place = np.nonzero(arrays["masked_lm_weights"])
-        positions = arrays["masked_lm_positions"].astype(np.int64)
-        ids[row, positions[row, place]] = arrays["masked_lm_ids"][row, place]
-    return ids
-
-
-def _grams(ids: npt.NDArray[np.int64], gram: int) -> npt.NDArray[np.uint64]:
+def _grams(ids: npt.NDArray[np.int32], gram: int) -> npt.NDArray[np.uint64]:
     """Hashes of so many pieces in a row, at each place of rows: uint64[rows, width - gram + 1]."""
-    width = ids.shape[1] - gram + 1
-    hashes = np.zeros((len(ids), max(0, width)), np.uint64)
-    for place in range(gram):
-        hashes = (hashes ^ ids[:, place : place + max(0, width)].astype(np.uint64)) * np.uint64(_MIXER)
-        hashes ^= hashes >> np.uint64(32)
-    return hashes
+    rows, width = len(ids), max(0, ids.shape[1] - gram + 1)
+    windows = np.lib.stride_tricks.sliding_window_view(ids, gram, axis=1) if width else ids[:, :0]
+    hashes = np.zeros(rows * width, np.uint64)
+    add_column(hashes, windows.reshape(rows * width, gram), gram, 0, False)
+    return hashes.reshape(rows, width)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from maskmill.errors import UnusableInputError
 from maskmill.inspection.decoded import DecodedExample
 from maskmill.inspection.examples import OpenedExamples
-from maskmill.inspection.passages import unmasked
 from maskmill.inspection.text_shards import TextDocument, open_texts
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.tokenizing import load_tokenization
@@ -104,7 +103,7 @@ def _text_of(opened: OpenedExamples, example: DecodedExample) -> str:
 
 def _probes(opened: OpenedExamples, example: DecodedExample) -> dict[tuple[int, int], list[npt.NDArray[np.int32]]]:
     """The first and the last pieces of each part of a row, masks undone, by its sequence and segment."""
-    row = unmasked(opened, opened.rows(example.sample, 1).arrays)[0]
+    row = opened.rows(example.sample, 1).original_pieces(slice(1))[0]
     pieces = [piece for piece in example.pieces if piece.role not in ("special", "padding")]
     parts: Iterator[tuple[tuple[int, int], Any]] = itertools.groupby(pieces, key=lambda p: (p.sequence, p.segment))
     ids = {part: row[[piece.position for piece in group]].astype(np.int32) for part, group in parts}

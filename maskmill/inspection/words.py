@@ -192,15 +192,7 @@ class RowDecoder:
 
         places: int64[n], which rows.
         """
-        arrays = rows.arrays
-        ids = arrays[_feature_of_ids(arrays)][places].astype(np.int32)
-        if self.data_set.mask_rules is None and "masked_lm_positions" in arrays and "masked_lm_ids" in arrays:
-            positions = arrays["masked_lm_positions"][places].astype(np.int64)
-            is_mask = positions < ids.shape[1]
-            if "masked_lm_weights" in arrays:
-                is_mask &= np.not_equal(arrays["masked_lm_weights"][places], 0)
-            row, mask = np.nonzero(is_mask)
-            ids[row, positions[row, mask]] = arrays["masked_lm_ids"][places][row, mask]
+        ids = rows.original_pieces(places, _feature_of_ids(rows.arrays))
         special = (*(self.special_ids.get(name) for name in _SPECIAL), self.special_ids.get("pad_id") or 0)
         special_ids = {id for id in special if id is not None}
         return [self.words.joined(line, special_ids) for line in ids.tolist()]

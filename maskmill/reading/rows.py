@@ -1,6 +1,7 @@
 """Rows in memory, as they were read."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,26 @@ class Rows:
         for arrays in (self.arrays, self.counts):
             for array in arrays.values():
                 array[: stop - start] = array[start:stop]
+
+    def original_pieces(self, which: Any, feature: str = "input_ids") -> npt.NDArray[np.int32]:
+        """int32[n, width]: the pieces of some rows, the stored masks undone, in an array of its own.
+
+        A mask at a place that no row has is left out: a damaged row may name one.
+
+        Args:
+          which: n rows, as NumPy takes them: a slice or int64[n].
+          feature: the column of the pieces.
+        """
+        arrays = self.arrays
+        pieces = np.array(arrays[feature][which], np.int32)
+        if "masked_lm_positions" in arrays and "masked_lm_ids" in arrays:
+            positions = arrays["masked_lm_positions"][which].astype(np.int64)
+            is_mask = positions < pieces.shape[1]
+            if "masked_lm_weights" in arrays:
+                is_mask &= np.not_equal(arrays["masked_lm_weights"][which], 0)
+            row, mask = np.nonzero(is_mask)
+            pieces[row, positions[row, mask]] = arrays["masked_lm_ids"][which][row, mask]
+        return pieces
 
     def put_zeros(self, column: ReadColumn, rows: npt.NDArray[np.int64]) -> None:
         """Writes what rows have of an optional column that their file lacks."""

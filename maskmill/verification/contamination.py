@@ -21,7 +21,7 @@ from maskmill.verification.findings import Checked, Finding
 from maskmill.verification.grams import GramHasher, GramIndex
 from maskmill.verification.kernels import word_grams as kernels
 from maskmill.verification.pieces import Piece
-from maskmill.verification.row_blocks import original_pieces, piece_blocks
+from maskmill.verification.row_blocks import piece_blocks
 
 _CHECK = "contamination"
 _SHOWN = 100  # characters of the text that is shown
@@ -138,7 +138,7 @@ def _look_at_rows(piece: Piece, ranges: ByteRanges, grams: TestGrams, hits: _Hit
     hasher, writer = GramHasher(), _PieceWriter(piece.rules.vocabulary_file, piece.rules.is_tokenizer)
     for block in piece_blocks(piece, ranges):
         hits.looked_at += block.count
-        for first, text, ends in writer.texts(original_pieces(block.rows, block.count), block.lengths):
+        for first, text, ends in writer.texts(block.rows.original_pieces(slice(block.count)), block.lengths):
             hashes, places = hasher.hash_padded(text, int(ends[-1]))
             found, of_test = grams.index.find(hashes)
             if len(found):

@@ -16,7 +16,7 @@ from maskmill.verification.bounds import is_too_many
 from maskmill.verification.findings import Checked, Finding
 from maskmill.verification.kernels import borders as kernels
 from maskmill.verification.pieces import Piece
-from maskmill.verification.row_blocks import original_pieces, piece_blocks
+from maskmill.verification.row_blocks import piece_blocks
 
 _CHECK = "labels"
 _MOST_ROWS = 1 << 15  # that are looked at: rows are shuffled, so any are as good as others
@@ -65,7 +65,7 @@ def _look(piece: Piece, ranges: ByteRanges) -> npt.NDArray[np.int64] | None:
         arrays = block.rows.arrays
         if "segment_ids" not in arrays or "next_sentence_labels" not in arrays:
             return None
-        ids.append(original_pieces(block.rows, block.count))
+        ids.append(block.rows.original_pieces(slice(block.count)))
         parts.append(_parts(block.lengths, np.asarray(arrays["segment_ids"][: block.count])))
         labels.append(np.minimum(arrays["next_sentence_labels"][: block.count, 0].astype(np.int64), 1))
         rows += block.count

@@ -15,15 +15,14 @@ import numpy.typing as npt
 from maskmill.reading.block_reader import Block
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.data_set import DataSet, ReadColumn
+from maskmill.reading.kernels.row_hashes import add_column
 from maskmill.reading.opening import reader_of
 from maskmill.reading.record_indexes import open_range_file
 from maskmill.reading.rows import Rows
 from maskmill.records.tfrecord import unpacked
-from maskmill.verification.kernels.row_hashes import add_column
 
 _READ_BYTES = 1 << 22
 _BLANK_LINE = b"\n\n"
-_MASKS = {"masked_lm_positions", "masked_lm_ids", "masked_lm_weights"}
 
 
 class Batch(abc.ABC):
@@ -64,13 +63,13 @@ class RowBatch(Batch):
         return self.block.first + record + 1
 
     def text_hashes(self, start: int, stop: int) -> npt.NDArray[np.uint64]:
-        arrays = self.rows.arrays
         hashes = np.zeros(stop - start, np.uint64)
         for feature in ("input_ids", "segment_ids", "next_sentence_labels"):
             if feature in self.shared:
-                values = _integers(arrays[feature][start:stop])
-                if feature == "input_ids" and arrays.keys() >= _MASKS:
-                    _undo_masks(values, arrays, start, stop)
+                if feature == "input_ids":
+                    values = self.rows.original_pieces(slice(start, stop))
+                else:
+                    values = _integers(self.rows.arrays[feature][start:stop])
                 _add(hashes, values, self.columns[feature], self.shared[feature])
         return hashes
 
@@ -79,13 +78,6 @@ class RowBatch(Batch):
         column, values = self.columns[feature], self.rows.arrays[feature][record]
         fill: Any = values[-1] if column.fill is None and len(values) else column.fill or 0
         return np.concatenate([values, np.full(self.shared[feature] - len(values), fill, values.dtype)])
-
-
-def _undo_masks(pieces: npt.NDArray[np.int32], arrays: Mapping[str, npt.NDArray[Any]], start: int, stop: int) -> None:
-    """Puts the pieces that are to be predicted where the masks are."""
-    positions = arrays["masked_lm_positions"][start:stop]
-    row, place = np.nonzero(arrays["masked_lm_weights"][start:stop])
-    pieces[row, positions[row, place]] = arrays["masked_lm_ids"][start:stop][row, place]
 
 
 def _integers(values: npt.NDArray[Any]) -> npt.NDArray[np.int32]:

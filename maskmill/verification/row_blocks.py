@@ -13,8 +13,6 @@ from maskmill.verification.pieces import Piece
 from maskmill.verification.row_faults import Faults
 from maskmill.verification.row_reading import ReadRows, checked_columns, open_rows
 
-_MASKS = {"masked_lm_positions", "masked_lm_ids", "masked_lm_weights"}
-
 
 @dataclasses.dataclass(frozen=True)
 class RowBlock:
@@ -56,13 +54,3 @@ def _lengths(rows: Rows, count: int) -> npt.NDArray[np.int64]:
     if "input_ids" in rows.counts:
         return rows.counts["input_ids"][:count].astype(np.int64)
     return np.full(count, rows.arrays["input_ids"].shape[1])
-
-
-def original_pieces(rows: Rows, count: int) -> npt.NDArray[np.int32]:
-    """int32[count, width]: the pieces of rows, their masks undone; a copy."""
-    ids = np.array(rows.arrays["input_ids"][:count], np.int32)
-    if rows.arrays.keys() >= _MASKS:
-        row, place = np.nonzero(rows.arrays["masked_lm_weights"][:count])
-        positions, pieces = rows.arrays["masked_lm_positions"][:count], rows.arrays["masked_lm_ids"][:count]
-        ids[row, np.clip(positions[row, place], 0, ids.shape[1] - 1).astype(np.int64)] = pieces[row, place]
-    return ids

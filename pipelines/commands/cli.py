@@ -156,26 +156,35 @@ def _overrides(line: "CommandLine") -> dict[str, Any]:
     return {name: value for name, value in line.values.items() if name in known}
 
 
+def _config(line: "CommandLine", whose: str, what_to_do: str) -> str:
+    """The one CONFIG.yaml that a command line names; raises UnusableInputError where it names none or several."""
+    if not line.names:
+        raise UnusableInputError(f"CONFIG.yaml is missing: {what_to_do}.")
+    if len(line.names) > 1:
+        raise UnusableInputError(f"{line.names[1]}: {whose} one YAML file, and {line.names[0]} is named already.")
+    return line.names[0]
+
+
 def _build(line: "CommandLine") -> int:
     from pipelines.building import build_options
     from pipelines.building.build_choices import BuildChoices
     from pipelines.settings import beam_flags, options
 
-    if len(line.names) > 1:
-        raise UnusableInputError(f"{line.names[1]}: a build has one YAML file, and {line.names[0]} is named already.")
+    prints = line.values.get("print_config")
+    config = ""
+    if line.names or not prints:
+        config = _config(line, "a build has", "`maskmill build --print_config` prints one to start from")
     overrides = _overrides(line)
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
-    if line.values.get("print_config"):
-        read = build_options.read_build(line.names[0], overrides) if line.names else None
+    if prints:
+        read = build_options.read_build(config, overrides) if config else None
         print(build_options.print_config(read, overrides.get("preset")))
         return DONE
-    if not line.names:
-        raise UnusableInputError("CONFIG.yaml is missing: `maskmill build --print_config` prints one to start from.")
     choices = options.from_flags(BuildChoices, line.values)
-    chosen = build_options.read_build(line.names[0], overrides)
+    chosen = build_options.read_build(config, overrides)
     from pipelines.releasing import releases
 
-    return releases.run(chosen, choices, beam_arguments, config=line.names[0])
+    return releases.run(chosen, choices, beam_arguments, config=config)
 
 
 def _watch(line: "CommandLine") -> int:
@@ -184,21 +193,16 @@ def _watch(line: "CommandLine") -> int:
     from pipelines.releasing.watch_options import WatchFlags
     from pipelines.settings import beam_flags, options
 
-    if len(line.names) != 1:
-        raise UnusableInputError(
-            "CONFIG.yaml is missing: name the YAML file of a build with a section watch."
-            if not line.names
-            else f"{line.names[1]}: a watch has one YAML file, and {line.names[0]} is named already."
-        )
+    config = _config(line, "a watch has", "name the YAML file of a build with a section watch")
     if any(argument.startswith("--dry_run") for argument in line.beam):
         raise UnusableInputError("--dry_run: a watch only looks with --check.")
     flags_of_watch = options.from_flags(WatchFlags, line.values)
     choices = options.from_flags(BuildChoices, {**line.values, "release": True})
     beam_arguments = beam_flags.with_workers(line.beam, line.values.get("workers"))
-    chosen = build_options.read_build(line.names[0], _overrides(line))
+    chosen = build_options.read_build(config, _overrides(line))
     from pipelines.releasing import watch
 
-    return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=line.names[0])
+    return watch.watch(chosen, flags_of_watch, choices, beam_arguments, config=config)
 
 
 def _estimate(line: "CommandLine") -> None:
@@ -206,14 +210,9 @@ def _estimate(line: "CommandLine") -> None:
     from pipelines.commands.estimate_options import EstimateOptions
     from pipelines.settings import options
 
-    if len(line.names) != 1:
-        raise UnusableInputError(
-            "CONFIG.yaml is missing: name the YAML file of a build."
-            if not line.names
-            else f"{line.names[1]}: an estimate is of one YAML file, and {line.names[0]} is named already."
-        )
+    config = _config(line, "an estimate is of", "name the YAML file of a build")
     chosen = options.from_flags(EstimateOptions, line.values)
-    build = build_options.read_build(line.names[0], _overrides(line))
+    build = build_options.read_build(config, _overrides(line))
     from pipelines.commands import estimate
     from pipelines.releasing import release_inputs
 
