@@ -59,8 +59,8 @@ announced:
 test-fast: $(VENV)/test ## a first signal, in under a minute
 	$(PYTEST) --hypothesis-profile=fast -m "$(LIGHT) and not long"
 
-test-builds: $(VENV)/dev ## whole commands in all their variants, and all properties in full
-	$(PYTEST) -m "$(APART) and (builds or hypothesis)"
+test-builds: $(VENV)/dev ## whole commands in their variants, and properties on more examples
+	$(PYTEST) --hypothesis-profile=part -m "$(APART) and (builds or hypothesis)"
 
 test-docs: $(VENV)/dev ## the commands and programs of the pages in docs/
 	$(PYTEST) -m docs tests/test_docs.py tests/reporting
@@ -108,8 +108,9 @@ test-readers: $(VENV)/dev $(READERS)/ready ## pandas, DuckDB, Polars, datasets, 
 test-defects: $(VENV)/dev ## maskmill verify finds every damage of a list, and none in good data sets
 	$(PYTEST) -m "defects and not exhaustive" tests/verification tests/kernels
 
-test-exhaustive: $(VENV)/dev $(TRAINING)/ready ## the cases that the other targets leave out: every damage in every build (30 minutes)
+test-exhaustive: $(VENV)/dev $(TRAINING)/ready ## the cases that the other targets leave out: every damage in every build, all properties in full (50 minutes)
 	$(PYTEST) -m "exhaustive and not training and not flink"
+	$(PYTEST) -m "$(APART) and hypothesis"
 	$(BIN)/python -m pytest -q -m "flink and exhaustive"
 	$(TRAINING)/bin/python -m pytest -q -m "$(TRAINS) and exhaustive" $(TRAINED)
 

@@ -5,20 +5,20 @@ from typing import Any
 
 import hypothesis
 
-# `make test` passes --hypothesis-profile=fast, `make test-builds` tries all properties in full.
-FAST, FULL = "fast", "full"
-_SHARE = 10  # of the examples are tried in `fast`
+# `make test` passes --hypothesis-profile=fast, `make test-builds` part; `make test-exhaustive` tries all in full.
+FAST, PART, FULL = "fast", "part", "full"
+_SHARES = {FAST: 10, PART: 3}  # one in so many of the examples is tried
 _LEAST = 10
 
 
 def tries(count: int, **more: Any) -> hypothesis.settings:
-    """Settings for `count` examples, a tenth of them in the profile `fast`, the same in each run.
+    """Settings for `count` examples, fewer in the profiles `fast` and `part`, the same in each run.
 
     $MASKMILL_EXAMPLES is another number of examples, which then differ from run to run.
     """
     given = os.environ.get("MASKMILL_EXAMPLES")
-    if hypothesis.settings.get_current_profile_name() == FAST:
-        count = min(count, max(count // _SHARE, _LEAST))
+    share = _SHARES.get(hypothesis.settings.get_current_profile_name(), 1)
+    count = min(count, max(count // share, _LEAST))
     return hypothesis.settings(max_examples=int(given or count), derandomize=given is None, deadline=None, **more)
 
 

@@ -42,10 +42,19 @@ TABLES = {
     for module in pkgutil.iter_modules(mistakes.__path__)
     if module.name != "table"
 }
-# Every fifteenth row of a table is in `make test`, unless it needs a process; all others are in `make test-builds`.
-_SHARE = 15
+# Every fifteenth row of a table is in `make test`, unless it needs a process; of the others every third is in
+# `make test-builds`, and all are in `make test-exhaustive`.
+_SHARE, _SHARE_OF_BUILDS = 15, 3
+
+
+def _marks(number: int, row: Mistake) -> list[pytest.MarkDecorator]:
+    if number % _SHARE == 0 and not row.process and not row.shell:
+        return []
+    return [pytest.mark.builds, *([pytest.mark.exhaustive] if number % _SHARE_OF_BUILDS else [])]
+
+
 ROWS = [
-    pytest.param(row, id=row.name, marks=pytest.mark.builds if number % _SHARE or row.process or row.shell else ())
+    pytest.param(row, id=row.name, marks=_marks(number, row))
     for rows in TABLES.values()
     for number, row in enumerate(rows)
 ]

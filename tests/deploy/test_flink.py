@@ -140,6 +140,7 @@ def mixed_build(directory: Path, *flags: str) -> dict[str, str]:
     return commands.digests(directory / "out", manifests=False)
 
 
+@pytest.mark.exhaustive
 def test_a_mix_of_sources_in_packed_rows_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
     for name in ("here", "cluster"):
         (tmp_path / name).mkdir()
@@ -164,6 +165,7 @@ def vocabulary_build(directory: Path, *flags: str) -> dict[str, str]:
     return commands.digests(directory / "out", manifests=False)
 
 
+@pytest.mark.exhaustive
 def test_a_vocabulary_and_its_examples_on_the_cluster(cluster: flink.Cluster, tmp_path: Path) -> None:
     here = vocabulary_build(tmp_path / "here", *commands.IN_MEMORY)
     assert {"vocabulary/tokenizer.json", "vocabulary/report.json", "examples/eval.txt.tfrecord"} <= set(here)

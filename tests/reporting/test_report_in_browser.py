@@ -110,6 +110,9 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
+@pytest.mark.exhaustive_but(
+    "build-1440-light", "comparison-360-light", "text-768-dark", "damaged-1440-light", "hostile-360-light"
+)
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_fits_and_asks_for_nothing(
@@ -127,6 +130,9 @@ def test_a_page_fits_and_asks_for_nothing(
         assert opened.events == []
 
 
+@pytest.mark.exhaustive_but(
+    "build-1440-dark", "comparison-360-light", "not-verified-360-light", "damaged-1440-dark", "hostile-360-light"
+)
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1440, "dark")])
 @pytest.mark.parametrize("name", NAMES)
 def test_axe_finds_no_violation(name: str, width: int, scheme: str, reports: Reports, browser: Browser) -> None:
@@ -143,6 +149,7 @@ def test_axe_finds_no_violation(name: str, width: int, scheme: str, reports: Rep
         assert problems == []
 
 
+@pytest.mark.exhaustive_but("build", "comparison")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_small_and_opens_at_once(name: str, reports: Reports, browser: Browser) -> None:
     assert reports[name].stat().st_size < MOST_BYTES

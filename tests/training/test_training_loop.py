@@ -162,6 +162,7 @@ def test_the_target_ends_the_run(settings, small_examples, capfd):
     assert (Path(settings["output_dir"]) / "mlperf.log").read_text().splitlines() == logged
 
 
+@pytest.mark.exhaustive
 def test_a_watching_process_evaluates_each_checkpoint(settings, small_examples):
     train(settings, num_train_steps=4)
     assert train(settings, eval_file=(small_examples,), eval_only=True, watch=True) == 0
@@ -241,6 +242,7 @@ def free_address():
         return f"localhost:{free.getsockname()[1]}"
 
 
+@pytest.mark.exhaustive
 def test_two_hosts_are_one(settings, small_examples, tmp_path):
     if BACKEND == "tensorflow":
         # On TensorFlow each device draws its own dropout; JAX draws it for the whole batch. So there is none here.

@@ -14,7 +14,7 @@ from maskmill.verification.verifying import verify
 AS_IT_IS, REGENERATED = "as_it_is", "regenerated"
 
 # What `make test` runs: damage to bytes, to files, to masks, and a leak of the eval set. `make test-defects` has each
-# damage in one build, another one for the next damage; `make test-exhaustive` has all pairs, which take minutes.
+# damage in one build and one mode, others for the next damage; `make test-exhaustive` has all of them, in minutes.
 _QUICK = (
     "bit_in_data",
     "missing_shard",
@@ -25,16 +25,17 @@ _QUICK = (
 
 def _cases() -> Iterator[object]:
     for number, damage in enumerate(DAMAGES):
-        of_all = damage.builds[number % len(damage.builds)]
+        modes = (AS_IT_IS, REGENERATED) if damage.again else (AS_IT_IS,)
+        of_all = damage.builds[number % len(damage.builds)], modes[number // 2 % len(modes)]
         for build in damage.builds:
-            for mode in (AS_IT_IS, REGENERATED) if damage.again else (AS_IT_IS,):
+            for mode in modes:
                 is_quick = (
                     damage.name in _QUICK
                     and build == "tfrecord"
                     and mode == (REGENERATED if damage.again else AS_IT_IS)
                 )
                 marks = [pytest.mark.long] if is_quick else [pytest.mark.defects]
-                if not is_quick and build != of_all:
+                if not is_quick and (build, mode) != of_all:
                     marks.append(pytest.mark.exhaustive)
                 yield pytest.param(damage, build, mode, id=f"{damage.name}-{build}-{mode}", marks=marks)
 
@@ -66,9 +67,15 @@ OF_ROWS = (
 @pytest.mark.parametrize(
     ("damage", "build"),
     [
-        pytest.param(damage, build, id=f"{damage.name}-{build}", marks=pytest.mark.defects)
-        for damage in DAMAGES
+        pytest.param(
+            damage,
+            build,
+            id=f"{damage.name}-{build}",
+            marks=[pytest.mark.defects, *([pytest.mark.exhaustive] if build != of_all else [])],
+        )
+        for number, damage in enumerate(DAMAGES)
         if damage.name in OF_ROWS
+        for of_all in [damage.builds[number % len(damage.builds)]]
         for build in damage.builds
     ],
 )

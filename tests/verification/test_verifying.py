@@ -278,6 +278,7 @@ def test_a_manifest_that_was_edited_in_any_way_ends_no_plan(damaged: Made, folde
 
 
 @pytest.mark.defects
+@pytest.mark.exhaustive_but("options1")
 @pytest.mark.parametrize("options", [{"format": "mds"}, {"format": "parquet", "objective": "mlm"}, {"bins": 2}])
 def test_a_manifest_that_was_edited_in_any_way_ends_no_verification(
     text: Path, tmp_path: Path, options: dict[str, Any]
@@ -327,6 +328,7 @@ def test_a_verification_starts_without_beam() -> None:
 
 
 @pytest.mark.defects
+@pytest.mark.exhaustive_but("flags1")
 @pytest.mark.parametrize("flags", [("--workers=1",), TWO_PROCESSES])
 def test_on_beam(build: Made, tmp_path: Path, flags: tuple[str, ...]) -> None:
     copied = build.copy(tmp_path / "copy")
