@@ -20,14 +20,14 @@ from pathlib import Path
 from benchmarks.measure import describe_machine, print_machine
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.storage import files
-from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
+from transforms.compat import mlperf_cleanup
+from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
 from transforms.inputs.units import plan_units, read_unit
 from transforms.sentences.punkt import SentenceSplitter
-from transforms.shards import mlperf_cleanup
 
 ROOT = Path(__file__).parent.parent
 GOLD = ROOT / "tests" / "data"

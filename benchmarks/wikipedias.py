@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.wikiextractor_compat import read_pages
 from maskmill.mirrors.dump_names import date_in_name
-from transforms.extraction.wikiextractor import WikiExtractorCompat
+from transforms.compat.wikiextractor import WikiExtractorCompat
 from transforms.extraction.wikitext import WikitextExtractor, WikitextOptions
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.site import Site

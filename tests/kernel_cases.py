@@ -52,8 +52,8 @@ from maskmill.storage import files
 from maskmill.text.text_files import describe_text_shard
 from maskmill.verification.options import VerifyOptions
 from maskmill.verification.verifying import verify
+from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site

@@ -98,7 +98,7 @@ def chosen_modules(only: Sequence[str] | None = None) -> list[str]:
     return [
         name
         for name in kernel_modules()
-        if (only is None or any(f"{name.partition('.')[2]}.".startswith((f"{o}.", f"{o}_")) for o in only))
+        if (only is None or f"{name.partition('.')[2]}.".startswith(tuple(f"{chosen}." for chosen in only)))
         and b"\ndef warm_up(" in sources.source(name)
     ]
 

@@ -35,7 +35,7 @@ def of_extract(options: ExtractOptions, *, reads_pages: bool = True) -> Sequence
     if not reads_pages:
         return of_text
     ours = options.decided_extraction.extractor == "maskmill"
-    return (*of_text, "inputs", f"extraction.kernels.{'wikitext' if ours else 'wikiextractor'}")
+    return (*of_text, "inputs", "extraction.kernels.wikitext" if ours else "compat")
 
 
 def expect(chosen: Sequence[Any], later: Sequence[str] = ()) -> None:

@@ -8,9 +8,9 @@ import pytest
 from commands import DUMP
 
 from maskmill.storage import files
+from transforms.compat.wikiextractor import WikiExtractorCompat
 from transforms.extraction import template_rules
 from transforms.extraction.options import WikitextOptions
-from transforms.extraction.wikiextractor import WikiExtractorCompat
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.options import ReadOptions

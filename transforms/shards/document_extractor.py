@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import completions
+from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.template_library import NAMESPACE, TemplateLibrary
 from transforms.extraction.unknown_templates import UnknownTemplate
-from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.wikitext import WikitextExtractor
 from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, read_header, site_base

@@ -21,11 +21,11 @@ from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import check_unchanged
 from maskmill.text.text_shards import KIND as TEXT
 from maskmill.text.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
-from transforms.extraction.wikiextractor import pack_files
+from transforms.compat import mlperf_cleanup
+from transforms.compat.wikiextractor import pack_files
 from transforms.grouping import GroupAll
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import named_choice
-from transforms.shards import mlperf_cleanup
 from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_tables
 from transforms.shards.options import ExtractionOptions, MlperfOptions
 

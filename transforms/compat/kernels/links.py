@@ -1,4 +1,4 @@
-"""WikiExtractor's text: links within the wiki, and addresses of other sites. See wikiextractor_bytes.py."""
+"""WikiExtractor's text: links within the wiki, and addresses of other sites. See bytes.py."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from maskmill.characters.kernels.characters import ASCII, SPACE, character, stri
 from maskmill.kernels import kernel, lean_kernel
 from maskmill.kernels.ascii import CLOSE_BRACKET, COLON, DELETE, OPEN_BRACKET, PERIOD, PIPE, SLASH, TAB
 from maskmill.kernels.ascii import SPACE as BLANK
-from transforms.extraction.kernels.wikiextractor_bytes import (
+from transforms.compat.kernels.bytes import (
     GREATER_MARK,
     LESS_MARK,
     NOTHING_TO_DO,

@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskmill.characters.classes import character_tables
-from transforms.extraction.kernels.wikiextractor_braces import drop_pairs
-from transforms.extraction.kernels.wikiextractor_lines import compact, tidy_lines, tidy_spaces
-from transforms.extraction.kernels.wikiextractor_links import replace_addresses, replace_links
-from transforms.extraction.kernels.wikiextractor_quotes import replace_quotes
-from transforms.extraction.kernels.wikiextractor_references import ODD_DIGITS, resolve_references
-from transforms.extraction.kernels.wikiextractor_tags import NUM_DROPPED, drop_element, drop_tags, opened_elements
-from transforms.extraction.wikiextractor_expansion import MARKS, Expansion, escape_xml, resolve_xml_references
+from transforms.compat.kernels.braces import drop_pairs
+from transforms.compat.kernels.lines import compact, tidy_lines, tidy_spaces
+from transforms.compat.kernels.links import replace_addresses, replace_links
+from transforms.compat.kernels.quotes import replace_quotes
+from transforms.compat.kernels.references import ODD_DIGITS, resolve_references
+from transforms.compat.kernels.tags import NUM_DROPPED, drop_element, drop_tags, opened_elements
+from transforms.compat.wikiextractor_expansion import MARKS, Expansion, escape_xml, resolve_xml_references
 
 _UNICODE = "nltk-3.4"  # the tables of Python 3.7
 _FILE_BYTES = 1 << 20

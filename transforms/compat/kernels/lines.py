@@ -1,4 +1,4 @@
-"""WikiExtractor's text: the last steps, which tidy spaces, punctuation and lines. See wikiextractor_bytes.py."""
+"""WikiExtractor's text: the last steps, which tidy spaces, punctuation and lines. See bytes.py."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from maskmill.kernels.ascii import (
     TAB,
 )
 from maskmill.kernels.ascii import SPACE as BLANK
-from transforms.extraction.kernels.wikiextractor_bytes import copy
+from transforms.compat.kernels.bytes import copy
 
 _WORD = ALPHA | DIGIT  # \w
 _MOST_STOPS = 3  # in a row

@@ -1,10 +1,10 @@
-"""WikiExtractor's text: bold and italics. See wikiextractor_bytes.py."""
+"""WikiExtractor's text: bold and italics. See bytes.py."""
 
 import numpy as np
 
 from maskmill.kernels import kernel, lean_kernel
 from maskmill.kernels.ascii import APOSTROPHE, NEWLINE
-from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, QUOTE_MARK, copy
+from transforms.compat.kernels.bytes import NOTHING_TO_DO, QUOTE_MARK, copy
 
 # Apostrophes in a row.
 _ITALIC, _BOLD, _BOLD_ITALIC = 2, 3, 5

@@ -1,6 +1,6 @@
 """The templates of a page as WikiExtractor expands them: variables and parser functions give their value.
 
-See transforms/extraction/wikiextractor.py. Text is kept as the XML has it, because functions see it so: `uc` makes
+See transforms/compat/wikiextractor.py. Text is kept as the XML has it, because functions see it so: `uc` makes
 `&AMP;` of `&amp;`.
 """
 
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from transforms.extraction.kernels.wikiextractor_braces import drop_spans, template_spans
-from transforms.extraction.kernels.wikiextractor_bytes import GREATER_MARK, LESS_MARK, QUOTE_MARK
+from transforms.compat.kernels.braces import drop_spans, template_spans
+from transforms.compat.kernels.bytes import GREATER_MARK, LESS_MARK, QUOTE_MARK
 
 _CLOCK = "CURRENT"  # how the names of variables of the clock begin
 _DEEPEST = 40  # levels of nested functions; deeper ones give nothing

@@ -15,9 +15,9 @@ from properties import tries
 
 from maskmill.errors import UnusableInputError
 from maskmill.text.text_shards import article_md5
+from transforms.compat import mlperf_cleanup as chain
 from transforms.sentences import punkt
 from transforms.sentences.punkt import SentenceSplitter
-from transforms.shards import mlperf_cleanup as chain
 
 GOLD = Path(__file__).parent.parent / "data" / "gold"
 RAW = [GOLD / "wikiextractor" / f"wiki_0{i}.gz" for i in range(3)]

@@ -1,6 +1,6 @@
 """What the kernels of WikiExtractor's text share: names of bytes, names compared in any case, copying.
 
-The modules wikiextractor_braces, _quotes, _links, _tags and _lines hold WikiExtractor's steps on the bytes of a page:
+The modules of this folder hold WikiExtractor's steps on the bytes of a page:
 what it drops, in its order, with its idea of what is balanced. Each step takes the text (uint8, UTF-8) and writes what
 is left to `out`, which is at least as long; it returns how many bytes it wrote, or NOTHING_TO_DO and leaves `out`
 untouched. All take time linear in the text: a search that found nothing is not made again.

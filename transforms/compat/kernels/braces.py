@@ -1,11 +1,11 @@
-"""WikiExtractor's text: templates and tables, and what is nested in general. See wikiextractor_bytes.py."""
+"""WikiExtractor's text: templates and tables, and what is nested in general. See bytes.py."""
 
 import numpy as np
 
 from maskmill.characters.kernels.characters import ASCII, stripped_end, stripped_start
 from maskmill.kernels import kernel
 from maskmill.kernels.ascii import CLOSE_BRACE, COLON, EXCLAMATION, OPEN_BRACE, OPEN_BRACKET, PIPE, UPPER_A, UPPER_Z
-from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, copy
+from transforms.compat.kernels.bytes import NOTHING_TO_DO, copy
 
 # Columns of spans.
 START = 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from properties import tries
 
 from maskmill.storage import files
-from transforms.extraction.wikiextractor import WikiExtractorCompat, format_document, pack_files
+from transforms.compat.wikiextractor import WikiExtractorCompat, format_document, pack_files
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit

@@ -1,12 +1,12 @@
-"""WikiExtractor's text: comments, tags and elements. See wikiextractor_bytes.py."""
+"""WikiExtractor's text: comments, tags and elements. See bytes.py."""
 
 import numpy as np
 
 from maskmill.characters.kernels.characters import ALPHA, ASCII, DIGIT, SPACE, character, character_before
 from maskmill.kernels import kernel, lean_kernel
 from maskmill.kernels.ascii import EXCLAMATION, GREATER_THAN, HYPHEN, LESS_THAN, LOWER_A, SLASH
-from transforms.extraction.kernels.wikiextractor_braces import END, START, drop_spans, nested_spans
-from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, copy, letter_at, match, packed, skip_space
+from transforms.compat.kernels.braces import END, START, drop_spans, nested_spans
+from transforms.compat.kernels.bytes import NOTHING_TO_DO, copy, letter_at, match, packed, skip_space
 
 _WORD = ALPHA | DIGIT  # \w
 

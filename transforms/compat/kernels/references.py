@@ -1,4 +1,4 @@
-"""WikiExtractor's text: references to characters. See wikiextractor_bytes.py."""
+"""WikiExtractor's text: references to characters. See bytes.py."""
 
 import html.entities
 
@@ -17,7 +17,7 @@ from maskmill.kernels.ascii import (
     UNDERSCORE,
     ZERO,
 )
-from transforms.extraction.kernels.wikiextractor_bytes import NOTHING_TO_DO, lower, packed
+from transforms.compat.kernels.bytes import NOTHING_TO_DO, lower, packed
 
 ODD_DIGITS = -2
 _ENTITIES = sorted((name.encode(), code) for name, code in html.entities.name2codepoint.items())
