@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from commands import DUMP, VOCAB
+from command_runs.commands import DUMP, VOCAB
 from conftest import ROOT, SHARED
 
 NEW_LANGUAGE = "vocabularies.md"

@@ -39,10 +39,10 @@ def _noting(function: Any) -> Any:
 
 compiler.in_python = _noting
 
-import dump_files
 import numpy as np
-from commands import DATA, DUMP, digests
-from whole_builds import extract_text, make_build
+from command_runs.commands import DATA, DUMP, digests
+from data_sets.whole_builds import extract_text, make_build
+from made_up import dump_files
 
 import maskmill
 from maskmill.kernels import crc32c

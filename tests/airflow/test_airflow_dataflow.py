@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import airflow_processes
-import cloud
 import dataflow_service
 import pytest
-from commands import DUMP, VOCAB
+from command_runs.commands import DUMP, VOCAB
 from conftest import ROOT
+from servers import cloud
 
 pytestmark = pytest.mark.airflow
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import airflow_processes
-import cloud
 import pytest
+from servers import cloud
 
 pytestmark = pytest.mark.airflow
 

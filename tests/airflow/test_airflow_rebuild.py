@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import airflow_processes
-import cloud
 import pytest
-from commands import DUMP, VOCAB, digests
+from command_runs.commands import DUMP, VOCAB, digests
 from conftest import ROOT
+from servers import cloud
 
 pytestmark = pytest.mark.airflow
 

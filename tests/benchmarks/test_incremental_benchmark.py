@@ -3,7 +3,7 @@
 import bz2
 from pathlib import Path
 
-import dump_files
+from made_up import dump_files
 
 from benchmarks.incremental import next_dump
 from maskmill.storage import files

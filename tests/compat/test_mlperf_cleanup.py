@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
-import oracle_punkt34
 import pytest
 from hypothesis import strategies as st
+from oracles import punkt34 as oracle_punkt34
 from properties import tries
 
 from maskmill.errors import UnusableInputError

@@ -5,9 +5,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 
-import cloud
-import commands
 import pytest
+from command_runs import commands
+from servers import cloud
 
 pytestmark = pytest.mark.builds
 
@@ -21,7 +21,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[st
 
 
 def maskmill(environment: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(commands.ROOT / "tests" / "base_install.py"), *arguments]
+    command = [sys.executable, str(commands.ROOT / "tests" / "command_runs" / "base_install.py"), *arguments]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
 
 

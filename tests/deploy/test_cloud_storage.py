@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import cloud
-import commands
-import dump_files
 import pytest
+from command_runs import commands
+from made_up import dump_files
+from servers import cloud
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import cloud_check, completions, files

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import cloud
-import commands
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
+from command_runs import commands
+from servers import cloud
 
 from maskmill.errors import UnusableInputError
 from pipelines.settings.options import options_of

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import commands
 import pytest
+from command_runs import commands
 
 # Each check starts a linter, and there are many.
 pytestmark = pytest.mark.releases

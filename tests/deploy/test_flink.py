@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import commands
 import psutil
 import pytest
 import skips
+from command_runs import commands
 
 sys.path.insert(0, str(commands.ROOT / "deploy" / "flink"))
 import cluster as flink

@@ -2,8 +2,8 @@
 
 import sys
 
-import commands
 import pytest
+from command_runs import commands
 
 sys.path.insert(0, str(commands.ROOT / "deploy" / "flink"))
 import cluster as flink

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import commands
 import pytest
 import yaml
+from command_runs import commands
 
 from pipelines.building import build_options
 

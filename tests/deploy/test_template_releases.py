@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import cloud
-import commands
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
+from command_runs import commands
+from servers import cloud
 
 pytestmark = pytest.mark.releases
 

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from commands import VOCAB
+from command_runs.commands import VOCAB
 
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.plan import ExamplesPlan

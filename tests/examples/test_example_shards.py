@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import apache_beam as beam
-import oracle_pretraining as oracle
 import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
 from apache_beam.testing.util import assert_that, equal_to
-from commands import digests
-from gold_examples import VOCABULARY
+from command_runs.commands import digests
+from data_sets.gold_examples import VOCABULARY
+from oracles import pretraining as oracle
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.masking.objective_options import ObjectiveOptions

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import digests
-from example_sets import NAMES, setup_of, texts_of, write_set
-from gold_examples import VOCABULARY
-from mds_reader import read_mds
-from trained_tokenizers import trained
+from command_runs.commands import digests
+from data_sets.example_sets import NAMES, setup_of, texts_of, write_set
+from data_sets.gold_examples import VOCABULARY
+from data_sets.mds_reader import read_mds
+from made_up.trained_tokenizers import trained
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import manifest

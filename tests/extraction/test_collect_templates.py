@@ -5,12 +5,12 @@ import random
 from pathlib import Path
 
 import apache_beam as beam
-import dump_files
 import numpy as np
 import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing import test_pipeline
 from apache_beam.testing.util import assert_that, equal_to
+from made_up import dump_files
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import completions, files

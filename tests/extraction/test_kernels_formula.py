@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from extractors import tables_of
+from made_up.extractors import tables_of
 
 from transforms.extraction.kernels.formula import MAX_FORMULA, MAX_GROUPS, group_end, needs_brackets, put_formula
 from transforms.extraction.kernels.tables import PADDING, ROOM

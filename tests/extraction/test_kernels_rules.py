@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from extractors import tables_of
+from made_up.extractors import tables_of
 
 from transforms.extraction.kernels.rules import (
     ARGUMENT,

@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
-from extractors import tables_of
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up.extractors import tables_of
 
 from transforms.extraction.kernels.structure import (
     EVENT_COMMENT,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from extractors import extractor_of, tables_of
+from made_up.extractors import extractor_of, tables_of
 
 from transforms.extraction.kernels import tables as kernels
 from transforms.extraction.kernels.tables import PADDING

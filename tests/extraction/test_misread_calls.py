@@ -1,7 +1,7 @@
 """Calls that a template's rule does not describe: they give nothing, and are counted, rather than a wrong value."""
 
 import pytest
-from extractors import extractor_of
+from made_up.extractors import extractor_of
 
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.wikitext import WikitextExtractor

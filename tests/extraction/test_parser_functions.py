@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up.template_expanders import make_expander
 from properties import tries
-from template_expanders import make_expander
 
 # An expansion of Loop meets the limit of depth, which is counted.
 TEMPLATES = {"Loop": "{{Loop}}", "One": "1", "Case": "b"}

@@ -5,8 +5,8 @@ import inspect
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up.template_expanders import make_expander
 from properties import tries
-from template_expanders import make_expander
 
 from transforms.extraction.preprocessor import parse
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import dump_files
 import pytest
-from commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
+from command_runs.commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
+from made_up import dump_files
 
 from pipelines.commands import cli
 from transforms.inputs import units

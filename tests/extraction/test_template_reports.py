@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-import dump_files
 import pytest
-from commands import IN_MEMORY, digests
+from command_runs.commands import IN_MEMORY, digests
+from made_up import dump_files
 
 from pipelines.commands import cli
 from transforms.extraction.unknown_templates import (

@@ -5,7 +5,7 @@ import datetime
 from importlib import resources
 
 import pytest
-from commands import DUMP
+from command_runs.commands import DUMP
 
 from maskmill.storage import files
 from transforms.compat.wikiextractor import WikiExtractorCompat

@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-from extractors import extractor_of
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up.extractors import extractor_of
 from properties import tries
 
 from maskmill.errors import UnusableInputError

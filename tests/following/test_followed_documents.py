@@ -2,11 +2,11 @@ import json
 import shutil
 from pathlib import Path
 
-import dump_files
 import pytest
 import yaml
-from commands import DUMP, IN_MEMORY, VOCAB
-from extract_runs import extract
+from command_runs.commands import DUMP, IN_MEMORY, VOCAB
+from command_runs.extract_runs import extract
+from made_up import dump_files
 
 from maskmill.errors import UnusableInputError
 from pipelines.commands import cli

@@ -10,8 +10,8 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
 from apache_beam.testing.util import assert_that, equal_to
-from dump_files import dump, page
-from input_files import READING, write_file
+from made_up.dump_files import dump, page
+from made_up.input_files import READING, write_file
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files, progress

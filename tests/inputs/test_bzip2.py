@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bzip2_writer import block, block_with_a_mark_in_it, checksum, stream
 from hypothesis import example, given
 from hypothesis import strategies as st
+from made_up.bzip2_writer import block, block_with_a_mark_in_it, checksum, stream
 from properties import tries
 
 from maskmill.errors import UnusableInputError

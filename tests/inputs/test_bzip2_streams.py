@@ -5,10 +5,18 @@ import itertools
 from pathlib import Path
 
 import pytest
-from bzip2_writer import END, MARK, block, block_with_a_mark_in_it, large_bzip2_stream, stream, with_wrong_checksum
 from hypothesis import given
 from hypothesis import strategies as st
-from input_files import write_file
+from made_up.bzip2_writer import (
+    END,
+    MARK,
+    block,
+    block_with_a_mark_in_it,
+    large_bzip2_stream,
+    stream,
+    with_wrong_checksum,
+)
+from made_up.input_files import write_file
 from properties import tries
 
 from maskmill.errors import UnusableInputError

@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-from bzip2_writer import block, stream, with_wrong_checksum
-from input_files import READING, SMALL, write_file
+from made_up.bzip2_writer import block, stream, with_wrong_checksum
+from made_up.input_files import READING, SMALL, write_file
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files

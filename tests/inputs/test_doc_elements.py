@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from dump_files import CONTAINERS
 from hypothesis import given
 from hypothesis import strategies as st
-from input_files import CUTTABLE, document, read_units, write_file
+from made_up.dump_files import CONTAINERS
+from made_up.input_files import CUTTABLE, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError

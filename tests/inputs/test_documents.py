@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from input_files import READING, document
+from made_up.input_files import READING, document
 
 from transforms.inputs.documents import RejectedPage, document_of_record, rejected, too_large
 from transforms.inputs.options import ReadOptions

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from dump_files import dump, page
-from input_files import write_file
+from made_up.dump_files import dump, page
+from made_up.input_files import write_file
 
 from maskmill.errors import UnusableInputError
 from transforms.inputs.dump_dates import (

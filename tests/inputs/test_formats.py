@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from input_files import SMALL, write_file
+from made_up.input_files import SMALL, write_file
 
 from maskmill.errors import UnusableInputError
 from maskmill.text.lookalikes import no_text_shard

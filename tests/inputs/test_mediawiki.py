@@ -9,12 +9,12 @@ import re
 import tracemalloc
 from pathlib import Path
 
-import oracle_dump
 import pytest
-from dump_files import CONTAINERS, NAMESPACES, dump, header, page
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from input_files import READING, SMALL, read_units, write_file
+from made_up.dump_files import CONTAINERS, NAMESPACES, dump, header, page
+from made_up.input_files import READING, SMALL, read_units, write_file
+from oracles import dump as oracle_dump
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError

@@ -13,14 +13,14 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-import bzip2_writer
-import oracle_dump
-import oracle_pretraining
 import pyarrow
 import pyarrow.parquet
 import pytest
-from damage import mutations
-from input_files import READING, SMALL, write_file
+from data_sets.damage import mutations
+from made_up import bzip2_writer
+from made_up.input_files import READING, SMALL, write_file
+from oracles import dump as oracle_dump
+from oracles import pretraining as oracle_pretraining
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.tfrecord import read_records

@@ -9,7 +9,7 @@ import psutil
 import pyarrow
 import pyarrow.parquet
 import pytest
-from input_files import READING, document, write_file
+from made_up.input_files import READING, document, write_file
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading import parquet_process

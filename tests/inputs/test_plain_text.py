@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from dump_files import CONTAINERS
 from hypothesis import example, given
 from hypothesis import strategies as st
-from input_files import CUTTABLE, OTHERS, document, read_units, write_file
+from made_up.dump_files import CONTAINERS
+from made_up.input_files import CUTTABLE, OTHERS, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
 from transforms.inputs.documents import Document, RejectedPage

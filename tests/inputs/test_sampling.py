@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import DUMP
+from command_runs.commands import DUMP
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,7 @@
 """What a dump's header says about its wiki."""
 
 import pytest
-from dump_files import header
+from made_up.dump_files import header
 
 from transforms.inputs.site import CANONICAL_NAMESPACES, Site, other_project
 

@@ -7,10 +7,10 @@ import lzma
 import zlib
 from pathlib import Path
 
-import oracle_dump
 import pytest
-from dump_files import CONTAINERS, dump, page
-from input_files import READING, SMALL, read_units, write_file
+from made_up.dump_files import CONTAINERS, dump, page
+from made_up.input_files import READING, SMALL, read_units, write_file
+from oracles import dump as oracle_dump
 
 from maskmill.errors import UnusableInputError
 from maskmill.text.file_kinds import container_of

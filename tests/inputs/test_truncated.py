@@ -8,10 +8,10 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-import oracle_dump
 import pytest
-from dump_files import CONTAINERS
-from input_files import SMALL, write_file
+from made_up.dump_files import CONTAINERS
+from made_up.input_files import SMALL, write_file
+from oracles import dump as oracle_dump
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files

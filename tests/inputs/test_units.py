@@ -5,8 +5,8 @@ import gzip
 from pathlib import Path
 
 import pytest
-from dump_files import tiny_blocks
-from input_files import READING, SMALL, write_file
+from made_up.dump_files import tiny_blocks
+from made_up.input_files import READING, SMALL, write_file
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files

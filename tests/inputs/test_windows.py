@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from dump_files import tiny_blocks
 from hypothesis import given
 from hypothesis import strategies as st
-from input_files import write_file
+from made_up.dump_files import tiny_blocks
+from made_up.input_files import write_file
 from properties import WITH_FOLDER, tries
 
 from transforms.inputs.sources import Source

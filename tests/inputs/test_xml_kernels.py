@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from dump_files import page
 from hypothesis import example, given
 from hypothesis import strategies as st
+from made_up.dump_files import page
 from properties import tries
 
 from transforms.inputs.kernels import xml as kernels

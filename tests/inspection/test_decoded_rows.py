@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import tokenizers
-from example_rows import read_tfrecord
-from example_sets import setup_of, write_set
-from gold_examples import VOCABULARY
-from trained_tokenizers import trained
+from data_sets.example_rows import read_tfrecord
+from data_sets.example_sets import setup_of, write_set
+from data_sets.gold_examples import VOCABULARY
+from made_up.trained_tokenizers import trained
 
 import maskmill
 from maskmill.inspection.decoded import DecodedExample

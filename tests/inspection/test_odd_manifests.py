@@ -6,7 +6,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from example_sets import setup_of, write_set
+from data_sets.example_sets import setup_of, write_set
 from hypothesis import given
 from properties import SEEDED, tries
 

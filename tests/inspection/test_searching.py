@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from built_data_sets import build_data_set
-from example_sets import setup_of, write_set
-from trained_tokenizers import trained
+from data_sets.built_data_sets import build_data_set
+from data_sets.example_sets import setup_of, write_set
+from made_up.trained_tokenizers import trained
 
 from maskmill.inspection.examples import open_examples
 from maskmill.inspection.searching import pattern_of, search_examples, search_texts

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from commands import DUMP, VOCAB
+from command_runs.commands import DUMP, VOCAB
 from conftest import ROOT
-from trained_tokenizers import trained
+from made_up.trained_tokenizers import trained
 
 pytestmark = [pytest.mark.builds, pytest.mark.long]
 

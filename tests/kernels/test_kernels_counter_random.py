@@ -1,10 +1,10 @@
 """The counter-based generator against its sources and the oracle."""
 
 import numpy as np
-import oracle_row_masks as oracle
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from oracles import row_masks as oracle
 from properties import tries
 
 from maskmill.kernels.counter_random import below, key_of, next_53_bits, next_64_bits, seed_of

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import oracle_pretraining as oracle
 import pytest
 import skips
+from oracles import pretraining as oracle
 
 from maskmill.kernels.crc32c import LANE, crc32c, masked_crc32c
 

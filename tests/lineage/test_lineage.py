@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands import DUMP, VOCAB
-from whole_builds import Made, extract_text, make_build
+from command_runs.commands import DUMP, VOCAB
+from data_sets.whole_builds import Made, extract_text, make_build
 
 from maskmill.errors import UnusableInputError
 from maskmill.lineage import descendants

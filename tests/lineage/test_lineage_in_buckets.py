@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-import cloud
 import pytest
-from commands import DUMP
-from whole_builds import extract_text, make_build
+from command_runs.commands import DUMP
+from data_sets.whole_builds import extract_text, make_build
+from servers import cloud
 
 from maskmill.lineage import descendants
 from maskmill.lineage.origins import lineage_of

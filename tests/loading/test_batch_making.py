@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-import oracle_row_masks
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle_batches import BATCHES, Layout, Sample
+from oracles import row_masks as oracle_row_masks
+from oracles.batches import BATCHES, Layout, Sample
 from properties import SEEDED, tries
 
 from maskmill.errors import UnusableInputError

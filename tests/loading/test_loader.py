@@ -11,8 +11,8 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
-from made_up_data_sets import data_set, samples_in, source
-from oracle_loading import batches, epoch_order
+from made_up.data_sets import data_set, samples_in, source
+from oracles.loading import batches, epoch_order
 from properties import tries
 
 from maskmill.errors import UnusableInputError

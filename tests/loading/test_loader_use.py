@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from made_up_data_sets import FIRST_ID, MadeUpReader, data_set, samples_in, source
+from made_up.data_sets import FIRST_ID, MadeUpReader, data_set, samples_in, source
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.loading.loader import Loader

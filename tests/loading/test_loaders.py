@@ -8,7 +8,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_data_sets import data_set, samples_in, source
+from made_up.data_sets import data_set, samples_in, source
 from properties import tries
 
 from maskmill.errors import UnusableInputError

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from built_data_sets import build_data_set
-from made_up_data_sets import data_set, samples_in, source
+from data_sets.built_data_sets import build_data_set
+from made_up.data_sets import data_set, samples_in, source
 
 import maskmill
 from maskmill.errors import UnusableInputError

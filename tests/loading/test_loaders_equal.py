@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from built_data_sets import build_data_set
+from data_sets.built_data_sets import build_data_set
 
 import maskmill
 from maskmill.loading.loader import Loader

@@ -8,8 +8,8 @@ import grain
 import numpy as np
 import pytest
 from absl import flags
-from built_data_sets import build_data_set
-from made_up_data_sets import data_set, samples_in, source
+from data_sets.built_data_sets import build_data_set
+from made_up.data_sets import data_set, samples_in, source
 
 import maskmill
 from maskmill import private_names

@@ -12,10 +12,10 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from built_data_sets import build_data_set
 from conftest import ROOT
+from data_sets.built_data_sets import build_data_set
 from jax.sharding import SingleDeviceSharding
-from made_up_data_sets import data_set, samples_in, source
+from made_up.data_sets import data_set, samples_in, source
 
 import maskmill
 from maskmill.loaders.jax import Batches

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from built_data_sets import build_data_set
 from conftest import ROOT
+from data_sets.built_data_sets import build_data_set
 
 import maskmill
 from maskmill.masking.objective_options import ObjectiveOptions

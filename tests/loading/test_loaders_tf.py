@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
-from made_up_data_sets import data_set, samples_in, source
+from made_up.data_sets import data_set, samples_in, source
 
 from maskmill.loaders.tf import dataset
 from maskmill.loading.loader import Loader

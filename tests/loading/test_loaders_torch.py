@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from built_data_sets import build_data_set
-from made_up_data_sets import data_set, samples_in, source
+from data_sets.built_data_sets import build_data_set
+from made_up.data_sets import data_set, samples_in, source
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import maskmill

@@ -12,9 +12,9 @@ from typing import Any
 
 import psutil
 import pytest
-import torch_training
-from built_data_sets import build_data_set
+from command_runs import torch_training
 from conftest import ROOT
+from data_sets.built_data_sets import build_data_set
 
 import maskmill
 from maskmill.masking.objective_options import ObjectiveOptions

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from example_sets import setup_of, write_set
+from data_sets.example_sets import setup_of, write_set
 
 import maskmill
 from maskmill.errors import UnusableInputError

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle_row_masks import Generator
+from oracles.row_masks import Generator
 from properties import tries
 
 from maskmill.errors import UnusableInputError

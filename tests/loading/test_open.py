@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import oracle_pretraining as oracle
 import pytest
-from example_sets import setup_of, write_set
+from data_sets.example_sets import setup_of, write_set
+from oracles import pretraining as oracle
 
 import maskmill
 from maskmill.errors import UnusableInputError

@@ -5,8 +5,8 @@ import dataclasses
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
-from made_up_data_sets import data_set
-from oracle_loading import epoch_order
+from made_up.data_sets import data_set
+from oracles.loading import epoch_order
 from properties import tries
 
 from maskmill.loading.order import SampleOrder

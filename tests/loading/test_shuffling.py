@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from oracle_row_masks import Generator
+from oracles.row_masks import Generator
 
 from maskmill.loading.kernels.shuffling import shuffle
 

@@ -4,11 +4,11 @@ import random
 from typing import Any
 
 import numpy as np
-import oracle_pretraining as oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_texts import Case, case_of, options_of, text_of, vocabulary_from, vocabulary_of
+from made_up.texts import Case, case_of, options_of, text_of, vocabulary_from, vocabulary_of
+from oracles import pretraining as oracle
 from properties import SEEDED, tries
 
 from maskmill.errors import UnusableInputError

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
-import oracle_row_masks as oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import row_masks as oracle
 from properties import SEEDED, tries
 
 from maskmill.masking.kernels import row_masks as kernels

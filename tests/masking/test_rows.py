@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import oracle_pretraining as oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_texts import case_of, options_of, vocabulary_from
+from made_up.texts import case_of, options_of, vocabulary_from
+from oracles import pretraining as oracle
 from properties import SEEDED, tries
 
 from maskmill.masking import rows as masking

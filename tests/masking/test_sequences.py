@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import oracle_sequences as oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_texts import vocabulary_of_pieces
-from oracle_sequences import CLS, SEP, Document
+from made_up.texts import vocabulary_of_pieces
+from oracles import sequences as oracle
+from oracles.sequences import CLS, SEP, Document
 from properties import SEEDED, tries
 
 from maskmill.masking import instances

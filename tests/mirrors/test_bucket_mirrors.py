@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import cloud
-import mirror_server
 import pytest
-from commands import DUMP
-from mirror_server import Mirror, classic_files, content_files, sha256_sums
+from command_runs.commands import DUMP
+from servers import cloud, mirror_server
+from servers.mirror_server import Mirror, classic_files, content_files, sha256_sums
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import download, newest
@@ -15,7 +14,7 @@ from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump, DumpChangedError
 from maskmill.storage import files
 
-pytest_plugins = ("mirror_fixtures",)
+pytest_plugins = ("servers.mirror_fixtures",)
 
 pytestmark = pytest.mark.releases
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mirror_server
 import pytest
-from commands import DUMP
+from command_runs.commands import DUMP
 from conftest import ROOT
-from mirror_server import LONG_AGO, Mirror, classic_files, content_files
+from servers import mirror_server
+from servers.mirror_server import LONG_AGO, Mirror, classic_files, content_files
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import download, newest
@@ -28,7 +28,7 @@ from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump
 from maskmill.storage.web_client import WebClient
 
-pytest_plugins = ("mirror_fixtures",)
+pytest_plugins = ("servers.mirror_fixtures",)
 
 DATE = "2026-03-01"
 SAMPLE = DUMP.read_bytes()

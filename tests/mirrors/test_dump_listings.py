@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mirror_server import LONG_AGO, Mirror, sha256_sums
+from servers.mirror_server import LONG_AGO, Mirror, sha256_sums
 
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors import newest
@@ -18,7 +18,7 @@ from maskmill.mirrors.dumps import Dump
 from maskmill.mirrors.pages_files import choose_pages_files, is_index
 from maskmill.storage.web_client import WebClient
 
-pytest_plugins = ("mirror_fixtures",)
+pytest_plugins = ("servers.mirror_fixtures",)
 
 ARTICLES = "enwiki-20260301-pages-articles.xml.bz2"
 OLDER = "enwiki-20260201-pages-articles.xml.bz2"

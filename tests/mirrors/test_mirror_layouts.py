@@ -5,9 +5,9 @@ import json
 import re
 from pathlib import Path
 
-import mirror_server
 import pytest
-from mirror_server import Mirror, classic_files, content_files
+from servers import mirror_server
+from servers.mirror_server import Mirror, classic_files, content_files
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import newest
@@ -15,7 +15,7 @@ from maskmill.mirrors.client import MirrorClient
 from maskmill.mirrors.dumps import Dump
 from maskmill.storage.web_client import WebClient
 
-pytest_plugins = ("mirror_fixtures",)
+pytest_plugins = ("servers.mirror_fixtures",)
 
 PAGES = [bz2.compress(f"<mediawiki>{part}</mediawiki>".encode()) for part in range(3)]
 OLDER, NEWER = "2026-02-01", "2026-03-01"

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import dump_files
+from made_up import dump_files
 
 from mistakes.table import Mistake
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pyarrow
 import pyarrow.parquet
-from bzip2_writer import large_bzip2_stream, with_wrong_checksum
-from dump_files import dump, page
+from made_up.bzip2_writer import large_bzip2_stream, with_wrong_checksum
+from made_up.dump_files import dump, page
 
 from mistakes.table import Mistake
 

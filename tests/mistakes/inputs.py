@@ -10,9 +10,9 @@ import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import dump_files
 import pyarrow as pa
 import pyarrow.parquet as pq
+from made_up import dump_files
 
 from mistakes.table import Mistake
 

@@ -6,7 +6,7 @@ import lzma
 import struct
 from collections.abc import Mapping
 
-import oracle_pretraining as oracle
+from oracles import pretraining as oracle
 
 from mistakes.table import Mistake
 

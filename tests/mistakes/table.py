@@ -8,10 +8,10 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import dump_files
 import pyarrow as pa
 import pyarrow.parquet as pq
-from commands import VOCAB
+from command_runs.commands import VOCAB
+from made_up import dump_files
 
 from pipelines.commands import cli
 

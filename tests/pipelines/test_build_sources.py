@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import dump_files
 import pytest
 import yaml
-from commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
-from shard_builds import article
+from command_runs.commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
+from data_sets.shard_builds import article
+from made_up import dump_files
 
 from pipelines.building import build_options
 from pipelines.commands import cli

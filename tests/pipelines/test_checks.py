@@ -4,10 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import dump_files
 import pytest
-from commands import VOCAB
+from command_runs.commands import VOCAB
 from conftest import ROOT
+from made_up import dump_files
 
 PROGRAM = """
 import sys

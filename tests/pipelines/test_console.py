@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from commands import IN_MEMORY, VOCAB
+from command_runs.commands import IN_MEMORY, VOCAB
 
 from maskmill.errors import RunFailedError
 from pipelines.commands import cli

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import cloud
 import grpc
 import pytest
 from apache_beam.options.pipeline_options import (
@@ -22,6 +21,7 @@ from apache_beam.options.pipeline_options import (
     SetupOptions,
 )
 from apache_beam.transforms.environments import python_sdk_dependencies
+from servers import cloud
 
 from maskmill.errors import UnusableInputError
 from pipelines.running import environments, runner

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import DUMP, VOCAB
+from command_runs.commands import DUMP, VOCAB
 
 from pipelines.commands import cli
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import DUMP, IN_MEMORY, VOCAB, digests, maskmill
-from event_receiver import Receiver, receive
+from command_runs.commands import DUMP, IN_MEMORY, VOCAB, digests, maskmill
+from servers.event_receiver import Receiver, receive
 
 pytestmark = pytest.mark.releases
 

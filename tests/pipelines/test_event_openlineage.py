@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
-from event_receiver import Receiver, receive
-from whole_builds import Made, extract_text, make_build
+from data_sets.whole_builds import Made, extract_text, make_build
+from servers.event_receiver import Receiver, receive
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.storage import manifest

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from event_receiver import Receiver, receive
+from data_sets.whole_builds import Made, extract_text, make_build
 from prometheus_client.parser import text_string_to_metric_families
-from whole_builds import Made, extract_text, make_build
+from servers.event_receiver import Receiver, receive
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import fingerprints, names

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import IN_MEMORY, VOCAB, digests
+from command_runs.commands import IN_MEMORY, VOCAB, digests
 from conftest import ROOT
-from oracle_pretraining import digest, read_examples, split_tfrecord
+from oracles.pretraining import digest, read_examples, split_tfrecord
 
 from maskmill.masking.seeds import shard_seed
 from pipelines.commands import cli

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import VOCAB, once_claimed
+from command_runs.commands import VOCAB, once_claimed
 
 from pipelines.commands import cli
 

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import file_server
 import pytest
 from conftest import DATA
-from example_sets import setup_of, write_set
-from gold_examples import VOCABULARY
+from data_sets.example_sets import setup_of, write_set
+from data_sets.gold_examples import VOCABULARY
+from servers import file_server
 
 from maskmill.inspection.examples import open_examples
 from maskmill.inspection.text import running_text

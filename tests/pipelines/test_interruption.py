@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
-from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
-from terminal_screen import Screen
+from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
+from command_runs.terminal_screen import Screen
 
 from pipelines.commands import cli
 from pipelines.running import interruption

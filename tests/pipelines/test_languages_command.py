@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import dump_files
 import pytest
-from commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
-from extract_runs import read_manifest
-from made_up_languages import articles, dump_of
+from command_runs.commands import IN_MEMORY, TWO_PROCESSES, digests, leftovers, maskmill
+from command_runs.extract_runs import read_manifest
+from made_up import dump_files
+from made_up.languages import articles, dump_of
 
 from pipelines.commands import cli
 

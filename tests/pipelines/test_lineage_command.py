@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands import DUMP
-from whole_builds import Made, extract_text, make_build
+from command_runs.commands import DUMP
+from data_sets.whole_builds import Made, extract_text, make_build
 
 from pipelines.commands import cli
 

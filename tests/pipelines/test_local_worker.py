@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests
+from command_runs.commands import DUMP, IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests
 
 from pipelines.commands import cli
 from pipelines.running import local_worker

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import VOCAB
+from command_runs.commands import VOCAB
 
 from pipelines.commands import cli
 

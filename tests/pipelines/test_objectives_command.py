@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests, maskmill
+from command_runs.commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests, maskmill
 
 from pipelines.commands import cli
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import VOCAB
+from command_runs.commands import VOCAB
 
 from pipelines.commands import cli
 

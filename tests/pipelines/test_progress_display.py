@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
-from terminal_screen import Screen
+from command_runs.terminal_screen import Screen
 
 from maskmill.storage import completions, progress, timings
 from maskmill.storage.timings import Timing

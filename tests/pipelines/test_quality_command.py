@@ -6,11 +6,11 @@ import random
 import sys
 from pathlib import Path
 
-import dump_files
 import pytest
 import yaml
-from commands import DUMP, IN_MEMORY, VOCAB, digests
-from extract_runs import extract, extract_with_two_processes, read_manifest
+from command_runs.commands import DUMP, IN_MEMORY, VOCAB, digests
+from command_runs.extract_runs import extract, extract_with_two_processes, read_manifest
+from made_up import dump_files
 
 from pipelines.commands import cli
 from transforms.inputs import units

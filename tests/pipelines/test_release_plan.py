@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import VOCAB
+from command_runs.commands import VOCAB
 
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors.dumps import Dump, DumpFile

@@ -14,7 +14,7 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from commands import IN_MEMORY, ROOT, TWO_PROCESSES
+from command_runs.commands import IN_MEMORY, ROOT, TWO_PROCESSES
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from pipelines.running import local_runner, local_worker, runner, startup

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import ROOT
+from command_runs.commands import ROOT
 
 from pipelines.commands import cli
 from pipelines.running import startup

@@ -5,10 +5,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import damaged_builds
-import dump_files
 import pytest
-from commands import IN_MEMORY, VOCAB, digests, leftovers
+from command_runs.commands import IN_MEMORY, VOCAB, digests, leftovers
+from data_sets import damaged_builds
+from made_up import dump_files
 
 from pipelines.commands import cli
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import DUMP, IN_MEMORY, VOCAB
-from dump_files import dump, page
-from gold_examples import unpacked
+from command_runs.commands import DUMP, IN_MEMORY, VOCAB
+from data_sets.gold_examples import unpacked
+from made_up.dump_files import dump, page
 
 from pipelines.commands import cli
 from pipelines.settings.stage_options import ExtractOptions

@@ -7,7 +7,7 @@ import lzma
 from pathlib import Path
 
 import pytest
-from commands import DUMP, IN_MEMORY, TWO_PROCESSES, digests, maskmill
+from command_runs.commands import DUMP, IN_MEMORY, TWO_PROCESSES, digests, maskmill
 
 from pipelines.commands import cli
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import TWO_PROCESSES
+from command_runs.commands import TWO_PROCESSES
 
 from pipelines.commands import cli
 

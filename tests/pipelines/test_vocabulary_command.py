@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
+from command_runs.commands import IN_MEMORY, ROOT, TWO_PROCESSES, VOCAB, digests, leftovers
 
 from pipelines.building import next_step
 from pipelines.commands import cli

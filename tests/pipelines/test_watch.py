@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import release_watches
-from file_server import FileServer, serve, status
-from release_watches import CONTACT, FIRST, SECOND, publish_classic, unpublish_classic, write_config
+from release_runs import watches as release_watches
+from release_runs.watches import CONTACT, FIRST, SECOND, publish_classic, unpublish_classic, write_config
+from servers.file_server import FileServer, serve, status
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.mirrors import download

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from data_sets.read_blocks import assert_row, assert_untouched, data_set_of, empty_rows, float_column, int_column
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
-from read_blocks import assert_row, assert_untouched, data_set_of, empty_rows, float_column, int_column
 
 from maskmill.reading.block_reader import Block, DamagedBlockError
 from maskmill.reading.byte_ranges import LocalRanges

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import made_up_data_sets
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import data_sets as made_up_data_sets
 from properties import SEEDED, tries
 
 from maskmill.errors import RunFailedError

@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from made_up_rows import MadeUpRows, made_up_rows
-from properties import SEEDED, tries
-from read_blocks import (
+from data_sets.read_blocks import (
     assert_row,
     assert_untouched,
     blocks_of,
@@ -25,8 +21,12 @@ from read_blocks import (
     read_all,
     read_columns,
 )
-from row_blocks import SPECIAL_IDS, arrays_of, columns_for
-from row_blocks import blocks_of as row_blocks_of
+from data_sets.row_blocks import SPECIAL_IDS, arrays_of, columns_for
+from data_sets.row_blocks import blocks_of as row_blocks_of
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up.rows import MadeUpRows, made_up_rows
+from properties import SEEDED, tries
 
 from maskmill.errors import UnusableInputError
 from maskmill.reading.block_reader import Block, DamagedBlockError

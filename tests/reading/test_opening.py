@@ -9,14 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import file_server
 import numpy as np
-import oracle_pretraining as oracle
 import pytest
-from example_sets import setup_of, write_set
-from gold_examples import VOCABULARY
-from tfrecords import write_records
-from trained_tokenizers import trained
+from data_sets.example_sets import setup_of, write_set
+from data_sets.gold_examples import VOCABULARY
+from made_up.tfrecords import write_records
+from made_up.trained_tokenizers import trained
+from oracles import pretraining as oracle
+from servers import file_server
 
 from maskmill.errors import UnusableInputError
 from maskmill.masking.row_masks import RowMasker

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow
 import pyarrow.parquet
 import pytest
+from data_sets.row_blocks import SPECIAL_IDS, arrays_of, blocks_of, columns_for
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_rows import MadeUpRows, made_up_rows
+from made_up.rows import MadeUpRows, made_up_rows
 from properties import SEEDED, tries
-from row_blocks import SPECIAL_IDS, arrays_of, blocks_of, columns_for
 
 from maskmill.reading import parquet as reading
 from maskmill.reading.block_reader import Block, DamagedBlockError

@@ -8,15 +8,15 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-import file_server
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from file_server import Fault, FileServer
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import SEEDED, tries
+from servers import file_server
+from servers.file_server import Fault, FileServer
 
 from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
 from maskmill.reading.byte_ranges import LocalRanges

@@ -7,12 +7,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import cloud
-import file_server
 import numpy as np
 import pytest
-from example_sets import setup_of, write_set
-from file_server import FileServer
+from data_sets.example_sets import setup_of, write_set
+from servers import cloud, file_server
+from servers.file_server import FileServer
 
 import maskmill
 from maskmill.errors import MissingFileError, UnusableInputError

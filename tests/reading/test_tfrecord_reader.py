@@ -15,12 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from gold_examples import PICKED
-from hypothesis import given
-from hypothesis import strategies as st
-from made_up_rows import made_up_rows
-from properties import SEEDED, WITH_FOLDER, tries
-from read_blocks import (
+from data_sets.gold_examples import PICKED
+from data_sets.read_blocks import (
     assert_row,
     assert_untouched,
     blocks_of,
@@ -31,8 +27,12 @@ from read_blocks import (
     read_all,
     read_columns,
 )
-from row_blocks import arrays_of, columns_for
-from tfrecords import write_records
+from data_sets.row_blocks import arrays_of, columns_for
+from hypothesis import given
+from hypothesis import strategies as st
+from made_up.rows import made_up_rows
+from made_up.tfrecords import write_records
+from properties import SEEDED, WITH_FOLDER, tries
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading.block_reader import Block, DamagedBlockError

@@ -3,11 +3,11 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from data_sets.row_blocks import columns_for
 from hypothesis import given
-from made_up_rows import made_up_rows
-from oracle_columns import features_of
+from made_up.rows import made_up_rows
+from oracles.columns import features_of
 from properties import SEEDED, tries
-from row_blocks import columns_for
 
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions

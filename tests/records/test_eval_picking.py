@@ -4,12 +4,12 @@ import gzip
 from pathlib import Path
 
 import hypothesis
-import oracle_pretraining as oracle
 import pytest
-from gold_examples import PICKED, VOCABULARY, options_of_case, unpacked
+from data_sets.gold_examples import PICKED, VOCABULARY, options_of_case, unpacked
 from hypothesis import strategies as st
+from made_up.tfrecords import write_records
+from oracles import pretraining as oracle
 from properties import WITH_FOLDER, tries
-from tfrecords import write_records
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.records import eval_picking

@@ -6,10 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import oracle_pretraining as oracle
 import pytest
-from example_rows import Row, rows_of
-from gold_examples import VOCABULARY, unpacked
+from data_sets.example_rows import Row, rows_of
+from data_sets.gold_examples import VOCABULARY, unpacked
+from oracles import pretraining as oracle
 
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions

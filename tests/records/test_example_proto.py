@@ -4,10 +4,10 @@ import gzip
 import struct
 
 import hypothesis
-import oracle_pretraining as oracle
 import pytest
-from gold_examples import PICKED
+from data_sets.gold_examples import PICKED
 from hypothesis import strategies as st
+from oracles import pretraining as oracle
 from properties import tries
 
 from maskmill.records.example_proto import Feature, count_values, encode_example, parse_example

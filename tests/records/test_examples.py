@@ -7,12 +7,12 @@ import random
 import resource
 from pathlib import Path
 
-import oracle_pretraining as oracle
 import pytest
-from gold_examples import CASES, DIGESTS, GOLD, VOCABULARY, options_of_case, unpacked
+from data_sets.gold_examples import CASES, DIGESTS, GOLD, VOCABULARY, options_of_case, unpacked
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_texts import Case, case_of, options_of, vocabulary_of
+from made_up.texts import Case, case_of, options_of, vocabulary_of
+from oracles import pretraining as oracle
 from properties import SEEDED, tries
 
 from maskmill.errors import RunFailedError, UnusableInputError

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_rows import MadeUpRows, made_up_rows
-from mds_reader import read_mds, read_shard
-from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
+from data_sets.mds_reader import read_mds, read_shard
+from data_sets.row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
+from made_up.rows import MadeUpRows, made_up_rows
 
 from maskmill.errors import RunFailedError
 from maskmill.records.columns import Column

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from made_up_rows import MadeUpRows, made_up_rows
-from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
+from data_sets.row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
+from made_up.rows import MadeUpRows, made_up_rows
 
 from maskmill.errors import RunFailedError
 from maskmill.records import parquet

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 import pytest
-from commands import IN_MEMORY, VOCAB, maskmill
+from command_runs.commands import IN_MEMORY, VOCAB, maskmill
 from conftest import DATA
-from made_up_rows import MadeUpRows, made_up_rows
+from data_sets.row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
+from made_up.rows import MadeUpRows, made_up_rows
 from readers_program import load, save
-from row_blocks import SPECIAL_IDS, arrays_of, assert_same, blocks_of, columns_for
 
 from maskmill.records import parquet, parquet_format
 from maskmill.records.columns import Column

@@ -5,12 +5,12 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-import oracle_pretraining as oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_rows import MadeUpRows, made_up_rows
-from made_up_texts import vocabulary_from
+from made_up.rows import MadeUpRows, made_up_rows
+from made_up.texts import vocabulary_from
+from oracles import pretraining as oracle
 from properties import SEEDED, tries
 
 from maskmill.masking.kernels.rows import RowArrays

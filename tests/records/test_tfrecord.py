@@ -11,12 +11,12 @@ from pathlib import Path
 
 import hypothesis
 import numpy as np
-import oracle_pretraining as oracle
 import pytest
-from gold_examples import PICKED
+from data_sets.gold_examples import PICKED
 from hypothesis import strategies as st
+from made_up.tfrecords import write_records
+from oracles import pretraining as oracle
 from properties import WITH_FOLDER, tries
-from tfrecords import write_records
 
 from maskmill.errors import UnusableInputError
 from maskmill.records import tfrecord

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tokenizers
-import trained_tokenizers
-from example_rows import Row, rows_of
-from gold_examples import VOCABULARY
+from data_sets.example_rows import Row, rows_of
+from data_sets.gold_examples import VOCABULARY
+from made_up import trained_tokenizers
 
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions

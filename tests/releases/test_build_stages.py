@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import DUMP, VOCAB
-from release_builds import Root, config, contents, release, state_of
+from command_runs.commands import DUMP, VOCAB
+from release_runs.builds import Root, config, contents, release, state_of
 
 from pipelines.commands import cli
 

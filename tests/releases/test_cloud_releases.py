@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import cloud
-import commands
 import pytest
-from release_builds import Root, config, contents, release
+from command_runs import commands
+from release_runs.builds import Root, config, contents, release
+from servers import cloud
 
 pytestmark = pytest.mark.releases
 

@@ -4,14 +4,14 @@ import http.server
 import os
 from collections.abc import Mapping
 
-import cloud
 import pytest
-import release_roots
+from release_runs import roots as release_roots
+from servers import cloud
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import cloud_objects, conditional, files
 
-pytest_plugins = ("release_fixtures",)
+pytest_plugins = ("release_runs.fixtures",)
 
 
 def test_a_file_is_written_only_if_it_is_as_expected(root: str) -> None:

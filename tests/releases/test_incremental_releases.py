@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests
+from command_runs.commands import DUMP, IN_MEMORY, TWO_PROCESSES, VOCAB, digests
 
 from benchmarks.incremental import next_dump
 from maskmill.releases.names import ReleaseName

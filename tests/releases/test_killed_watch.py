@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import cloud
 import pytest
-from commands import IN_MEMORY
-from file_server import FileServer, serve
-from killed_commands import KILLED, Killer
-from latest_reader import leasing, polling
-from release_watches import FIRST, SECOND, first_dump, publish_classic, second_dump, write_config
+from command_runs.commands import IN_MEMORY
+from command_runs.killed_commands import KILLED, Killer
+from release_runs.latest_reader import leasing, polling
+from release_runs.watches import FIRST, SECOND, first_dump, publish_classic, second_dump, write_config
+from servers import cloud
+from servers.file_server import FileServer, serve
 
 from maskmill.releases import locks
 from maskmill.releases.names import ReleaseName

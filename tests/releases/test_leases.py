@@ -5,8 +5,8 @@ import threading
 import time
 
 import pytest
-import release_roots
-from release_roots import make_release, name_of
+from release_runs import roots as release_roots
+from release_runs.roots import make_release, name_of
 
 import maskmill
 from maskmill.errors import RunFailedError
@@ -17,7 +17,7 @@ from maskmill.storage import conditional, files
 from training import command, launchers
 from training.options import TrainOptions
 
-pytest_plugins = ("release_fixtures",)
+pytest_plugins = ("release_runs.fixtures",)
 
 
 def write_marker(root: str, name: ReleaseName, **changed: object) -> None:

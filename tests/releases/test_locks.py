@@ -10,15 +10,15 @@ import threading
 import time
 
 import pytest
-import release_roots
-from release_roots import name_of
+from release_runs import roots as release_roots
+from release_runs.roots import name_of
 
 from maskmill.errors import RunFailedError
 from maskmill.releases import holders, locks
 from maskmill.releases.names import state_path
 from maskmill.storage import conditional
 
-pytest_plugins = ("release_fixtures",)
+pytest_plugins = ("release_runs.fixtures",)
 
 NAME = name_of("2026-11-01")
 

@@ -6,14 +6,14 @@ import shutil
 import threading
 
 import pytest
-import release_roots
-from release_roots import make_release, name_of
+from release_runs import roots as release_roots
+from release_runs.roots import make_release, name_of
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases.pointer import Latest, read_latest, repair_link, switch_latest
 from maskmill.storage import conditional, files
 
-pytest_plugins = ("release_fixtures",)
+pytest_plugins = ("release_runs.fixtures",)
 
 
 def link_of(root: str) -> str:

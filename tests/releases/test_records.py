@@ -4,8 +4,8 @@ import dataclasses
 import json
 
 import pytest
-import release_roots
-from release_roots import make_release, name_of, record_of
+from release_runs import roots as release_roots
+from release_runs.roots import make_release, name_of, record_of
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import records
@@ -13,7 +13,7 @@ from maskmill.releases.names import RECORD, ReleaseName, release_path
 from maskmill.storage import conditional, files
 from maskmill.storage.reuse import Reused
 
-pytest_plugins = ("release_fixtures",)
+pytest_plugins = ("release_runs.fixtures",)
 
 NAME = name_of("2026-11-01")
 FULL = records.ReleaseRecord(

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import DUMP, ROOT
-from release_builds import Root, config, contents, release, state_of
+from command_runs.commands import DUMP, ROOT
+from release_runs.builds import Root, config, contents, release, state_of
 
 from maskmill.errors import RunFailedError
 from maskmill.releases import leases, locks

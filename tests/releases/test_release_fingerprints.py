@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from whole_builds import extract_text, make_build
+from data_sets.whole_builds import extract_text, make_build
 
 from maskmill.releases import fingerprints
 

@@ -5,8 +5,8 @@ import os
 import signal
 
 import pytest
-import release_roots
-from release_roots import make_release, name_of
+from release_runs import roots as release_roots
+from release_runs.roots import make_release, name_of
 
 from maskmill.errors import RunFailedError
 from maskmill.releases import leases, locks, records, removing
@@ -14,7 +14,7 @@ from maskmill.releases.names import RECORD, ReleaseName, release_path, state_pat
 from maskmill.releases.pointer import read_latest, switch_latest
 from maskmill.storage import conditional, files
 
-pytest_plugins = ("release_fixtures",)
+pytest_plugins = ("release_runs.fixtures",)
 
 
 def make_some(root: str, months: int = 5) -> list[ReleaseName]:
@@ -213,7 +213,7 @@ def test_what_cannot_be_deleted_is_one_sentence(
 
 READ = """
 import sys
-from release_roots import FILES
+from release_runs.roots import FILES
 from maskmill.releases import leases
 from maskmill.releases.names import release_path
 from maskmill.storage import conditional, files

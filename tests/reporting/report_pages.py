@@ -5,9 +5,9 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-import dump_files
 import yaml
-from commands import DUMP, IN_MEMORY, VOCAB
+from command_runs.commands import DUMP, IN_MEMORY, VOCAB
+from made_up import dump_files
 
 from maskmill.reporting import facts, page
 from maskmill.verification.options import VerifyOptions

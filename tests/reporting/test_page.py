@@ -9,10 +9,10 @@ from pathlib import Path
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+from data_sets.whole_builds import extract_text, make_build
 from made_up_facts import made_up_facts
 from properties import tries
 from read_pages import ReadPage
-from whole_builds import extract_text, make_build
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reporting import facts, page, shown

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from commands import maskmill
+from command_runs.commands import maskmill
 from conftest import ROOT
 from how_tos import run_page
 from read_pages import ReadPage

@@ -4,10 +4,10 @@ import lzma
 from pathlib import Path
 
 import hypothesis
-import oracle_punkt34
 import pytest
 from hypothesis import strategies as st
 from nltk.tokenize import punkt
+from oracles import punkt34 as oracle_punkt34
 from properties import tries
 
 from transforms.sentences import punkt as splitter_module

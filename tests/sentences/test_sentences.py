@@ -7,10 +7,10 @@ from pathlib import Path
 
 import hypothesis
 import nltk.data
-import oracle_punkt34
 import pytest
 from hypothesis import strategies as st
 from nltk.tokenize import punkt
+from oracles import punkt34 as oracle_punkt34
 from properties import tries
 
 from maskmill.characters import runs

@@ -6,7 +6,7 @@ import nltk.data
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_languages import ABBREVIATION, paragraphs
+from made_up.languages import ABBREVIATION, paragraphs
 from nltk.tokenize.punkt import PunktTokenizer
 
 from maskmill.errors import UnusableInputError

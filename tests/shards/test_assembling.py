@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from shard_builds import PLAIN, article, equal_sorted, make_fragments, run_step, shuffled, write_dump
+from data_sets.shard_builds import PLAIN, article, equal_sorted, make_fragments, run_step, shuffled, write_dump
 
 from maskmill.storage import completions
 from maskmill.text.text_shards import KIND, TextShard, article_md5, write_eval_md5

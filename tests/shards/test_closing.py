@@ -6,10 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-import dump_files
 import pytest
-from extract_runs import read_manifest
-from shard_builds import PLAIN, article, cut_batches, input_file, make_fragments, shuffled, write_dump, write_wiki_files
+from command_runs.extract_runs import read_manifest
+from data_sets.shard_builds import (
+    PLAIN,
+    article,
+    cut_batches,
+    input_file,
+    make_fragments,
+    shuffled,
+    write_dump,
+    write_wiki_files,
+)
+from made_up import dump_files
 
 from maskmill.text.text_shards import TextShard
 from transforms.extraction.options import WikitextOptions

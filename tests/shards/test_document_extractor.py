@@ -5,9 +5,9 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import dump_files
 import pytest
-from shard_builds import PLAIN, input_file, write_dump
+from data_sets.shard_builds import PLAIN, input_file, write_dump
+from made_up import dump_files
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.inputs.documents import Document, RejectedPage

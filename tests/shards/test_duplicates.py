@@ -10,10 +10,10 @@ import datasketch
 import numpy as np
 import numpy.typing as npt
 import pytest
+from data_sets.shard_builds import ONE_UNIT, PLAIN, article, make_fragments, shuffled, write_dump
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import tries
-from shard_builds import ONE_UNIT, PLAIN, article, make_fragments, shuffled, write_dump
 
 from maskmill.errors import RunFailedError, UnusableInputError
 from transforms.shards import duplicates

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import dump_files
 import numpy as np
 import pytest
-from shard_builds import (
+from data_sets.shard_builds import (
     MANY_UNITS,
     ONE_UNIT,
     PLAIN,
@@ -21,6 +20,7 @@ from shard_builds import (
     shuffled,
     write_dump,
 )
+from made_up import dump_files
 
 from maskmill.errors import RunFailedError
 from maskmill.storage import files

@@ -9,15 +9,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import dump_files
 import numpy as np
-import oracle_mixing
 import pytest
+from data_sets.shard_builds import PLAIN, article, input_file, make_fragments, run_step, shuffled
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle_mixing import Document, MixedSource
+from made_up import dump_files
+from oracles import mixing as oracle_mixing
+from oracles.mixing import Document, MixedSource
 from properties import tries
-from shard_builds import PLAIN, article, input_file, make_fragments, run_step, shuffled
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import DUMP
+from command_runs.commands import DUMP
 from conftest import DATA
-from shard_builds import (
+from data_sets.shard_builds import (
     article,
     equal_sorted,
     input_file,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import dump_files
 import pytest
-from commands import digests
-from shard_builds import MANY_UNITS, ONE_UNIT, PLAIN, article, cut_batches, write_dump
+from command_runs.commands import digests
+from data_sets.shard_builds import MANY_UNITS, ONE_UNIT, PLAIN, article, cut_batches, write_dump
+from made_up import dump_files
 
 from maskmill.storage.reuse import Reuse, Reused, read_reused, write_reuse
 from pipelines.settings.stage_options import ExtractOptions

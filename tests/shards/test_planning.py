@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import dump_files
 import numpy as np
 import pytest
+from data_sets.shard_builds import ONE_UNIT, PLAIN, article, make_fragments, run_step, shuffled, write_dump
 from hypothesis import given
 from hypothesis import strategies as st
-from shard_builds import ONE_UNIT, PLAIN, article, make_fragments, run_step, shuffled, write_dump
+from made_up import dump_files
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import progress

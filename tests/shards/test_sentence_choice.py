@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from made_up_languages import articles, dump_of, paragraphs
-from shard_builds import DATE, PLAIN, input_file
+from data_sets.shard_builds import DATE, PLAIN, input_file
+from made_up.languages import articles, dump_of, paragraphs
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import damaged_builds
 import pytest
+from data_sets import damaged_builds
 
 from maskmill.storage import completions, outcomes
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cloud
 import pytest
+from servers import cloud
 
 from maskmill.storage import completions, files
 from maskmill.storage.completions import PieceFiles, once

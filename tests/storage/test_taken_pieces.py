@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import DUMP, digests
-from whole_builds import extract_text, make_examples
+from command_runs.commands import DUMP, digests
+from data_sets.whole_builds import extract_text, make_examples
 
 from maskmill.storage import completions, files, outcomes
 from maskmill.storage.completions import PieceFiles, once

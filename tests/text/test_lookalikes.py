@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-from commands import DUMP, VOCAB
+from command_runs.commands import DUMP, VOCAB
 from conftest import DATA
-from input_files import SMALL, write_file
-from tfrecords import write_records
+from made_up.input_files import SMALL, write_file
+from made_up.tfrecords import write_records
 
 from maskmill.errors import UnusableInputError
 from maskmill.text.lookalikes import no_text_shard

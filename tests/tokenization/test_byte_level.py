@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_tokenizers import CHARACTERS, SPECIAL_TOKENS, byte_level_bpe
+from made_up.tokenizers import CHARACTERS, SPECIAL_TOKENS, byte_level_bpe
 from properties import SEEDED, tries
 from tokenizers import AddedToken, Tokenizer
 

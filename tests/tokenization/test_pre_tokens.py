@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_tokenizers import CHARACTERS
+from made_up.tokenizers import CHARACTERS
 from properties import tries
 from tokenizers.pre_tokenizers import ByteLevel
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up_tokenizers import byte_level_bpe
+from made_up.tokenizers import byte_level_bpe
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from maskmill.errors import UnusableInputError

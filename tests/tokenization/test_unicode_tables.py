@@ -5,8 +5,8 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
-import oracle_pretraining as oracle
 import pytest
+from oracles import pretraining as oracle
 
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization import make_unicode_tables, unicode_tables

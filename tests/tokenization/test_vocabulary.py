@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import hypothesis
-import oracle_pretraining as oracle
 import pytest
 from hypothesis import strategies as st
+from oracles import pretraining as oracle
 from properties import tries
 
 from maskmill.errors import UnusableInputError

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import hypothesis
 import numpy as np
-import oracle_pretraining as oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_texts import text_of, vocabulary_from, vocabulary_of, vocabulary_of_pieces
+from made_up.texts import text_of, vocabulary_from, vocabulary_of, vocabulary_of_pieces
+from oracles import pretraining as oracle
 from properties import SEEDED, tries
 
 from maskmill.errors import UnusableInputError

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands import VOCAB
+from command_runs.commands import VOCAB
+from data_sets.whole_builds import extract_text, make_build
 from training_helpers import BACKEND, small_config
-from whole_builds import extract_text, make_build
 
 from maskmill.errors import UnusableInputError
 from maskmill.lineage.origins import lineage_of, trained_on

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from commands import DUMP, VOCAB
+from command_runs.commands import DUMP, VOCAB
 from training_helpers import BACKEND, small_config
 
 from maskmill.lineage import descendants

@@ -3,10 +3,10 @@
 import gzip
 from pathlib import Path
 
-import oracle_pretraining as oracle
 import pytest
 import tensorflow as tf
-from damage import mutations
+from data_sets.damage import mutations
+from oracles import pretraining as oracle
 from training_helpers import BACKEND
 
 from maskmill.errors import UnusableInputError

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from damages import Damage, Scene
+from data_sets.whole_builds import PICKED, Made, extract_text, make_build
 from regenerating import regenerate
-from whole_builds import PICKED, Made, extract_text, make_build
 
 from maskmill.verification.findings import Finding, Verification
 from maskmill.verification.verifying import verify

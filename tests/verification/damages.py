@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from commands import VOCAB
-from mds_reader import read_shard
+from command_runs.commands import VOCAB
+from data_sets.mds_reader import read_shard
+from data_sets.whole_builds import Made, files_made
 from sample_files import FRAME_HEAD, Row, frames, read_rows, records_of, write_rows
-from whole_builds import Made, files_made
 
 from maskmill.records.options import Format
 from maskmill.records.tfrecord import frame

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import oracle_row_checks as oracle
+from oracles import row_checks as oracle
 
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn
 from maskmill.verification.kernels.rows import CONTINUES

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from mds_reader import read_shard
+from data_sets.mds_reader import read_shard
 from sample_files import FRAME, Row, frames, read_rows
 
 _UNREADABLE = (

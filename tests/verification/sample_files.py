@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from mds_reader import read_shard
+from data_sets.mds_reader import read_shard
 
 from maskmill.records.columns import Column
 from maskmill.records.example_proto import Feature, encode_example, parse_example

@@ -8,9 +8,9 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from built_data_sets import build_data_set
-from example_sets import setup_of, texts_of, write_set
-from gold_examples import GOLD, VOCABULARY, options_of_case
+from data_sets.built_data_sets import build_data_set
+from data_sets.example_sets import setup_of, texts_of, write_set
+from data_sets.gold_examples import GOLD, VOCABULARY, options_of_case
 from properties import SEEDED, tries
 
 from maskmill.errors import UnusableInputError

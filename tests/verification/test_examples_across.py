@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import VOCAB
-from whole_builds import Made, extract_text, make_build
+from command_runs.commands import VOCAB
+from data_sets.whole_builds import Made, extract_text, make_build
 
 from maskmill.errors import UnusableInputError
 from maskmill.records import example_proto

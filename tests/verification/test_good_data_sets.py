@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from damaged_copies import serious
-from gold_examples import CASES, GOLD, VOCABULARY, unpacked
-from trained_tokenizers import trained
-from whole_builds import extract_text, make_build, make_examples
+from data_sets.gold_examples import CASES, GOLD, VOCABULARY, unpacked
+from data_sets.whole_builds import extract_text, make_build, make_examples
+from made_up.trained_tokenizers import trained
 
 from maskmill.storage.manifest import MANIFEST
 from maskmill.verification.findings import Verification

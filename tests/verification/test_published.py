@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_sets import setup_of, texts_of, write_set
-from gold_examples import VOCABULARY
+from data_sets.example_sets import setup_of, texts_of, write_set
+from data_sets.gold_examples import VOCABULARY
 
 from maskmill.verification import published
 from maskmill.verification.findings import Finding

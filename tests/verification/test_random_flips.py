@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from damage import mutations
 from damaged_copies import BUILDS, GoodBuilds, serious
+from data_sets.damage import mutations
 from regenerating import regenerate
 
 from maskmill.verification.options import VerifyOptions

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from damaged_copies import serious
+from data_sets.whole_builds import Made, extract_text, make_build
 from regenerating import regenerate
-from whole_builds import Made, extract_text, make_build
 
 from maskmill.reading.block_reader import Block, DamagedBlockError
 from maskmill.reading.byte_ranges import LocalRanges

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_rows import read_tfrecord
-from example_sets import setup_of, write_set
+from data_sets.example_rows import read_tfrecord
+from data_sets.example_sets import setup_of, write_set
 
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.records.tfrecord import frame, read_records

@@ -5,9 +5,9 @@ import itertools
 from typing import Any
 
 import hypothesis
-import oracle_row_checks as oracle
 from hypothesis import strategies as st
 from made_up_examples import FIRST_WORD, MASK, VOCABULARY, MadeUp, Row, made_up_examples
+from oracles import row_checks as oracle
 from properties import SEEDED, tries
 
 from maskmill.verification.kernels import rows as kernels

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gold_examples import GOLD
+from data_sets.gold_examples import GOLD
 
 from maskmill.errors import RunFailedError
 from maskmill.reading.byte_ranges import LocalRanges

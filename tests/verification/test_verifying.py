@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import cloud
-import file_server
 import pytest
-from commands import ROOT, TWO_PROCESSES, VOCAB, maskmill
-from gold_examples import GOLD
-from whole_builds import Made, extract_text, make_build
+from command_runs.commands import ROOT, TWO_PROCESSES, VOCAB, maskmill
+from data_sets.gold_examples import GOLD
+from data_sets.whole_builds import Made, extract_text, make_build
+from servers import cloud, file_server
 
 from maskmill.errors import UnusableInputError
 from maskmill.records.tfrecord import frame, read_records

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import hypothesis
 import numpy as np
-import oracle_pretraining as oracle
 import pytest
+from data_sets.shard_builds import run_step
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_texts import text_of
-from oracle_word_counts import ALL_RULES, BPE, CASED, PREFIXED, WORDPIECE, Counts, as_dict, count
+from made_up.texts import text_of
+from oracles import pretraining as oracle
+from oracles.word_counts import ALL_RULES, BPE, CASED, PREFIXED, WORDPIECE, Counts, as_dict, count
 from properties import SEEDED, tries
-from shard_builds import run_step
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions, files

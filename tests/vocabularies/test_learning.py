@@ -6,10 +6,10 @@ import random
 from collections.abc import Mapping
 
 import numpy as np
-import oracle_merges
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import merges as oracle_merges
 from properties import tries
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 

@@ -11,8 +11,8 @@ from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itsel
 from apache_beam.testing.util import assert_that
 from hypothesis import given
 from hypothesis import strategies as st
-from made_up_texts import text_of
-from oracle_word_counts import ALL_RULES, BPE, WORDPIECE, Counts, as_dict, count
+from made_up.texts import text_of
+from oracles.word_counts import ALL_RULES, BPE, WORDPIECE, Counts, as_dict, count
 from properties import SEEDED, tries
 from test_counting import added, shard_of, small_tables
 

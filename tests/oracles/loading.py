@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 
-from oracle_row_masks import Generator
+from oracles.row_masks import Generator
 
 PADDING = (0, -1)  # an epoch and a sample
 Pair = tuple[int, int]

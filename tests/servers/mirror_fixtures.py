@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-import mirror_server
 import pytest
-from mirror_server import Mirror
 
 from maskmill.mirrors.client import MirrorClient
 from maskmill.storage.web_client import WebClient
+from servers import mirror_server
+from servers.mirror_server import Mirror
 
 
 @pytest.fixture(name="mirror")

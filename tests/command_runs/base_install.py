@@ -1,4 +1,4 @@
-"""Runs `maskmill` as if only the packages of the base install were there: python tests/base_install.py ARGUMENTS."""
+"""Runs `maskmill` as in a base install: `python tests/command_runs/base_install.py ARGUMENTS`."""
 
 import importlib.machinery
 import importlib.metadata
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def normal_name(package: str) -> str:

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from dump_files import dump, page
-
+from made_up.dump_files import dump, page
 from maskmill.storage import files
 from transforms.inputs.documents import Document
 from transforms.inputs.options import ReadOptions

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from made_up_rows import MadeUpRows
+from made_up.rows import MadeUpRows
 
 from maskmill.reading.block_reader import Block, BlockReader
 from maskmill.reading.data_set import DataFile, DataSet, ReadColumn

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-import dump_files
+from made_up import dump_files
 
 # An abbreviation that no table knows: a name follows it in every text.
 ABBREVIATION = "прк"

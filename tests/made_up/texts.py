@@ -8,7 +8,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import oracle_pretraining as oracle
+from oracles import pretraining as oracle
 
 from maskmill.masking.options import MaskingOptions
 from maskmill.tokenization.vocabulary import DuplicatePieces, Vocabulary, wordpiece_vocabulary

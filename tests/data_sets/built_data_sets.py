@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from example_sets import setup_of, write_set
-
+from data_sets.example_sets import setup_of, write_set
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.records.options import Format
 

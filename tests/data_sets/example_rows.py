@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
-from gold_examples import VOCABULARY
-from mds_reader import read_mds
 
+from data_sets.gold_examples import VOCABULARY
+from data_sets.mds_reader import read_mds
 from maskmill.records.columns import Column
 from maskmill.records.example_proto import parse_example
 from maskmill.records.examples import ExampleFile

@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import dump_files
-from commands import VOCAB
-from shard_builds import article, cut_batches
+from command_runs.commands import VOCAB
+from made_up import dump_files
 
+from data_sets.shard_builds import article, cut_batches
 from maskmill.masking.options import MaskingOptions
 from maskmill.storage import completions, outcomes
 from pipelines.settings.stage_options import ExamplesOptions, ExtractOptions

@@ -4,9 +4,9 @@ import collections
 import itertools
 from collections.abc import Iterator
 
-import oracle_pretraining as oracle
 from tokenizers.pre_tokenizers import ByteLevel
 
+from oracles import pretraining as oracle
 from transforms.vocabularies.counting import WordRules
 from transforms.vocabularies.word_counts import WordCounts
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from commands import DUMP, VOCAB
-from shard_builds import cut_batches
+from command_runs.commands import DUMP, VOCAB
 
+from data_sets.shard_builds import cut_batches
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions

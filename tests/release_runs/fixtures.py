@@ -1,14 +1,14 @@
 """A directory for releases, on this machine's disk and on the storage emulator.
 
-A test module that says `pytest_plugins = ("release_fixtures",)` has these fixtures.
+A test module that says `pytest_plugins = ("release_runs.fixtures",)` has these fixtures.
 """
 
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-import cloud
 import pytest
+from servers import cloud
 
 BUCKET = "maskmill-releases"
 _numbers = itertools.count()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import oracle_pretraining as oracle
+from oracles import pretraining as oracle
 
 from maskmill.masking.options import MaskingOptions
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import oracle_pretraining as oracle
+from oracles import pretraining as oracle
 
 
 def write_records(path: Path, records: Sequence[bytes]) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
-from bzip2_writer import block, stream
+
+from made_up.bzip2_writer import block, stream
 
 NAMESPACES = {"Media": -2, "Special": -1, "": 0, "Talk": 1, "User": 2, "File": 6, "Template": 10, "Cat & Co": 14}
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import apache_beam as beam
-import dump_files
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing import test_pipeline  # pytest takes TestPipeline itself for a class of tests
 from apache_beam.testing.util import assert_that
+from made_up import dump_files
 
 from maskmill.storage import files
 from transforms.inputs.units import InputFile, UnitBatch, plan_units

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import dump_files
-from commands import IN_MEMORY, TWO_PROCESSES, leftovers, maskmill
+from made_up import dump_files
 
+from command_runs.commands import IN_MEMORY, TWO_PROCESSES, leftovers, maskmill
 from pipelines.commands import cli
 
 

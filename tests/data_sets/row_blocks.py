@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from made_up_rows import MadeUpRows
-from oracle_columns import features_of
+from made_up.rows import MadeUpRows
+from oracles.columns import features_of
 
 from maskmill.masking.kernels.rows import RowArrays
 from maskmill.records.columns import Column, ColumnRules, columns_of

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from commands import DUMP, VOCAB
-from file_server import FileServer
+from command_runs.commands import DUMP, VOCAB
+from servers.file_server import FileServer
 
 WIKI = "enwiki"
 FIRST, SECOND = "2026-02-01", "2026-03-01"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from commands import DUMP, VOCAB, digests
+from command_runs.commands import DUMP, VOCAB, digests
 
 from pipelines.commands import cli
 

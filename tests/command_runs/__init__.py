@@ -1,0 +1,1 @@
+"""Whole commands as tests run them: in processes, killed, without extras, on a terminal."""

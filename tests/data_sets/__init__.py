@@ -1,0 +1,1 @@
+"""Data sets that tests make, damage and read again."""

@@ -1,0 +1,1 @@
+"""Inputs that tests make up: texts, dumps in every container, tokenizers, rows."""

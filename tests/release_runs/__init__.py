@@ -1,0 +1,1 @@
+"""Releases and watches that tests build, hold and kill."""

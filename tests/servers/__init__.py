@@ -1,0 +1,1 @@
+"""Servers on this machine: Cloud Storage, mirrors, files, events."""
