@@ -106,7 +106,7 @@ setup(
     license_files=["LICENSE", "NOTICE"],
     python_requires=">=3.11,<3.14",
     packages=find_packages(include=["maskmill*", "pipelines*", "transforms*", "training*"]),
-    package_data={"": ["data/*", "data/*/*", "data/*/*/*"]},
+    package_data={"": ["data/*", "data/*/*", "data/*/*/*"], "maskmill": ["py.typed"]},
     install_requires=[
         "apache-beam>=2.65,<3",
         # gs:// by Beam's file system. Without the second one Beam would connect without credentials.

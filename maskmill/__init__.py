@@ -1,104 +1,114 @@
 """maskmill: Wikipedia dumps and text corpora to masked-language-model pre-training data.
 
-`open` reads a data set back in batches, `mix` several as one, `lease` keeps a release while it is read. Importing this
-package imports nothing else: no Beam, no framework, no numba.
+`open` reads a data set back in batches, `mix` several as one, `lease` keeps a release while it is read; `verify` says
+whether data are right, `summarize` and the functions beside it show what is in them, `lineage_of` from what they were
+made. All that is public is listed in `__all__`; docs/stability.md says what stays as it is.
+
+Importing this package imports nothing else: no Beam, no framework, no NumPy. A name is imported when it is first used.
 """
 
-from __future__ import annotations
-
-from os import fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-    from contextlib import AbstractContextManager
-
+    from maskmill.errors import MissingFileError, RunFailedError, UnusableInputError
+    from maskmill.inspection.checkpoints import CheckpointHeader, read_checkpoint_header
+    from maskmill.inspection.comparisons import compare
+    from maskmill.inspection.decoded import DecodedExample, DecodedPiece
+    from maskmill.inspection.examples import OpenedExamples, open_examples
+    from maskmill.inspection.searching import search_examples, search_texts
+    from maskmill.inspection.sources_of_rows import documents_of
+    from maskmill.inspection.summaries import Comparison, Summary
+    from maskmill.inspection.summarizing import summarize
+    from maskmill.inspection.text_shards import OpenedTexts, TextDocument, open_texts
+    from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
+    from maskmill.lineage.descendants import Descendants, made_of_source
+    from maskmill.lineage.origins import Lineage, lineage_of
     from maskmill.loading.loader import Loader
-    from maskmill.releases.leases import Lease
+    from maskmill.loading.mixing import Given
+    from maskmill.loading.open_and_mix import mix, open
+    from maskmill.loading.stats import LoaderStats
+    from maskmill.releases.leases import Lease, lease
+    from maskmill.verification.findings import Finding, Verification
+    from maskmill.verification.options import VerifyOptions
+    from maskmill.verification.verifying import verify
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "CheckpointHeader",
+    "Comparison",
+    "DecodedExample",
+    "DecodedPiece",
+    "Descendants",
+    "Finding",
+    "Given",
+    "Lease",
+    "Lineage",
+    "Loader",
+    "LoaderStats",
+    "MissingFileError",
+    "OpenedExamples",
+    "OpenedTexts",
+    "RunFailedError",
+    "Summary",
+    "TextDocument",
+    "UnusableInputError",
+    "Verification",
+    "VerifyOptions",
+    "VocabularyFile",
+    "__version__",
+    "compare",
+    "documents_of",
+    "lease",
+    "lineage_of",
+    "made_of_source",
+    "mix",
+    "open",
+    "open_examples",
+    "open_texts",
+    "open_vocabulary",
+    "read_checkpoint_header",
+    "search_examples",
+    "search_texts",
+    "summarize",
+    "verify",
+]
 
-def open(path: str | os.PathLike[str], **options: Any) -> Loader:
-    """Opens a data set to read it in batches.
+# Where each name is at home.
+_HOMES = {
+    "errors": "MissingFileError RunFailedError UnusableInputError",
+    "inspection.checkpoints": "CheckpointHeader read_checkpoint_header",
+    "inspection.comparisons": "compare",
+    "inspection.decoded": "DecodedExample DecodedPiece",
+    "inspection.examples": "OpenedExamples open_examples",
+    "inspection.searching": "search_examples search_texts",
+    "inspection.sources_of_rows": "documents_of",
+    "inspection.summaries": "Comparison Summary",
+    "inspection.summarizing": "summarize",
+    "inspection.text_shards": "OpenedTexts TextDocument open_texts",
+    "inspection.vocabularies": "VocabularyFile open_vocabulary",
+    "lineage.descendants": "Descendants made_of_source",
+    "lineage.origins": "Lineage lineage_of",
+    "loading.loader": "Loader",
+    "loading.mixing": "Given",
+    "loading.open_and_mix": "mix open",
+    "loading.stats": "LoaderStats",
+    "releases.leases": "Lease lease",
+    "verification.findings": "Finding Verification",
+    "verification.options": "VerifyOptions",
+    "verification.verifying": "verify",
+}
 
-        data = maskmill.open("demo", batch_size=256)
-        for batch in data:
-            batch["input_ids"]  # int32[256, 128]
+if not TYPE_CHECKING:
 
-    Args:
-      path: a directory that maskmill wrote: of examples in any format, of a whole build, or of its picked eval
-        examples; or TFRecords: a file, a glob, or a list of both separated by commas. Local, gs:// or http(s)://.
-      options: batch_size (samples of a batch of all ranks together), seed, shuffle, window, rank, ranks, worker,
-        workers, tail, features, with_samples, prefetch: see maskmill.loading.options.LoaderOptions. split,
-        vocab_file, vocabulary_size, max_seq_length, checksums, cache_dir, cache_bytes: see
-        maskmill.loading.sources.OpeningOptions.
+    def __getattr__(name: str) -> object:
+        """Imports a public name from its home."""
+        for home, names in _HOMES.items():
+            if name in names.split():
+                import importlib
 
-    Raises:
-      maskmill.errors.UnusableInputError: the data set, or an option, cannot be used; one sentence says why.
-      maskmill.errors.RunFailedError: a file cannot be read.
-    """
-    from maskmill.loading.loaders import open_loader
+                return globals().setdefault(name, getattr(importlib.import_module(f"maskmill.{home}"), name))
+        raise AttributeError(f"module 'maskmill' has no attribute {name!r}")
 
-    return open_loader(path, options)
-
-
-def mix(
-    sources: Sequence[tuple[str | os.PathLike[str], float]],
-    *,
-    max_repetitions: float | Sequence[float | None] | None = None,
-    **options: Any,
-) -> Loader:
-    """Opens several data sets to read them as one, in which each has its share of the samples.
-
-        data = maskmill.mix([("wiki", 0.7), ("books", 0.3)], max_repetitions=4, batch_size=256)
-        for batch in data:
-            batch["input_ids"]  # of both
-        data.given(1000)  # what each gave in 1,000 batches
-
-    Which data set gives which sample follows from the data sets, the weights and the seed, not from batches, ranks or
-    workers. Each data set is read in its own order, epoch after epoch. The data sets need the same vocabulary and the
-    same columns; their rows may differ in length, and masks may be stored in one and drawn for another.
-
-    Args:
-      sources: paths, each as for `open`, and weights. Shares are of samples, in proportion to the weights.
-      max_repetitions: how often each sample of a data set is given at most: one number for all, or one for each. From
-        there on the others have its share, and the log says so. If all have such a number, the mix has an end. None:
-        any number of times.
-      options: as for `open`, the same for all.
-
-    Raises:
-      maskmill.errors.UnusableInputError: a data set or an option cannot be used, or the data sets do not go together.
-      maskmill.errors.RunFailedError: a file cannot be read.
-    """
-    from maskmill.loading.loaders import mix_loader
-
-    return mix_loader(sources, max_repetitions, options)
-
-
-def lease(path: str | os.PathLike[str], *, owner: str = "") -> AbstractContextManager[Lease]:
-    """Keeps a release of a data set while it is read: `maskmill build --release --keep` does not remove it.
-
-        with maskmill.lease("demo") as held:  # the latest release below demo
-            data = maskmill.open(held.path)
-
-    A small file beside the release says that it is read. A thread renews it, the end of the block deletes it, and it
-    counts no more five minutes after its process died.
-
-    Args:
-      path: a release, a path in it, also through OUTPUT/latest, or the directory above all releases: then the latest is
-        meant. On a local disk or gs://.
-      owner: who reads it, as it is shown to who wants to remove it; empty: user@host:pid.
-
-    Returns:
-      what `with` takes. Its `path` stays the same release's when another one becomes the latest, `release` is the
-      release's directory, and `check()` raises if the lease was lost.
-
-    Raises:
-      maskmill.errors.UnusableInputError: there is no complete release, or nothing can be written beside it.
-      maskmill.errors.RunFailedError: the object store does not answer.
-    """
-    from maskmill.releases.leases import hold_any
-
-    return hold_any(fspath(path), owner=owner)
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

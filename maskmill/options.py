@@ -11,10 +11,7 @@ Modules that declare options import neither NumPy nor Beam, so that `--help` ans
 """
 
 import dataclasses
-import typing
-from typing import Any, Literal
-
-from maskmill.errors import UnusableInputError
+from typing import Any
 
 HELP = "help"
 
@@ -32,19 +29,3 @@ def option(default: Any = dataclasses.MISSING, *, help: str) -> Any:
 def nested(options_class: type) -> Any:
     """A field that holds the options of a step, all at their defaults unless they are given."""
     return dataclasses.field(default_factory=options_class)
-
-
-def check_choices(options: Any) -> None:
-    """Holds the fields that are annotated with a Literal against it.
-
-    Raises:
-      UnusableInputError: a value is none of the choices.
-    """
-    hints = typing.get_type_hints(type(options))
-    for field in dataclasses.fields(options):
-        if typing.get_origin(hints[field.name]) is not Literal:
-            continue
-        choices = typing.get_args(hints[field.name])
-        value = getattr(options, field.name)
-        if value not in choices:
-            raise UnusableInputError(f"{field.name} is {value!r}; it must be one of {', '.join(map(str, choices))}.")

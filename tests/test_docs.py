@@ -26,6 +26,7 @@ PAGES = (
     "releases.md",
     "incremental.md",
     "kernels.md",
+    "stability.md",
 )
 
 

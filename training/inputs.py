@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from maskmill.errors import UnusableInputError
-from maskmill.loading.sources import OpeningOptions
+from maskmill.loading.opened_sources import OpeningOptions, Split
 from maskmill.reading.data_set import DataSet, ReadColumn
 from maskmill.reading.read_columns import Range
 from training.config import ModelConfig
@@ -115,7 +115,7 @@ def open_data_sets(options: TrainOptions, config: ModelConfig) -> dict[Purpose, 
     return data_sets
 
 
-def _opened(paths: Sequence[str], split: str, options: TrainOptions, config: ModelConfig) -> DataSet:
+def _opened(paths: Sequence[str], split: Split, options: TrainOptions, config: ModelConfig) -> DataSet:
     path = ",".join(paths)
     opening = OpeningOptions(
         split=split, vocab_file=options.vocab_file or options.tokenizer_file, vocabulary_size=config.vocab_size

@@ -13,8 +13,8 @@ import numpy as np
 
 from maskmill.errors import UnusableInputError
 from maskmill.loading.loader import Loader
+from maskmill.loading.opened_sources import OpeningOptions, source_of
 from maskmill.loading.options import LoaderOptions
-from maskmill.loading.sources import OpeningOptions, source_of
 from maskmill.reading.data_set import DataSet
 from training.inputs import Arrays, Feature
 

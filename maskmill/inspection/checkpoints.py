@@ -6,6 +6,7 @@ and shapes as JSON: https://huggingface.co/docs/safetensors. The index of a Tens
 (tensorflow/core/protobuf/tensor_bundle.proto).
 """
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -14,8 +15,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.remote import open_ranges
 from maskmill.storage import files
 
 _SAFETENSORS_INDEX = ".safetensors.index.json"
@@ -97,16 +101,23 @@ class CheckpointHeader:
     others: Sequence[str]
 
 
-def read_header(path: str, ranges: ByteRanges) -> CheckpointHeader:
-    """What a checkpoint has in it.
+@checked
+def read_checkpoint_header(path: str | os.PathLike[str]) -> CheckpointHeader:
+    """What a checkpoint has in it: safetensors, also several files with an index, or TensorFlow's.
 
     Args:
-      path: of a file, the prefix of a TensorFlow checkpoint, or a directory: its newest counts.
-      ranges: reads it.
+      path: of a file, the prefix of a TensorFlow checkpoint, or a directory: its newest counts. Local, gs:// or
+        http(s)://.
 
     Raises:
       UnusableInputError: there is none, it is damaged, or is PyTorch's.
+      RunFailedError: it cannot be read.
     """
+    with contextlib.closing(open_ranges(os.fspath(path))) as ranges:
+        return _header(plain(path), ranges)
+
+
+def _header(path: str, ranges: ByteRanges) -> CheckpointHeader:
     path, others = _find(path, ranges)
     metadata: dict[str, str] = {}
     if path.endswith(_SAFETENSORS_INDEX):

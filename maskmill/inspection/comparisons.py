@@ -5,8 +5,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection import kinds
+from maskmill.inspection.examples import Split
 from maskmill.inspection.summaries import Comparison, Difference, Table, Value, differences, listed
 from maskmill.inspection.summarizing import MOST_ROWS, TIMINGS, explained, plain, stages_of, summarize
 from maskmill.inspection.vocabularies import open_vocabulary
@@ -18,17 +20,25 @@ from maskmill.storage import files, manifest
 _PLACES = ("input", "output")
 
 
-def compare(path: str, other: str, *, split: str | None = None, vocab_file: str | None = None) -> Comparison:
+@checked
+def compare(
+    path: str | os.PathLike[str],
+    other: str | os.PathLike[str],
+    *,
+    split: Split | None = None,
+    vocab_file: str | None = None,
+) -> Comparison:
     """What is different in two paths of a kind: figures, options, files and pieces.
 
     Args:
-      path, other: as `summarize` takes them.
-      split, vocab_file: of examples.
+      path, other: as `summarize` takes them: before and after.
+      split, vocab_file: of examples, as for `summarize`.
 
     Raises:
       UnusableInputError: they are not of a kind, or nothing is known of one.
       RunFailedError: one cannot be read.
     """
+    path, other = os.fspath(path), os.fspath(other)
     before, after = (summarize(named, split=split, vocab_file=vocab_file) for named in (path, other))
     if _kind(before.kind) != _kind(after.kind):
         raise UnusableInputError(
@@ -61,8 +71,7 @@ class _Opened:
     """A path and what reads it."""
 
     def __init__(self, path: str, stack: contextlib.ExitStack) -> None:
-        path = os.path.expanduser(path)
-        self.path = path.rstrip("/") or path
+        self.path = kinds.plain(path)
         self.ranges: ByteRanges = open_ranges(self.path)
         stack.callback(self.ranges.close)
 
@@ -112,9 +121,7 @@ def _sha256(made: Mapping[str, Any]) -> dict[str, str]:
 
 def _pieces(one: _Opened, two: _Opened) -> list[Table]:
     """The pieces that only one of two vocabularies has, and those with another id."""
-    before, after = (
-        {piece: id for id, piece in reversed(open_vocabulary(each.path, each.ranges).pieces)} for each in (one, two)
-    )
+    before, after = ({piece: id for id, piece in reversed(open_vocabulary(each.path).pieces)} for each in (one, two))
     moved: list[tuple[Value, ...]] = [
         (piece, id, after[piece])
         for piece, id in sorted(before.items(), key=lambda item: item[1])

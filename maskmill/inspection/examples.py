@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection.decoded import DecodedExample
+from maskmill.inspection.kinds import plain
 from maskmill.inspection.words import RowDecoder, place_of
 from maskmill.reading.block_reader import Block, BlockReader
 from maskmill.reading.byte_ranges import ByteRanges
@@ -110,10 +112,11 @@ class OpenedExamples:
         self.ranges.close()
 
 
+@checked
 def open_examples(
     path: str | os.PathLike[str],
     *,
-    split: str | None = None,
+    split: Split | None = None,
     vocab_file: str | None = None,
     seed: int = 0,
     epoch: int = 0,
@@ -131,8 +134,7 @@ def open_examples(
     Raises:
       UnusableInputError: there are no examples under this path, or they cannot be read.
     """
-    path = os.path.expanduser(os.fspath(path))
-    path = path.rstrip("/") or path
+    path = plain(path)
     with contextlib.ExitStack() as stack:
         ranges = open_ranges(path)
         stack.callback(ranges.close)
@@ -140,10 +142,10 @@ def open_examples(
         if found is None:
             data_set = open_data_set(_records_of(path), ranges=ranges, vocab_file=vocab_file)
             vocabulary, why = vocabulary_of(UNKNOWN, path, vocab_file, ranges)
-            span, chosen, objective = range(data_set.samples), _split_of(split or "train"), None
+            span, chosen, objective = range(data_set.samples), split or "train", None
         else:
             made, directory = found
-            chosen = _split_of(split) if split is not None else _chosen_split(path, made, directory)
+            chosen = split or _chosen_split(path, made, directory)
             # A damaged data set can be looked at, too.
             data_set = open_data_set(directory, split=chosen, ranges=ranges, vocab_file=vocab_file, sizes=False)
             examples = parse_examples(made, chosen, directory)
@@ -199,12 +201,6 @@ def _files_in(path: str, made: Mapping[str, Any], directory: str, split: str) ->
 def _is_in(file: str, path: str) -> bool:
     named = files.join(files.parent(path), files.base_name(path))
     return file.removeprefix("./") == named.removeprefix("./") or file.startswith((f"{path}/", f"{named}/"))
-
-
-def _split_of(split: str) -> Split:
-    if split not in ("train", "eval"):
-        raise UnusableInputError(f"split is {split!r}, but it must be train or eval.")
-    return "train" if split == "train" else "eval"
 
 
 def _chosen_split(path: str, made: Mapping[str, Any], directory: str) -> Split:

@@ -50,6 +50,12 @@ _RECORD_HEAD = 12
 _MOST_HEADER = 100 << 20  # bytes of a safetensors header; the library's own limit
 
 
+def plain(path: str | os.PathLike[str]) -> str:
+    """A path as it was named, without `~` and without a slash at its end."""
+    path = os.path.expanduser(os.fspath(path))
+    return path.rstrip("/") or path
+
+
 def kind_of(path: str, ranges: ByteRanges) -> PathKind:
     """What a path is.
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
 from maskmill.inspection.examples import OpenedExamples
 from maskmill.inspection.text_shards import OpenedTexts, TextDocument
@@ -30,8 +31,17 @@ def pattern_of(words: str) -> re.Pattern[str]:
     return re.compile(starts + text, re.IGNORECASE)
 
 
+@checked
 def search_examples(opened: OpenedExamples, words: str) -> Iterator[int]:
-    """The samples, from 0, in whose text the words stand, masks undone."""
+    """The samples, from 0, in whose text the words stand, masks undone.
+
+    Args:
+      opened: the examples.
+      words: one or several, found in capitals or not, where they begin a word.
+
+    Raises:
+      UnusableInputError: there is no word, or a record is damaged.
+    """
     wanted = _Wanted(words)
     at, end = opened.first, opened.first + opened.count
     while at < end:
@@ -42,8 +52,18 @@ def search_examples(opened: OpenedExamples, words: str) -> Iterator[int]:
         at += count
 
 
+@checked
 def search_texts(opened: OpenedTexts, words: str) -> Iterator[TextDocument]:
-    """The documents in which the words stand within a line."""
+    """The documents in which the words stand within a line.
+
+    Args:
+      opened: the text shards.
+      words: as for `search_examples`.
+
+    Raises:
+      UnusableInputError: there is no word.
+      RunFailedError: a file cannot be read.
+    """
     wanted = _Wanted(words)
     for document in opened.all():
         if any(map(wanted.stands_in, document.lines)):

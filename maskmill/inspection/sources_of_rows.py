@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
 from maskmill.inspection.decoded import DecodedExample
 from maskmill.inspection.examples import OpenedExamples
@@ -22,11 +23,16 @@ _PROBE = 16  # pieces in a row that tell a document from others
 _Options = TypeVar("_Options")
 
 
+@checked
 def documents_of(opened: OpenedExamples, example: DecodedExample) -> list[TextDocument]:
     """The documents that the parts of a row come from, each once, in the order of the text.
 
     The text shard is tokenized until all parts are found, some 50 MB a second. A part whose text was changed since is
     not found; of a passage that several documents share the first one counts.
+
+    Args:
+      opened: the examples; their vocabulary and the text that they were made of must be there.
+      example: a row of them.
 
     Raises:
       UnusableInputError: the manifest does not say which text it was, the text is not there any more or is another

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
 from maskmill.inspection import checkpoints, kinds
-from maskmill.inspection.examples import OpenedExamples, open_examples
+from maskmill.inspection.examples import OpenedExamples, Split, open_examples
 from maskmill.inspection.summaries import Fact, Section, Summary, Table, Unit, Value, listed
 from maskmill.inspection.text_shards import OpenedTexts, open_texts
 from maskmill.inspection.vocabularies import VocabularyFile, open_vocabulary
@@ -48,22 +49,23 @@ _COUNTS = ("shards", "documents", "sentences", "tokens", "sequences", "examples"
 _PIECES = ("example_tokens", "special_tokens", "padding_tokens")
 
 
-def summarize(path: str, *, split: str | None = None, vocab_file: str | None = None) -> Summary:
-    """What is known of a path, from its manifests and headers and, where there are none, from its content.
+@checked
+def summarize(path: str | os.PathLike[str], *, split: Split | None = None, vocab_file: str | None = None) -> Summary:
+    """What is known of a path, from its manifests and headers and, if there are none, from its content.
 
     Args:
-      path: local, gs:// or http(s)://.
-      split: of examples, for the rows that are looked at.
+      path: of a build, a stage, examples, text shards, a manifest, a vocabulary or a checkpoint. Local, gs:// or
+        http(s)://.
+      split: of examples, for the rows that are looked at; None: the one that the path is in.
       vocab_file: the vocabulary of examples without a copy of it.
 
     Raises:
       UnusableInputError: there is nothing that is known.
       RunFailedError: it cannot be read.
     """
-    path = os.path.expanduser(path)
-    path = path.rstrip("/") or path
-    with explained(path):
-        return _summarized(path, split, vocab_file)
+    named = kinds.plain(path)
+    with explained(named):
+        return _summarized(named, split, vocab_file)
 
 
 @contextlib.contextmanager
@@ -82,7 +84,7 @@ def explained(path: str) -> Iterator[None]:
         ) from None
 
 
-def _summarized(path: str, split: str | None, vocab_file: str | None) -> Summary:
+def _summarized(path: str, split: Split | None, vocab_file: str | None) -> Summary:
     """`summarize`, of a path without `~`.
 
     Raises:
@@ -93,12 +95,12 @@ def _summarized(path: str, split: str | None, vocab_file: str | None) -> Summary
         if kind == "build":
             return _of_build(path, ranges)
         if kind == "checkpoint":
-            return _of_checkpoint(path, ranges)
+            return _of_checkpoint(path)
         if kind == "manifest":
             file = path if files.base_name(path) == manifest.MANIFEST else files.join(path, manifest.MANIFEST)
             return _of_manifest(path, manifest.parse_manifest(file, ranges.read_all(file)))
         if kind == "vocabulary":
-            return _of_vocabulary(open_vocabulary(path, ranges))
+            return _of_vocabulary(open_vocabulary(path))
     if kind == "text":
         with open_texts(path) as texts:
             return _of_texts(texts)
@@ -542,9 +544,9 @@ def _of_vocabulary(vocabulary: VocabularyFile) -> Summary:
     )
 
 
-def _of_checkpoint(path: str, ranges: ByteRanges) -> Summary:
+def _of_checkpoint(path: str) -> Summary:
     """A checkpoint, by its header."""
-    header = checkpoints.read_header(path, ranges)
+    header = checkpoints.read_checkpoint_header(path)
     weights = [array for array in header.arrays if array.is_weight]
     types = dict.fromkeys(array.dtype for array in weights)
     facts = [

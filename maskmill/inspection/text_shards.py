@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
 from maskmill.reading.record_indexes import open_range_file
 from maskmill.reading.remote import open_ranges
@@ -128,7 +130,8 @@ class OpenedTexts:
         self.close()
 
 
-def open_texts(path: str) -> OpenedTexts:
+@checked
+def open_texts(path: str | os.PathLike[str]) -> OpenedTexts:
     """Opens text shards to look at them.
 
     Args:
@@ -138,8 +141,7 @@ def open_texts(path: str) -> OpenedTexts:
     Raises:
       UnusableInputError: there are none.
     """
-    path = os.path.expanduser(path)
-    path = path.rstrip("/") or path
+    path = plain(path)
     with contextlib.ExitStack() as stack:
         ranges = open_ranges(path)
         stack.callback(ranges.close)

@@ -1,6 +1,7 @@
 """A vocabulary as a person looks at it: its pieces by kind, and what its report measured."""
 
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -10,8 +11,11 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from maskmill.arguments import checked
 from maskmill.errors import MissingFileError, UnusableInputError
+from maskmill.inspection.kinds import plain
 from maskmill.reading.byte_ranges import ByteRanges
+from maskmill.reading.remote import open_ranges
 from maskmill.records.file_names import REPORT
 from maskmill.storage import files
 from maskmill.tokenization.byte_level import byte_characters
@@ -63,18 +67,21 @@ class VocabularyFile:
     report: Sequence[Mapping[str, Any]]
 
 
-def open_vocabulary(path: str, ranges: ByteRanges) -> VocabularyFile:
+@checked
+def open_vocabulary(path: str | os.PathLike[str]) -> VocabularyFile:
     """Reads a vocabulary.
 
     Args:
-      path: a vocab.txt, a tokenizer.json, or a directory with one.
-      ranges: reads it.
+      path: a vocab.txt, a tokenizer.json, or a directory with one. Local, gs:// or http(s)://.
 
     Raises:
-      UnusableInputError: it is none.
+      UnusableInputError: it is not a vocabulary.
+      RunFailedError: it cannot be read.
     """
-    file = _find(path, ranges)
-    content = ranges.read_all(file)
+    named = plain(path)
+    with contextlib.closing(open_ranges(named)) as ranges:
+        file = _find(named, ranges)
+        content, report = ranges.read_all(file), _report(file, ranges)
     if content.lstrip()[:1] == b"{":
         kind, pieces = _of_tokenizer(file, content)
     else:
@@ -86,7 +93,7 @@ def open_vocabulary(path: str, ranges: ByteRanges) -> VocabularyFile:
     bare = [_without_mark(piece, mark) for piece in words]
     continuing = sum(piece.startswith(mark) != (mark in (_BYTES, _SENTENCEPIECE)) for piece in words) if mark else 0
     return VocabularyFile(
-        named=path,
+        named=named,
         path=file,
         kind=kind,
         size=len(content),
@@ -102,7 +109,7 @@ def open_vocabulary(path: str, ranges: ByteRanges) -> VocabularyFile:
         longest=max(map(len, bare), default=0),
         roles={role: (piece, ids[piece]) for role, piece in roles_of(ids).items()},
         scripts=collections.Counter(_script(piece) for piece in bare).most_common(),
-        report=_report(file, ranges),
+        report=report,
     )
 
 

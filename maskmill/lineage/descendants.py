@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
 from maskmill.lineage.origins import TrainedOn, inputs_of, trained_on
 from maskmill.releases import fingerprints
@@ -46,7 +47,8 @@ class Descendants:
     checkpoints: tuple[TrainedOn, ...] = ()
 
 
-def made_of_source(root: str, source: str) -> list[Descendants]:
+@checked
+def made_of_source(root: str | os.PathLike[str], source: str | os.PathLike[str]) -> list[Descendants]:
     """What was made of a file that no stage made.
 
     Args:
@@ -56,7 +58,7 @@ def made_of_source(root: str, source: str) -> list[Descendants]:
     Raises:
       UnusableInputError, RunFailedError: what is below the directory cannot be read.
     """
-    found = []
+    root, source, found = os.fspath(root), os.fspath(source), list[Descendants]()
     trainings = checkpoints_below(root)
     for build in builds_below(root):
         read, digests = _inputs_named(build, source)

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from maskmill.arguments import checked
 from maskmill.errors import UnusableInputError
 from maskmill.inspection import checkpoints
 from maskmill.mirrors.dump_names import date_in_name
-from maskmill.reading.remote import open_ranges
 from maskmill.releases import fingerprints, records
 from maskmill.releases.names import RECORD, ReleaseName, find_release, release_path
 from maskmill.storage import files, manifest
@@ -138,21 +138,22 @@ class Lineage:
     gaps: tuple[str, ...] = ()
 
 
-def lineage_of(path: str, *, checksums: bool = False) -> Lineage | None:
-    """The lineage of a checkpoint, a shard, a stage, a build or a release.
+@checked
+def lineage_of(path: str | os.PathLike[str], *, checksums: bool = False) -> Lineage | None:
+    """The lineage of a checkpoint, a shard, a stage, a build or a release: from it back to its sources.
 
     Args:
       path: local or gs://.
-      checksums: whether every file on the way is read whole and held against its sha256. Without, their sizes are
+      checksums: whether every file on the way is read whole and its sha256 compared. Without, their sizes are
         compared, and of a single shard that was asked for the sha256.
 
     Returns:
-      None where the path is none of these: it may be a file of a dump.
+      None if the path is not one of these: it may be a file of a dump, see `made_of_source`.
 
     Raises:
       UnusableInputError, RunFailedError: what is there cannot be read.
     """
-    path = absolute(path)
+    path = absolute(os.fspath(path))
     chain = _Chain(checksums=checksums)
     if files.base_name(path) in (manifest.MANIFEST, RECORD, "report.html"):
         path = files.parent(path)
@@ -190,11 +191,7 @@ def trained_on(path: str) -> TrainedOn:
     Raises:
       UnusableInputError: it cannot be read.
     """
-    ranges = open_ranges(path)
-    try:
-        header = checkpoints.read_header(path, ranges)
-    finally:
-        ranges.close()
+    header = checkpoints.read_checkpoint_header(path)
     metadata = header.metadata
     # Copies of a checkpoint's weights, in other formats, say it under other names.
     said = metadata.get("data") or metadata.get("maskmill_data", "")

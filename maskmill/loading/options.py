@@ -1,8 +1,9 @@
 """What a user can choose when a data set is read."""
 
 import dataclasses
-from typing import Literal, get_args
+from typing import Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
 
 Tail = Literal["drop", "pad", "repeat", "carry"]
@@ -17,10 +18,10 @@ class LoaderOptions:
       batch_size: samples of a batch of all ranks together; a multiple of `ranks`.
       seed: any integer; gives the order and the masks.
       shuffle: whether samples are shuffled; otherwise they come in the order of the files.
-      window: most samples that are shuffled among each other at a time. Less where a row is large.
+      window: most samples that are shuffled among each other at a time. Less if a row is large.
       rank, ranks: which part of each batch is read here: rows [rank, rank + 1) * batch_size / ranks.
       worker, workers: of the rank's batches, which are read here: those whose number modulo `workers` is `worker`.
-      tail: the last batch of an epoch, where samples do not fill it. "drop": left out. "pad": filled up with rows of
+      tail: the last batch of an epoch, if samples do not fill it. "drop": left out. "pad": filled up with rows of
         padding, and `sample_weights` (float32[batch]) tells them by 0. "repeat": filled up with the epoch's first
         samples. "carry": filled up with the first samples of the next epoch, which starts behind them.
       features: what arrays are called: "google" as in BERT, "v2" as in TensorFlow Models, or "huggingface", which has
@@ -43,6 +44,7 @@ class LoaderOptions:
     prefetch: int = 4
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("batch_size", "window", "ranks", "workers", "prefetch"):
             if getattr(self, name) < 1:
                 raise UnusableInputError(f"{name} is {getattr(self, name)}, but it must be 1 or more.")
@@ -57,8 +59,3 @@ class LoaderOptions:
                 f"A batch of {self.batch_size} samples cannot be shared evenly by {self.ranks} ranks; choose a "
                 "multiple for batch_size, which counts the samples of all ranks together."
             )
-        for name, values in (("tail", get_args(Tail)), ("features", get_args(Features))):
-            if getattr(self, name) not in values:
-                raise UnusableInputError(
-                    f"{name} is {getattr(self, name)!r}, but it must be one of {', '.join(values)}."
-                )

@@ -4,8 +4,8 @@ import collections
 from collections.abc import Iterable, Iterator, Sequence
 
 from maskmill.loading.chunks import Plan
+from maskmill.loading.opened_sources import Source
 from maskmill.loading.order import Read
-from maskmill.loading.sources import Source
 from maskmill.reading.fetching import MOST_BYTES, BlockFetcher
 from maskmill.reading.rows import Rows
 

@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
 from maskmill.masking.options import MaskingOptions
-from maskmill.options import check_choices, option
+from maskmill.options import option
 
 Objective = Literal["nsp", "mlm", "blocks", "sop"]
 MaskUnit = Literal["piece", "whole_word", "word", "ngram", "span"]
@@ -73,7 +74,7 @@ class ObjectiveOptions:
     }
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
         for name in ("block_batch", "max_ngram", "max_span"):
             if getattr(self, name) < 1:
                 raise UnusableInputError(f"{name} {getattr(self, name)}: this must be 1 or more.")

@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.options import check_choices, option
+from maskmill.options import option
 
 MIN_SEQ_LENGTH = 5  # [CLS], a piece, [SEP], a piece, [SEP]
 MAX_SEQ_LENGTH = 1 << 14  # kernels/masks.py packs a position into 14 bits
@@ -37,7 +38,7 @@ class MaskingOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {"random_seed": "how examples are drawn"}
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
         if not MIN_SEQ_LENGTH <= self.max_seq_length <= MAX_SEQ_LENGTH:
             raise UnusableInputError(
                 f"max_seq_length {self.max_seq_length}: an example has {MIN_SEQ_LENGTH} to {MAX_SEQ_LENGTH:,} pieces "

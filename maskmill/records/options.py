@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from maskmill.options import check_choices, option
+from maskmill.arguments import check_fields
+from maskmill.options import option
 
 Format = Literal["tfrecord", "parquet", "mds"]
 
@@ -35,4 +36,4 @@ class FormatOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {"format": "which files the examples become"}
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)

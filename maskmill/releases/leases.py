@@ -11,7 +11,9 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 
+from maskmill.arguments import checked
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.releases import holders
 from maskmill.releases.holders import Hold, Holder, decode, new_holder
@@ -235,6 +237,32 @@ def _latest(root: str, stack: contextlib.ExitStack, owner: str, lifetime: float)
                 raise
             latest = now
     return None
+
+
+@checked
+def lease(path: str | os.PathLike[str], *, owner: str = "") -> AbstractContextManager[Lease]:
+    """Keeps a release of a data set while it is read: `maskmill build --release --keep` does not remove it.
+
+        with maskmill.lease("demo") as held:  # the latest release below demo
+            data = maskmill.open(held.path)
+
+    A small file beside the release says that it is read. A thread renews it, the end of the block deletes it, and it
+    counts no more five minutes after its process died.
+
+    Args:
+      path: a release, a path in it, also through OUTPUT/latest, or the directory above all releases: then the latest is
+        meant. On a local disk or gs://.
+      owner: who reads it, as it is shown to who wants to remove it; empty: user@host:pid.
+
+    Returns:
+      what `with` takes. Its `path` stays the same release's when another one becomes the latest, `release` is the
+      release's directory, and `check()` raises if the lease was lost.
+
+    Raises:
+      UnusableInputError: there is no complete release, or nothing can be written beside it.
+      RunFailedError: the object store does not answer.
+    """
+    return hold_any(os.fspath(path), owner=owner)
 
 
 @contextlib.contextmanager

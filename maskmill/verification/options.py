@@ -5,9 +5,10 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
 from maskmill.masking.objective_options import MaskUnit, Objective
-from maskmill.options import check_choices, option
+from maskmill.options import option
 
 _MOST_SHARDS = 1_000_000
 _RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
@@ -65,7 +66,7 @@ class VerifyOptions:
     }
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
         if self.any_order and self.against is None:
             raise UnusableInputError("--any_order goes with --against; name the other data set, or leave it out.")
         if self.shards is not None:

@@ -8,8 +8,9 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.options import COMPLETED, check_choices, option
+from maskmill.options import COMPLETED, option
 from pipelines.building.build_sections import SOURCES, Section, make_mix, place_of, texts_of
 from pipelines.building.report import BuildReport
 from pipelines.settings import options as option_tools
@@ -38,7 +39,7 @@ class BuildKeys:
     )
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

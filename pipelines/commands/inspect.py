@@ -108,12 +108,11 @@ def _show_differences(path: str, other: str, options: InspectOptions) -> None:
 
 def _show_some(path: str, words: str, options: InspectOptions) -> None:
     """Prints examples, documents or pieces."""
-    path = os.path.expanduser(path)
-    path = path.rstrip("/") or path
+    path = kinds.plain(path)
     with contextlib.closing(open_ranges(path)) as ranges:
         kind = kinds.kind_of(path, ranges)
         if kind == "vocabulary":
-            _show_pieces(open_vocabulary(path, ranges), words, options)
+            _show_pieces(open_vocabulary(path), words, options)
             return
     if kind == "text":
         with open_texts(path) as texts:

@@ -3,8 +3,9 @@
 import dataclasses
 from typing import ClassVar, Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.options import check_choices, option
+from maskmill.options import option
 
 RANDOM, SEARCH = "random", "search"
 _MOST_HEAD = 1_000_000
@@ -46,7 +47,7 @@ class InspectOptions:
     GROUPS: ClassVar = {"example": "what is shown", "format": "how it is shown"}
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
         if self.head is not None and not 1 <= self.head <= _MOST_HEAD:
             raise UnusableInputError(f"--head must be from 1 to {_MOST_HEAD:,}, not {self.head}.")
         if self.epoch < 0:

@@ -3,8 +3,9 @@
 import dataclasses
 from typing import Any, Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.options import check_choices, option
+from maskmill.options import option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class WatchOptions:
     keep_downloads: bool = option(False, help="keep the files of a dump when its release is complete")
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
         if not 1 <= self.connections <= 3:
             raise UnusableInputError(f"watch.connections must be 1 to 3, not {self.connections}: Wikimedia allows 3.")
 

@@ -12,10 +12,8 @@ from hypothesis import given
 from properties import tries
 
 from maskmill.errors import UnusableInputError
-from maskmill.inspection.checkpoints import read_header, settings_of
-from maskmill.reading.byte_ranges import LocalRanges
+from maskmill.inspection.checkpoints import read_checkpoint_header, settings_of
 
-RANGES = LocalRanges()
 TENSORFLOW = DATA / "training" / "tf1_ckpt"
 
 
@@ -46,7 +44,7 @@ def written(path: Path, metadata: dict[str, str] | None = None) -> dict[str, np.
 
 
 def test_tensorflow_index_is_read_without_tensorflow() -> None:
-    header = read_header(str(TENSORFLOW), RANGES)
+    header = read_checkpoint_header(str(TENSORFLOW))
     assert (header.format, Path(header.path).name, len(header.arrays)) == ("TensorFlow", "model.ckpt-0", 46)
     shapes = {array.name: array.shape for array in header.arrays}
     assert shapes["bert/embeddings/word_embeddings"] == (30522, 32)
@@ -57,7 +55,7 @@ def test_tensorflow_index_is_read_without_tensorflow() -> None:
         == (TENSORFLOW / "model.ckpt-0.data-00000-of-00001").stat().st_size
     )
     for name in ("model.ckpt-0", "model.ckpt-0.index", "model.ckpt-0.data-00000-of-00001"):
-        assert read_header(str(TENSORFLOW / name), RANGES) == header
+        assert read_checkpoint_header(str(TENSORFLOW / name)) == header
 
 
 def test_newest_checkpoint_of_a_run_counts(tmp_path: Path) -> None:
@@ -65,7 +63,7 @@ def test_newest_checkpoint_of_a_run_counts(tmp_path: Path) -> None:
     for step in (20, 1000, 300):
         metadata = {"format": "maskmill-training-1", "step": str(step), "run": json.dumps(run)}
         arrays = written(tmp_path / f"step-{step:010}.safetensors", metadata)
-    header = read_header(str(tmp_path), RANGES)
+    header = read_checkpoint_header(str(tmp_path))
     assert header.metadata["step"] == "1000"
     assert [Path(path).name for path in header.others] == ["step-0000000300.safetensors", "step-0000000020.safetensors"]
     assert {array.name: array.shape for array in header.arrays} == {name: a.shape for name, a in arrays.items()}
@@ -79,7 +77,7 @@ def test_files_of_a_list_are_one_checkpoint(tmp_path: Path) -> None:
     listed = {"cls/bias": "model-1.safetensors", "other": "model-2.safetensors"}
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": listed}))
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    header = read_header(str(tmp_path), RANGES)
+    header = read_checkpoint_header(str(tmp_path))
     assert [array.name for array in header.arrays][-1] == "scalar"
     assert {array.name for array in header.arrays} > {"other", "cls/bias"}
     assert header.config == {"model_type": "bert"}
@@ -103,7 +101,7 @@ def test_damage_is_one_sentence(name: str, tmp_path_factory: pytest.TempPathFact
     path.write_bytes(content[: data.draw(st.integers(1, len(content)))])
     message = f"{folder}: no damage"
     try:
-        read_header(str(path), RANGES)
+        read_checkpoint_header(str(path))
     except UnusableInputError as error:
         message = str(error)
     assert str(folder) in message
@@ -115,7 +113,7 @@ def test_cut_safetensors_are_refused(tmp_path: Path) -> None:
     written(path)
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(UnusableInputError, match="bytes instead of"):
-        read_header(str(path), RANGES)
+        read_checkpoint_header(str(path))
     path.write_bytes(struct.pack("<Q", 1 << 60) + b"{}")
     with pytest.raises(UnusableInputError, match="damaged, or is none"):
-        read_header(str(path), RANGES)
+        read_checkpoint_header(str(path))

@@ -19,8 +19,8 @@ from made_up.data_sets import FIRST_ID, MadeUpReader, data_set, samples_in, sour
 from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.loading.loader import Loader
 from maskmill.loading.mixing import mix_of
+from maskmill.loading.opened_sources import Source
 from maskmill.loading.options import LoaderOptions
-from maskmill.loading.sources import Source
 from maskmill.reading.block_reader import Block
 from maskmill.reading.byte_ranges import LocalRanges
 from maskmill.reading.data_set import DataSet

@@ -190,7 +190,7 @@ def test_all_kernels_are_there_once_a_data_set_is_open(folder: Path, tmp_path: P
     program = """
 import sys, maskmill
 from maskmill.kernels import cache, compiler
-from maskmill.loading.loaders import KERNELS
+from maskmill.loading.open_and_mix import KERNELS
 for path in sys.argv[1:]:
     for features in ("google", "huggingface"):
         data = maskmill.open(path, batch_size=4, tail="pad", features=features)

@@ -5,8 +5,9 @@ from typing import Literal, get_type_hints
 
 import pytest
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.options import check_choices, nested, option
+from maskmill.options import nested, option
 from pipelines.settings import flags, options
 from pipelines.settings.beam_flags import BeamFlag
 from pipelines.settings.stage_options import ExtractOptions
@@ -193,7 +194,7 @@ def test_a_value_that_is_none_of_the_choices_is_named() -> None:
         kind: Literal["a", "b"] = "a"
 
         def __post_init__(self) -> None:
-            check_choices(self)
+            check_fields(self)
 
     assert Chosen(kind="b").kind == "b"
     with pytest.raises(UnusableInputError, match="kind is 'c'; it must be one of a, b"):

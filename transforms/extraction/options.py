@@ -5,8 +5,9 @@ import datetime
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.options import check_choices, option
+from maskmill.options import option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class WikitextOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {"headings": "how wikitext becomes text"}
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
         try:
             datetime.date.fromisoformat(self.date)
         except ValueError:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from maskmill.inspection.examples import OpenedExamples, open_examples
+from maskmill.inspection.examples import OpenedExamples, Split, open_examples
 from maskmill.inspection.found_documents import FoundDocument
 from maskmill.inspection.passages import find_rows, find_text
 from maskmill.inspection.sources_of_rows import options_of, tokenizer_of
@@ -216,7 +216,7 @@ def _with_rows(
     if document is None:
         return found
     try:
-        opened = _examples_of(path, build, found.outcome, vocab_file)
+        opened = _examples_of(path, build, "eval" if found.outcome == "eval" else "train", vocab_file)
     except (UnusableInputError, RunFailedError) as error:
         return dataclasses.replace(found, skipped=(*found.skipped, str(error)))
     with contextlib.closing(opened):
@@ -229,7 +229,7 @@ def _with_rows(
     return dataclasses.replace(found, pieces=pieces, rows=rows)
 
 
-def _examples_of(path: str, build: str, split: str, vocab_file: str | None) -> OpenedExamples:
+def _examples_of(path: str, build: str, split: Split, vocab_file: str | None) -> OpenedExamples:
     """The examples of the split: those that the user named, or those of the build."""
     beside = files.join(build, _EXAMPLES)
     for directory in (path, beside):

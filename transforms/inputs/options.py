@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.options import check_choices, option
+from maskmill.options import option
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class ReadOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {"text_documents": "how inputs are read"}
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
         if not self.text_column:
             raise UnusableInputError("text_column is empty: name the column that holds the text.")
         if self.largest_page < 1:

@@ -4,8 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from maskmill.arguments import check_fields
 from maskmill.errors import UnusableInputError
-from maskmill.options import check_choices, option
+from maskmill.options import option
 from maskmill.tokenization.special_tokens import ROLES
 
 VocabularyKind = Literal["wordpiece", "bpe"]
@@ -46,7 +47,7 @@ class VocabularyOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {"kind": "what the vocabulary is made of"}
 
     def __post_init__(self) -> None:
-        check_choices(self)
+        check_fields(self)
         for name in ("size", "min_frequency", "limit_alphabet"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -4,13 +4,15 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from maskmill.reading.block_reader import BlockReader
 from maskmill.reading.byte_ranges import ByteRanges, LocalRanges
 from maskmill.reading.data_set import DataSet
 from maskmill.reading.opening import open_data_set, reader_of
 from maskmill.storage import files
+
+Split = Literal["train", "eval"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +50,12 @@ class OpeningOptions:
       vocab_file: the vocabulary, for a data set that has no copy of it.
       vocabulary_size: of the model: ids must be below it. None: not checked.
       max_seq_length: most pieces of a row that the model takes. None: not checked.
-      checksums: whether all files are read through at once, and held against their checksums in the manifest.
+      checksums: whether all files are read through at once, and their checksums compared with the manifest's.
       cache_dir: where pieces of remote files are kept; None: below the user's cache directory.
       cache_bytes: how much is kept there at most; 0: nothing; None: 8 GiB.
     """
 
-    split: str = "train"
+    split: Split = "train"
     vocab_file: str | None = None
     vocabulary_size: int | None = None
     max_seq_length: int | None = None
