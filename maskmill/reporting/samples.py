@@ -104,7 +104,7 @@ class FrequentPiece:
 def frequent_pieces(rows: Mapping[str, RowFacts], directory: str) -> Iterator[FrequentPiece]:
     """The most frequent pieces of the first split, by their names in the vocabulary of a directory's examples."""
     for split, facts in list(rows.items())[:1]:
-        opened = open_examples(directory, split=split)
+        opened = open_examples(directory, split="eval" if split == "eval" else "train")
         words = Words(opened.vocabulary)
         opened.close()
         for id, count in facts.frequent:

@@ -88,7 +88,7 @@ def test_a_mix_goes_on_from_its_state(written: Written) -> None:
             {"max_repetitions": 1, "tail": "carry"},
             "tail is carry, but a mix of which each data set has max_repetitions",
         ),
-        ({"max_repetition": 1}, "There is no option max_repetition for reading a data set"),
+        ({"max_repetition": 1}, "there is no option max_repetition; did you mean max_repetitions"),
     ],
     ids=["carry", "misspelt"],
 )
@@ -100,7 +100,7 @@ def test_options_of_a_mix_that_do_not_go_are_refused(written: Written, options: 
 def test_a_mix_of_nothing_and_data_sets_that_do_not_go_together_are_refused(written: Written) -> None:
     with pytest.raises(UnusableInputError, match="There is no data set to mix"):
         maskmill.mix([], batch_size=4)
-    with pytest.raises(UnusableInputError, match="'foxes' is no pair of a path and a weight; mix"):
+    with pytest.raises(UnusableInputError, match=r"sources\[0\] is 'foxes', a str; give a tuple"):
         maskmill.mix(["foxes", "hares"], batch_size=4)  # type: ignore[list-item]
     foxes, packed = written("foxes"), written("hares", pack=True, full_sentences=False, cross_documents=False)
     with pytest.raises(UnusableInputError, match="mix data sets"):

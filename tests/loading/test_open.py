@@ -144,9 +144,9 @@ def test_the_eval_split_and_a_glob(folder: Path) -> None:
 
 def test_options_are_checked(folder: Path) -> None:
     path = data_set(folder, "pairs", format="tfrecord")
-    with pytest.raises(UnusableInputError, match="There is no option batchsize"):
+    with pytest.raises(UnusableInputError, match="there is no option batchsize; did you mean batch_size"):
         maskmill.open(path, batchsize=4)
-    with pytest.raises(UnusableInputError, match="batch_size is missing"):
+    with pytest.raises(UnusableInputError, match="missing a required argument: 'batch_size'"):
         maskmill.open(path, seed=4)
     with pytest.raises(UnusableInputError, match=r"examples: .*vocabulary"):
         maskmill.open(path, batch_size=4, vocabulary_size=7)
