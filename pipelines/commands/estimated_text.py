@@ -159,14 +159,14 @@ def _of_extract(
         sample = _sample(kind, of_kind, options, reader)
         if sample.beginning_only:
             notes.append(
-                f"{sample.paths[0]} can only be read from its beginning ({sample.container}), so the error may be "
+                f"{kind.files[0].path} can only be read from its beginning ({kind.container}), so the error may be "
                 "larger than it says"
             )
         text = extract_sample(sample, extraction, options.dump_date)
         seconds = reader.seconds - unpacking + text.seconds
         if text.is_untrained:
             notes.append("a build trains Punkt on its input; the sample's sentences are split without that")
-        groups.append(_group(text, seconds + sample.size * _CHECKSUM_SECONDS / text.scale))
+        groups.append(_group(text, seconds + kind.size * _CHECKSUM_SECONDS / text.scale))
     if not any(group.size for group in groups):
         raise UnusableInputError(
             f"{inputs[0].path}: there is no text in the sample; check the input, or give a larger --sample_share."

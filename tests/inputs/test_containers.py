@@ -18,7 +18,7 @@ from made_up.input_files import READING, SMALL, write_file
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from transforms.inputs.batches import digest_input
-from transforms.inputs.documents import RejectedPage
+from transforms.inputs.items import RejectedPage
 from transforms.inputs.sources import Source
 from transforms.inputs.units import Unit, plan_units, read_unit
 

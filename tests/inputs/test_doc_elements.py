@@ -12,7 +12,7 @@ from made_up.input_files import CUTTABLE, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
 
 

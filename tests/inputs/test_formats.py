@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_up.input_files import SMALL, write_file
+from made_up.input_files import SMALL, format_of, write_file
 
 from maskmill.errors import UnusableInputError
 from maskmill.text.lookalikes import no_text_shard
-from transforms.inputs.formats import detect_format
 
 
 @pytest.mark.parametrize(
@@ -28,7 +27,7 @@ from transforms.inputs.formats import detect_format
     ],
 )
 def test_formats_are_told_by_content(name: str, content: bytes, found: str, tmp_path: Path) -> None:
-    assert detect_format(write_file(tmp_path, content, name)) == found
+    assert format_of(write_file(tmp_path, content, name)) == found
 
 
 ERROR_PAGE = b"503 Service Unavailable. Try again later.\n"
@@ -48,20 +47,20 @@ def test_a_name_that_says_packed_is_no_plain_file(suffix: str, tmp_path: Path) -
         # However the text is to be taken, it was to be unpacked first.
         for input_format in ("auto", "text", "jsonl", "mediawiki"):
             with pytest.raises(UnusableInputError, match=f"this is no {kind} file, although its name says so"):
-                detect_format(path, input_format)
+                format_of(path, input_format)
         shard = write_file(tmp_path, ERROR_PAGE, f"part-00000-of-00001.{suffix}")
         assert no_text_shard(shard) == f"plain text under the name of another file ({kind})"
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("tgz", gzip.compress), ("gzip", gzip.compress), ("bz", bz2.compress)])
 def test_a_container_has_several_names(suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    assert detect_format(write_file(tmp_path, pack(SMALL), f"a.{suffix}")) == "mediawiki"
+    assert format_of(write_file(tmp_path, pack(SMALL), f"a.{suffix}")) == "mediawiki"
 
 
 def test_a_name_that_says_packed_otherwise_does_not_agree(tmp_path: Path) -> None:
     path = write_file(tmp_path, gzip.compress(SMALL), "a.xml.bz2")
     with pytest.raises(UnusableInputError, match="this is no bz2 file, although its name says so"):
-        detect_format(path)
+        format_of(path)
 
 
 @pytest.mark.parametrize(
@@ -75,26 +74,26 @@ def test_a_name_that_says_a_format_is_no_plain_text(name: str, tmp_path: Path) -
     packed = gzip.compress(ERROR_PAGE) if name.endswith(".gz") else ERROR_PAGE
     path = write_file(tmp_path, packed, name)
     with pytest.raises(UnusableInputError, match=r"this is not [A-Z]+, although its name .* --input_format text\.$"):
-        detect_format(path)
-    assert detect_format(path, "text") == "text"
+        format_of(path)
+    assert format_of(path, "text") == "text"
 
 
 def test_json_lines_may_begin_with_a_bad_one(tmp_path: Path) -> None:
-    assert detect_format(write_file(tmp_path, b'garbage\n{"text": "a"}\n', "a.jsonl")) == "jsonl"
-    assert detect_format(write_file(tmp_path, b'{"text": "a\n', "a.jsonl")) == "jsonl"
+    assert format_of(write_file(tmp_path, b'garbage\n{"text": "a"}\n', "a.jsonl")) == "jsonl"
+    assert format_of(write_file(tmp_path, b'{"text": "a\n', "a.jsonl")) == "jsonl"
 
 
 @pytest.mark.parametrize("start", [b"<!-- made by x -->\n<html>", b"<head><title>", b"<BODY bgcolor=white>"])
 def test_a_page_is_html_without_its_doctype(start: bytes, tmp_path: Path) -> None:
     with pytest.raises(UnusableInputError, match="this looks like HTML"):
-        detect_format(write_file(tmp_path, start + b"404 Not Found", "a"))
+        format_of(write_file(tmp_path, start + b"404 Not Found", "a"))
 
 
 def test_a_format_that_is_asked_for(tmp_path: Path) -> None:
     path = write_file(tmp_path, SMALL, "a.xml")
-    assert detect_format(path, "mediawiki") == "mediawiki"
-    assert detect_format(path, "text") == "text"
-    assert detect_format(write_file(tmp_path, b"<html> is a tag", "x.xml"), "text") == "text"
+    assert format_of(path, "mediawiki") == "mediawiki"
+    assert format_of(path, "text") == "text"
+    assert format_of(write_file(tmp_path, b"<html> is a tag", "x.xml"), "text") == "text"
     path = write_file(tmp_path, SMALL, "a.xml")
     with pytest.raises(UnusableInputError, match="is no Parquet file, it looks like a MediaWiki XML dump"):
-        detect_format(path, "parquet")
+        format_of(path, "parquet")

@@ -15,7 +15,7 @@ from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
-from transforms.inputs.documents import RejectedPage
+from transforms.inputs.items import RejectedPage
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units
 

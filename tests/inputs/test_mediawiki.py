@@ -13,14 +13,13 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from made_up.dump_files import CONTAINERS, NAMESPACES, dump, header, page
-from made_up.input_files import READING, SMALL, read_units, write_file
+from made_up.input_files import READING, SMALL, format_of, read_units, write_file
 from oracles import dump as oracle_dump
 from properties import WITH_FOLDER, tries
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
-from transforms.inputs.documents import RejectedPage
-from transforms.inputs.formats import detect_format
+from transforms.inputs.items import RejectedPage
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
@@ -128,7 +127,7 @@ def test_the_header(tmp_path: Path) -> None:
         path = write_file(tmp_path, pack(b"\xef\xbb\xbf" + SMALL))
         assert read_header(path).decode() == header() + "  ", container
         assert site_base(read_header(path)) == "https://test.wikipedia.org/wiki"
-        assert detect_format(path) == "mediawiki"
+        assert format_of(path) == "mediawiki"
     assert read_header(write_file(tmp_path, b"Just text.", "x.txt")) == b""
     assert site_base(b"") == ""
 

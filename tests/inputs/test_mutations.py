@@ -25,7 +25,7 @@ from oracles import pretraining as oracle_pretraining
 from maskmill.errors import UnusableInputError
 from maskmill.records.tfrecord import read_records
 from maskmill.storage import files
-from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.sources import Source
 from transforms.inputs.units import plan_units, read_unit

@@ -15,7 +15,7 @@ from maskmill.errors import RunFailedError, UnusableInputError
 from maskmill.reading import parquet_process
 from maskmill.storage import files
 from transforms.inputs import parquet
-from transforms.inputs.documents import NOT_UTF8, RejectedPage
+from transforms.inputs.items import NOT_UTF8, RejectedPage
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
 

@@ -9,7 +9,7 @@ from made_up.dump_files import CONTAINERS
 from made_up.input_files import CUTTABLE, OTHERS, document, read_units, write_file
 from properties import WITH_FOLDER, tries
 
-from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
 
 

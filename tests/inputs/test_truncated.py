@@ -15,8 +15,7 @@ from oracles import dump as oracle_dump
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
-from transforms.inputs.cuts import CutOff
-from transforms.inputs.documents import Document
+from transforms.inputs.items import CutOff, Document
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
 

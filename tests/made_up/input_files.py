@@ -4,7 +4,8 @@ from pathlib import Path
 
 from made_up.dump_files import dump, page
 from maskmill.storage import files
-from transforms.inputs.documents import Document
+from transforms.inputs.formats import detect
+from transforms.inputs.items import Document
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import plan_units, read_unit
 
@@ -41,6 +42,11 @@ def read_units(
     assert [unit.start for unit in units] == [0, *(unit.end for unit in units[:-1])]
     assert units[-1].end == files.size(path)
     return [item for unit in units for item in read_unit(unit, reading)]
+
+
+def format_of(path: str, input_format: str = "auto") -> str:
+    """The format that is told of a file."""
+    return detect(path, input_format)[0]
 
 
 def document(text: str, title: str = "", document_id: str = "") -> Document:

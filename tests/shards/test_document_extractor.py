@@ -10,7 +10,7 @@ from data_sets.shard_builds import PLAIN, input_file, write_dump
 from made_up import dump_files
 
 from maskmill.errors import RunFailedError, UnusableInputError
-from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.shards.document_extractor import (
     DocumentExtractor,

@@ -16,12 +16,12 @@ import pyarrow.parquet
 import pytest
 from command_runs.commands import DUMP, VOCAB
 from conftest import DATA
-from made_up.input_files import SMALL, write_file
+from made_up.input_files import SMALL, format_of, write_file
 from made_up.tfrecords import write_records
 
 from maskmill.errors import UnusableInputError
 from maskmill.text.lookalikes import no_text_shard
-from transforms.inputs.formats import detect_format, lies_beside_dump
+from transforms.inputs.formats import lies_beside_dump
 
 INDEX = b"627:1:Title\n627:2:A title: with colons\n90210:3:Ein Titel\n"
 CSV = b"id,title,text\n" + b"".join(b'%d,T%d,"Some text, and more."\n' % (k, k) for k in range(9))
@@ -122,8 +122,8 @@ def test_what_is_no_text_is_named_and_taken_only_when_it_is_asked_for(case: str,
     name, content, says = TEXT_LOOKALIKES[case]
     path = write_file(tmp_path, content, name)
     with pytest.raises(UnusableInputError, match=rf": this looks like {says}.*, or take it .* --input_format text\.$"):
-        detect_format(path)
-    assert detect_format(path, "text") == "text"
+        format_of(path)
+    assert format_of(path, "text") == "text"
 
 
 @pytest.mark.parametrize("case", BINARY_LOOKALIKES)
@@ -132,19 +132,19 @@ def test_binary_data_is_named_and_never_taken(case: str, tmp_path: Path) -> None
     path = write_file(tmp_path, content, name)
     for input_format in ("auto", "text", "jsonl", "mediawiki"):
         with pytest.raises(UnusableInputError, match=rf": this .*{says}"):
-            detect_format(path, input_format)
+            format_of(path, input_format)
 
 
 def test_tfrecords_are_told_by_their_checksum(tmp_path: Path) -> None:
     path = write_records(tmp_path / "a", [b"record", b"another"])
     with pytest.raises(UnusableInputError, match="this looks like a TFRecord file; name the text"):
-        detect_format(path)
+        format_of(path)
 
 
 @pytest.mark.parametrize("case", TEXTS)
 def test_texts_that_come_near_are_texts(case: str, tmp_path: Path) -> None:
     path = write_file(tmp_path, TEXTS[case], "a.txt")
-    assert detect_format(path) == "text"
+    assert format_of(path) == "text"
     assert no_text_shard(path) is None
     assert lies_beside_dump(path) is None
 

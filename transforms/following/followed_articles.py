@@ -19,7 +19,7 @@ from maskmill.storage import files, manifest
 from maskmill.text.text_files import kind_of_text
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from transforms.following.found_pages import FoundPage, Wanted, find_page, present_inputs
-from transforms.inputs.documents import RejectedPage
+from transforms.inputs.items import RejectedPage
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.site import Site
 from transforms.sentences.choice import SentenceChoice

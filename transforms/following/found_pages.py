@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from maskmill.storage import files
-from transforms.inputs.cuts import CutOff
-from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.formats import detect
+from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.multistream import index_of
 from transforms.inputs.options import ReadOptions

@@ -10,12 +10,12 @@ compares it; transforms/inputs/bzip2_streams.py does.
 """
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.cuts import CutOffError, cut_off
+from transforms.inputs.items import CutOffError, cut_off
 from transforms.inputs.kernels import bzip2 as kernels
 
 # A block of ordinary text takes about 300 kB, the largest possible one 2.3 MB.
@@ -31,18 +31,7 @@ _EMPTY_STREAM_BYTES = _HEAD_BYTES + END_OF_STREAM_BITS // 8
 # End mark, checksum, padding, "BZh9" and the next mark.
 _BETWEEN_BLOCKS = END_OF_STREAM_BITS // 8 + 1 + _HEAD_BYTES + _MARK_BYTES
 
-
 _Step = TypeVar("_Step")
-
-
-class RawFile(Protocol):
-    """The methods that the reader needs of a file."""
-
-    def read(self, count: int, /) -> bytes: ...
-
-    def seek(self, offset: int, /) -> object: ...
-
-    def close(self) -> None: ...
 
 
 class Bzip2Blocks:
@@ -57,7 +46,6 @@ class Bzip2Blocks:
       keep_truncated: whether a file that is cut off ends behind its last whole block, instead of raising an error.
 
     Attributes:
-      last_is_read: whether the range has no further block. True as soon as `read` has returned the last one.
       is_truncated: whether the reader has come upon the cut of a file that is cut off.
       stream_end: the byte behind the last stream whose end has been read; None before.
 
@@ -67,8 +55,8 @@ class Bzip2Blocks:
 
     def __init__(
         self,
-        file: RawFile,
-        open_again: Callable[[], RawFile],
+        file: BinaryIO,
+        open_again: Callable[[], BinaryIO],
         path: str,
         start: int,
         end: int,
@@ -76,7 +64,6 @@ class Bzip2Blocks:
         starts_at_head: bool = False,
         keep_truncated: bool = False,
     ) -> None:
-        self.last_is_read = False
         self.is_truncated = False
         self._keep_truncated = keep_truncated
         self.stream_end: int | None = None
@@ -84,30 +71,38 @@ class Bzip2Blocks:
         self._file = file
         self._path = path
         self._end_bit = end * 8
-        self._window = np.zeros(kernels.PADDING, np.uint8)
-        self._words = kernels.words_of(self._window)
-        self._window_start = start  # offset in the file of the window's first byte
-        self._at_end_of_file = False
+        self._enter(start)
         self._next_bit: int | None = None  # of the next block's mark in the file; None behind the last block
         # Whether a block does start at the next mark: the first mark of a range may be one by chance.
         self._is_certain = False
-        # Of the stream that is being read: the checksum of its blocks so far, None where the reader did not see its
-        # head; and the most bytes that its level allows for a block.
-        self._checksum: int | None = None
-        self._largest_raw = kernels.MAX_BLOCK
         self._column = np.empty(kernels.MAX_BLOCK + kernels.SLACK, np.uint8)
         self._table = np.empty(kernels.MAX_BLOCK, np.uint32)
         self._lanes = np.empty((kernels.LANES, kernels.MAX_BLOCK), np.uint8)
         self._raw = np.empty(kernels.MAX_BLOCK, np.uint8)
         self._counts_at = np.empty(kernels.MAX_BLOCK // kernels.SMALLEST_RUN + 1, np.int64)
         self._result = np.zeros(4, np.int64)
-        self._file.seek(start)
         if start == 0 or starts_at_head:
             self._next_bit = self._unless_cut(self._behind_stream, start)
             self._is_certain = True
         else:
             self._next_bit = self._find(start * 8)
-        self._note_the_end()
+
+    def _enter(self, byte: int) -> None:
+        """Reads the file from this byte on."""
+        self._file.seek(byte)
+        self._window = np.zeros(kernels.PADDING, np.uint8)
+        self._words = kernels.words_of(self._window)
+        self._window_start = byte  # offset in the file of the window's first byte
+        self._at_end_of_file = False
+        # Of the stream that is being read: the checksum of its blocks so far, None if the reader did not see its head;
+        # and the most bytes that its level allows for a block.
+        self._checksum: int | None = None
+        self._largest_raw = kernels.MAX_BLOCK
+
+    @property
+    def last_is_read(self) -> bool:
+        """Whether the range has no further block. True as soon as `read` has returned the last one."""
+        return self._next_bit is None or self._next_bit >= self._end_bit
 
     def read(self) -> bytes:
         """The next block, decoded; b"" behind the last one of the file.
@@ -121,13 +116,11 @@ class Bzip2Blocks:
         if block is None and not self._is_certain and not self.is_truncated:
             self._next_bit = self._unless_cut(self._true_first_mark, self._next_bit)
             self._is_certain = True
-            self._note_the_end()
             if self._next_bit is None or self.last_is_read:
                 return b""
             block = self._unless_cut(self._decode, self._next_bit)
         if self.is_truncated:
             self._next_bit = None
-            self._note_the_end()
             return b""
         if block is None:
             raise self._damaged(self._next_bit, "its checksum or its coding is wrong")
@@ -135,7 +128,6 @@ class Bzip2Blocks:
         if self._checksum is not None:
             self._checksum = combined_checksum(self._checksum, int(self._result[kernels.CHECKSUM]))
         self._next_bit = self._unless_cut(self._behind_block, self._block_end())
-        self._note_the_end()
         return block
 
     def _unless_cut(self, step: Callable[[int], _Step | None], place: int) -> _Step | None:
@@ -147,9 +139,6 @@ class Bzip2Blocks:
                 raise
             self.is_truncated = True
             return None
-
-    def _note_the_end(self) -> None:
-        self.last_is_read = self._next_bit is None or self._next_bit >= self._end_bit
 
     def _damaged(self, bit: int, problem: str) -> UnusableInputError:
         return UnusableInputError(
@@ -311,21 +300,12 @@ class Bzip2Blocks:
                 marks.append(mark)
                 mark = before._find(mark + 1)
             for mark in reversed(marks):
-                before._restart(mark)
+                before._enter(mark // 8)
                 if before._decode(mark) is not None:
                     return before._behind_block(before._block_end())
         finally:
             file.close()
         return candidate
-
-    def _restart(self, bit: int) -> None:
-        self._file.seek(bit // 8)
-        self._window = np.zeros(kernels.PADDING, np.uint8)
-        self._words = kernels.words_of(self._window)
-        self._window_start = bit // 8
-        self._at_end_of_file = False
-        self._checksum = None
-        self._largest_raw = kernels.MAX_BLOCK
 
 
 def combined_checksum(checksum: int, of_block: int) -> int:

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.cuts import OR_KEEP, CutOff
-from transforms.inputs.documents import Document, RejectedPage, problem_of_text, rejected, too_large
+from transforms.inputs.items import OR_KEEP, CutOff, Document, RejectedPage, problem_of_text, rejected, too_large
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window

@@ -33,22 +33,20 @@ class EmptyInputError(UnusableInputError):
     """A file has no content but white space."""
 
 
-def detect_format(path: str, input_format: str = "auto", *, keep_truncated: bool = False) -> InputFormat:
-    """The format of a file, by its first bytes (unpacked) and its name, or `input_format` where the file can have it.
+def detect(path: str, input_format: str = "auto", *, keep_truncated: bool = False) -> tuple[InputFormat, str]:
+    """The format of a file, by its first bytes (unpacked) and its name, or `input_format` if the file can have it.
 
     Args:
       input_format: "auto", or the format that the user names.
       keep_truncated: whether a file that is cut off in its first bytes is taken, too.
 
+    Returns:
+      The format; and the container ("plain", "bz2", "gz", "xz").
+
     Raises:
       UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or of another one than the user names
         or its own name says.
     """
-    return detect(path, input_format, keep_truncated=keep_truncated)[0]
-
-
-def detect(path: str, input_format: str, *, keep_truncated: bool = False) -> tuple[InputFormat, str]:
-    """The format of a file as `detect_format` gives it, and its container ("plain", "bz2", "gz", "xz")."""
     packed_head = files.read_range(path, 0, _MAGIC_BYTES)
     if not packed_head:
         raise EmptyInputError(f"{path}: this input is empty.")

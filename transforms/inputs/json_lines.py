@@ -10,8 +10,15 @@ from typing import Any
 
 from maskmill.errors import UnusableInputError
 from maskmill.text.file_kinds import BYTE_ORDER_MARK
-from transforms.inputs.cuts import CutOff
-from transforms.inputs.documents import Document, RejectedPage, check_records, document_of_record, rejected, too_large
+from transforms.inputs.items import (
+    CutOff,
+    Document,
+    RejectedPage,
+    check_records,
+    document_of_record,
+    rejected,
+    too_large,
+)
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window

@@ -9,8 +9,9 @@ Source of the format: https://www.mediawiki.org/wiki/Help:Export, export-0.3.xsd
 """
 
 import dataclasses
+import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,9 +19,8 @@ from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.text.file_kinds import BYTE_ORDER_MARK
-from transforms.inputs.cuts import OR_KEEP, CutOff
-from transforms.inputs.documents import HOLE, IS_HOLLOW, NOT_UTF8, RejectedPage
 from transforms.inputs.formats import container_of_dump
+from transforms.inputs.items import HOLE, IS_HOLLOW, NOT_UTF8, OR_KEEP, CutOff, RejectedPage
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
@@ -71,7 +71,7 @@ def check_closed(path: str, container: str, size: int) -> None:
       UnusableInputError: the dump does not end with </mediawiki>, or its end is damaged.
     """
     if not _is_closed(path, container, size, keep_truncated=False):
-        raise UnusableInputError(_not_closed(path))
+        raise _not_closed(path)
 
 
 def _is_closed(path: str, container: str, size: int, keep_truncated: bool) -> bool:
@@ -90,8 +90,10 @@ def _is_closed(path: str, container: str, size: int, keep_truncated: bool) -> bo
     return _BEHIND_LAST.search(tail) is not None
 
 
-def _not_closed(path: str) -> str:
-    return f"{path}: the XML is cut off: it does not end with {_CLOSING.decode()}; fetch the file again, {OR_KEEP}."
+def _not_closed(path: str) -> UnusableInputError:
+    return UnusableInputError(
+        f"{path}: the XML is cut off: it does not end with {_CLOSING.decode()}; fetch the file again, {OR_KEEP}."
+    )
 
 
 def read_header(path: str) -> bytes:
@@ -152,7 +154,6 @@ class _PageReader:
         self._keep_truncated = reading.keep_truncated
         self._is_last = self._keep_truncated and source.end >= files.size(path)
         self._is_cut = False
-        self._namespaces = _LazyNamespaces(path)
         self._marks = np.empty(kernels.N_MARKS, np.int64)
         self._view, self._words = kernels.views_of(self._window.data)
 
@@ -181,16 +182,15 @@ class _PageReader:
                 return start if self._window.is_own(start) else None
             is_closed |= data.find(_CLOSING, at) >= 0
             keep = _start_of_cut_tag(data, at)
-            if not self._window.is_own(keep):
-                self._is_cut = self._is_last and not is_closed and not self._ends_closed()
-                return None
-            if not self._slide(keep):
-                self._is_cut = self._is_last and not is_closed and not self._ends_closed()
-                # Planning looks at the ends of files that are read in several units.
-                if self._is_first and not is_closed and not self._keep_truncated:
-                    raise UnusableInputError(_not_closed(self._path))
-                return None
-            at = 0
+            is_own = self._window.is_own(keep)
+            if is_own and self._slide(keep):
+                at = 0
+                continue
+            self._is_cut = self._is_last and not is_closed and not self._ends_closed()
+            # Planning looks at the ends of files that are read in several units.
+            if is_own and self._is_first and not is_closed and not self._keep_truncated:
+                raise _not_closed(self._path)
+            return None
 
     def _ends_closed(self) -> bool:
         """Whether the file ends with its closing tag, of which the range may hold only a part."""
@@ -216,32 +216,36 @@ class _PageReader:
                 break
             if not self._slide(start):
                 if not self._keep_truncated:
-                    raise UnusableInputError(_not_closed(self._path))
+                    raise _not_closed(self._path)
                 self._is_cut = True
                 return kernels.scan_page(self._view, self._words, 0, self._marks), 0
             start = 0
             status = kernels.scan_page(self._view, self._words, start, self._marks)
         return status, start
 
+    def _namespace_of(self, title: bytes) -> int:
+        """The namespace of a page in a schema without <ns>; only this needs the header."""
+        return self._site.namespace_of(title) if b":" in title else 0
+
+    @functools.cached_property
+    def _site(self) -> Site:
+        return Site.parse(read_header(self._path))
+
     def _page(self, status: int, marks: list[int]) -> Page | RejectedPage:
         """The page that the marks describe, or why it cannot be used."""
-        data = self._window.data
-        if status == kernels.NOT_CLOSED:
-            return RejectedPage(title=_title_for_people(data, marks), reason="the page is not closed")
-        if status == kernels.NEED_MORE or marks[kernels.END] - marks[kernels.REVISION] > self._largest_page:
-            reason = f"the page is larger than {self._largest_page} bytes"
-            return RejectedPage(title=_title_for_people(data, marks), reason=reason)
         try:
+            if status == kernels.NOT_CLOSED:
+                raise _UnusablePageError("the page is not closed")
+            if status == kernels.NEED_MORE or marks[kernels.END] - marks[kernels.REVISION] > self._largest_page:
+                raise _UnusablePageError(f"the page is larger than {self._largest_page} bytes")
             return self._usable_page(marks)
         except _UnusablePageError as error:
-            return RejectedPage(title=_title_for_people(data, marks), reason=str(error))
+            return RejectedPage(title=_title_for_people(self._window.data, marks), reason=str(error))
 
     def _usable_page(self, marks: list[int]) -> Page:
         """The page that the marks describe; raises _UnusablePageError where it cannot be used."""
         data = self._window.data
-        problem = _problem(data, marks)
-        if problem is not None:
-            raise _UnusablePageError(problem)
+        _check_parts(data, marks)
         title = data[marks[kernels.TITLE] : marks[kernels.TITLE_END]].strip()
         if b"&" in title or b"<" in title:
             title = (_plain(title) or b"").strip()
@@ -254,7 +258,7 @@ class _PageReader:
         namespace = marks[kernels.NAMESPACE]
         return Page(
             title=title,
-            namespace=namespace if namespace != kernels.NO_NAMESPACE else self._namespaces.of(title),
+            namespace=namespace if namespace != kernels.NO_NAMESPACE else self._namespace_of(title),
             page_id=marks[kernels.PAGE_ID],
             revision_id=marks[kernels.REVISION_ID],
             is_redirect=bool(marks[kernels.IS_REDIRECT]),
@@ -282,29 +286,23 @@ class _UnusablePageError(Exception):
     """Why a page cannot be used; never leaves this module."""
 
 
-def _problem(data: bytes, marks: list[int]) -> str | None:
-    """The part that a page lacks, or that cannot be used; None where its parts are fine."""
-    if marks[kernels.TITLE] < 0:
-        return "the page has no title"
-    if marks[kernels.PAGE_ID] < 0:
-        return "the page's id is missing, or no number"
-    if marks[kernels.NAMESPACE] == kernels.BAD_NAMESPACE:
-        return "the namespace is no number"
-    if marks[kernels.REVISION] < 0:
-        return "the page has no revision"
-    if marks[kernels.REVISION_ID] < 0:
-        return "the revision's id is missing, or no number"
-    if marks[kernels.TEXT] < 0:
-        return "the revision has no text"
-    if b"deleted=" in data[marks[kernels.TEXT_TAG] : marks[kernels.TEXT]]:
-        return "the text was deleted from the wiki"
-    if marks[kernels.TEXT_FLAGS] & kernels.HAS_MARKUP:
-        return "the text has markup of XML in it"
-    if marks[kernels.TEXT_END] < 0:
-        return "the text is not closed"
+def _check_parts(data: bytes, marks: list[int]) -> None:
+    """Raises _UnusablePageError for the first part that a page lacks, or that cannot be used."""
+    for is_wrong, reason in (
+        (marks[kernels.TITLE] < 0, "the page has no title"),
+        (marks[kernels.PAGE_ID] < 0, "the page's id is missing, or no number"),
+        (marks[kernels.NAMESPACE] == kernels.BAD_NAMESPACE, "the namespace is no number"),
+        (marks[kernels.REVISION] < 0, "the page has no revision"),
+        (marks[kernels.REVISION_ID] < 0, "the revision's id is missing, or no number"),
+        (marks[kernels.TEXT] < 0, "the revision has no text"),
+        (b"deleted=" in data[marks[kernels.TEXT_TAG] : marks[kernels.TEXT]], "the text was deleted from the wiki"),
+        (marks[kernels.TEXT_FLAGS] & kernels.HAS_MARKUP, "the text has markup of XML in it"),
+        (marks[kernels.TEXT_END] < 0, "the text is not closed"),
+    ):
+        if is_wrong:
+            raise _UnusablePageError(reason)
     if data.find(HOLE, marks[kernels.REVISION], marks[kernels.TEXT_END]) >= 0:
-        return IS_HOLLOW
-    return None
+        raise _UnusablePageError(IS_HOLLOW)
 
 
 def _start_of_cut_tag(data: bytes, at: int) -> int:
@@ -321,24 +319,6 @@ def _drop_old_revisions(window: Window, start: int) -> None:
     last = window.data.rfind(_REVISION, start)
     if first < last:
         window.cut(first, last)
-
-
-class _LazyNamespaces:
-    """The numbers of a dump's namespaces by name; reads the header only where a schema without <ns> needs it."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._numbers: Mapping[bytes, int] | None = None
-
-    def of(self, title: bytes) -> int:
-        """The namespace of a page by its title's prefix."""
-        prefix, colon, _ = title.partition(b":")
-        if not colon:
-            return 0
-        if self._numbers is None:
-            namespaces = Site.parse(read_header(self._path)).namespaces
-            self._numbers = {name.encode(): number for number, names in namespaces.items() for name in names}
-        return self._numbers.get(prefix, 0)
 
 
 def _slice(data: bytes, marks: list[int], begin: int, end: int) -> bytes:

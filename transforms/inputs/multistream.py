@@ -76,11 +76,11 @@ def read_streams(
     starts = sorted({int(start) for start, _ in lines})
     if not starts or starts[-1] >= file.size:
         raise UnusableInputError(f"{path}: this is not the index of {file.path}; fetch both again, or move it away.")
-    numbers = {name.encode(): number for number, names in Site.parse(header).namespaces.items() for name in names}
+    site = Site.parse(header)
     place = {start: row for row, start in enumerate(starts)}
     counts: collections.Counter[tuple[int, int]] = collections.Counter()
     for start, title in lines:
-        counts[place[int(start)], numbers.get(title.partition(b":")[0], 0) if b":" in title else 0] += 1
+        counts[place[int(start)], site.namespace_of(title)] += 1
     return Streams(bounds=np.array([*starts, file.size], np.int64), pages=_classes(counts, len(starts), taken))
 
 
@@ -184,28 +184,19 @@ def sample_streams(
     chosen = choose_streams(sizes, measures, wanted)
     told = measures[chosen]
     parts = []
-    names = {
-        name.encode()
-        for n, all_names in Site.parse(kind.header).namespaces.items()
-        if n not in taken
-        for name in all_names
-    }
+    site = Site.parse(kind.header)
     for row in chosen.tolist():
         packed = reader.read(kind.files[0].path, int(streams.bounds[row]), int(streams.bounds[row + 1]))
         content = whole_records(
             reader.unpack(kind.files[0].path, packed, kind.container), kind.format, reading, is_start=True
         )
-        measures[row] = len(packed) * _share_of_taken(content, names)
+        measures[row] = len(packed) * _share_of_taken(content, site, taken)
         parts.append(Part(content=content, text_measure=measures[row], document_measure=float(streams.pages[row, 0])))
     unread = np.ones(len(sizes), bool)
     unread[chosen] = False
     measures[unread] = _corrected(sizes, measures, chosen, told)[unread]
     return Sample(
-        paths=(kind.files[0].path,),
-        size=kind.size,
-        format=kind.format,
-        container=kind.container,
-        header=kind.header,
+        kind=kind,
         parts=tuple(parts),
         text_total=float(measures.sum()),
         document_total=float(streams.pages[:, 0].sum()),
@@ -257,16 +248,12 @@ def _error(sizes: npt.NDArray[np.int64], pages: npt.NDArray[np.float64], of_page
     return float(np.sqrt((spread * squares[:, 0] * (total - squares[:, 0]) / total).sum()))
 
 
-def _share_of_taken(content: bytes, others: Collection[bytes]) -> float:
-    """The share of the packed bytes of pages that the taken ones have, each group packed alone.
-
-    Args:
-      others: the names of the namespaces that are not taken.
-    """
+def _share_of_taken(content: bytes, site: Site, taken: Collection[int]) -> float:
+    """The share of the packed bytes of pages that pages of the taken namespaces and of none have, each group
+    packed alone."""
     groups = [bytearray(), bytearray()]
     for page in content.split(b"<page>")[1:]:
         title = _TITLE.search(page)
-        prefix, colon, _ = (title[1] if title else b"").partition(b":")
-        groups[bool(colon) and prefix in others] += page
-    taken, other = (len(bz2.compress(bytes(group))) if group else 0 for group in groups)
-    return taken / max(1, taken + other)
+        groups[site.namespace_of(title[1] if title else b"") not in (0, *taken)] += page
+    own, other = (len(bz2.compress(bytes(group))) if group else 0 for group in groups)
+    return own / max(1, own + other)

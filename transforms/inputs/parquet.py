@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 
 from maskmill.reading import parquet_process
-from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.options import ReadOptions
 
 _TASKS = "transforms.inputs.parquet_documents"

@@ -12,7 +12,7 @@ from pyarrow import types
 
 from maskmill.errors import UnusableInputError
 from maskmill.reading.parquet_reader import batches, damaged, explained, open_parquet
-from transforms.inputs.documents import NOT_UTF8, Document, RejectedPage, document_of_record, rejected, too_large
+from transforms.inputs.items import NOT_UTF8, Document, RejectedPage, document_of_record, rejected, too_large
 from transforms.inputs.options import ReadOptions
 
 _SHOWN_CHARACTERS = 200  # of a value of a record that is rejected

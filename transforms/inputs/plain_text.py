@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from maskmill.storage import files
 from maskmill.text.file_kinds import BYTE_ORDER_MARK
-from transforms.inputs.cuts import CutOff
-from transforms.inputs.documents import Document, RejectedPage, problem_of_text, rejected, too_large
+from transforms.inputs.items import CutOff, Document, RejectedPage, problem_of_text, rejected, too_large
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
 from transforms.inputs.windows import TOO_LARGE, Window

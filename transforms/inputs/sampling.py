@@ -118,29 +118,6 @@ class Part:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Sample:
-    """Parts that stand for inputs of a kind.
-
-    paths: the inputs. size: their bytes. header: the XML in front of a dump's first page; b"" for other inputs.
-    text_total, document_total: the measures of all parts that there are. error: the standard error of `text_total`, in
-    its unit. beginning_only: whether the parts are the files' beginnings, because no other part can be read.
-    counts_pages: whether the document measure is pages that may become documents, whose number is known.
-    """
-
-    paths: tuple[str, ...]
-    size: int
-    format: InputFormat
-    container: str
-    header: bytes
-    parts: tuple[Part, ...]
-    text_total: float
-    document_total: float
-    error: float = 0.0
-    beginning_only: bool = False
-    counts_pages: bool = False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class InputKind:
     """Inputs of one format and container, and the unpacked beginning of the first."""
 
@@ -158,6 +135,24 @@ class InputKind:
     def header(self) -> bytes:
         """The XML in front of the first page of the first file; b"" for inputs that are no dump."""
         return self.head.partition(_PAGE)[0] if self.format == "mediawiki" else b""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Parts that stand for the inputs of a kind.
+
+    text_total, document_total: the measures of all parts that there are. error: the standard error of `text_total`, in
+    its unit. beginning_only: whether the parts are the files' beginnings, because no other part can be read.
+    counts_pages: whether the document measure is pages that may become documents, whose number is known.
+    """
+
+    kind: InputKind
+    parts: tuple[Part, ...]
+    text_total: float
+    document_total: float
+    error: float = 0.0
+    beginning_only: bool = False
+    counts_pages: bool = False
 
 
 def inputs_by_kind(inputs: Sequence[files.FileInfo], input_format: str, reader: CountedReader) -> list[InputKind]:
@@ -245,9 +240,9 @@ def sample_kind(kind: InputKind, wanted: int, reading: ReadOptions, reader: Coun
         return _sample_parquet(kind, wanted, reading, reader)
     is_whole = wanted >= kind.size
     if is_whole:
-        windows = [_read_all(file, kind.container, reader) for file in kind.files]
+        windows = [_read_beginning(file, file.size, kind.container, reader) for file in kind.files]
     elif not is_splittable(kind.container):
-        windows = [_read_beginning(kind, wanted, reader)]
+        windows = [_read_beginning(kind.files[0], wanted, kind.container, reader)]
     elif kind.container == "bz2":
         windows = _read_block_windows(kind, wanted, reader)
     else:
@@ -261,11 +256,7 @@ def sample_kind(kind: InputKind, wanted: int, reading: ReadOptions, reader: Coun
             # A region of pages begins with a page and may end anywhere: pages are counted over the whole window.
             parts.append(Part(content=records, text_measure=measure, document_measure=packed if is_pages else measure))
     return Sample(
-        paths=tuple(file.path for file in kind.files),
-        size=kind.size,
-        format=kind.format,
-        container=kind.container,
-        header=kind.header,
+        kind=kind,
         parts=tuple(parts),
         text_total=kind.size,
         document_total=kind.size,
@@ -276,13 +267,9 @@ def sample_kind(kind: InputKind, wanted: int, reading: ReadOptions, reader: Coun
 _Window = tuple[bytes, int, bool]  # plain bytes, the packed bytes that they stand for, whether a file begins with them
 
 
-def _read_all(file: files.FileInfo, container: str, reader: CountedReader) -> _Window:
-    return reader.unpack(file.path, reader.read(file.path, 0, file.size), container), file.size, True
-
-
-def _read_beginning(kind: InputKind, wanted: int, reader: CountedReader) -> _Window:
-    packed = reader.read(kind.files[0].path, 0, wanted)
-    return reader.unpack(kind.files[0].path, packed, kind.container), len(packed), True
+def _read_beginning(file: files.FileInfo, size: int, container: str, reader: CountedReader) -> _Window:
+    packed = reader.read(file.path, 0, size)
+    return reader.unpack(file.path, packed, container), len(packed), True
 
 
 def _places(kind: InputKind, count: int) -> Iterable[tuple[files.FileInfo, int]]:
@@ -379,13 +366,4 @@ def _sample_parquet(kind: InputKind, wanted: int, reading: ReadOptions, reader: 
         path, start, end = ranges[(2 * number + 1) * len(ranges) // (2 * count)]
         reader.note(path, start, end)
         parts.append(Part(text_measure=end - start, document_measure=end - start, unit=(path, start, end)))
-    return Sample(
-        paths=tuple(file.path for file in kind.files),
-        size=kind.size,
-        format=kind.format,
-        container=kind.container,
-        header=b"",
-        parts=tuple(parts),
-        text_total=total,
-        document_total=total,
-    )
+    return Sample(kind=kind, parts=tuple(parts), text_total=total, document_total=total)

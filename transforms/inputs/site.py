@@ -4,27 +4,15 @@ import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 # The names that every wiki understands: https://www.mediawiki.org/wiki/Help:Namespaces.
-CANONICAL_NAMESPACES = {
-    -2: "Media",
-    -1: "Special",
-    1: "Talk",
-    2: "User",
-    3: "User talk",
-    4: "Project",
-    5: "Project talk",
-    6: "File",
-    7: "File talk",
-    8: "MediaWiki",
-    9: "MediaWiki talk",
-    10: "Template",
-    11: "Template talk",
-    12: "Help",
-    13: "Help talk",
-    14: "Category",
-    15: "Category talk",
+_NAMED = ("User", "Project", "File", "MediaWiki", "Template", "Help", "Category")  # 2, 4, …; behind each is its talk
+CANONICAL_NAMESPACES = {-2: "Media", -1: "Special", 1: "Talk"} | {
+    number: name
+    for place, of_pages in enumerate(_NAMED, 1)
+    for number, name in ((2 * place, of_pages), (2 * place + 1, f"{of_pages} talk"))
 }
 # First labels of hosts whose wikis are in English.
 _ENGLISH_HOST_LABELS = ("en", "www", "simple", "species", "commons", "meta")
@@ -47,10 +35,18 @@ class Site:
 
     language: str = "en"
     name: str = "Wikipedia"
-    namespaces: Mapping[int, tuple[str, ...]] = field(
-        default_factory=lambda: {key: (name,) for key, name in CANONICAL_NAMESPACES.items()}
-    )
+    namespaces: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: _namespaces(""))
     case: Literal["first-letter", "case-sensitive"] = "first-letter"
+
+    @cached_property
+    def namespace_numbers(self) -> dict[bytes, int]:
+        """The numbers of the namespaces by their names, UTF-8."""
+        return {name.encode(): number for number, names in self.namespaces.items() for name in names}
+
+    def namespace_of(self, title: bytes) -> int:
+        """The namespace of a page by its title's prefix."""
+        prefix, colon, _ = title.partition(b":")
+        return self.namespace_numbers.get(prefix, 0) if colon else 0
 
     @classmethod
     def parse(cls, header: bytes) -> "Site":

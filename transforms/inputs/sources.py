@@ -7,15 +7,14 @@ they have only one range.
 
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, NamedTuple
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from transforms.inputs.bzip2 import Bzip2Blocks
-from transforms.inputs.cuts import OR_KEEP, CutOffError, cut_off
+from transforms.inputs.items import OR_KEEP, CutOffError, cut_off
 
-_GZIP_START = b"\x1f"
-_XZ_START = b"\xfd"
 _XZ_END = b"YZ"  # the last bytes of a stream; zeros may follow
 _XZ_PADDING = 64 << 10  # bytes looked at behind them
 _CHUNK = 1 << 20
@@ -26,26 +25,6 @@ _XZ_MEMORY = 1 << 30  # a hostile file could ask for a dictionary of 4 GB
 def is_splittable(container: str) -> bool:
     """Whether a file in a container can be entered at any byte."""
     return container in ("plain", "bz2")
-
-
-class _Raw:
-    """A raw file that knows how far it has been read."""
-
-    def __init__(self, path: str) -> None:
-        self._file = files.open_input(path)
-        self.position = 0
-
-    def seek(self, offset: int, /) -> None:
-        self._file.seek(offset)
-        self.position = offset
-
-    def read(self, count: int, /) -> bytes:
-        block = self._file.read(count)
-        self.position += len(block)
-        return block
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class Source:
@@ -75,22 +54,20 @@ class Source:
         self.is_truncated = False
         self._keep_truncated = keep_truncated
         self._bytes_read = 0
-        self._raw = _Raw(path)
+        self._raw = files.open_input(path)
         self._blocks: Bzip2Blocks | None = None
         try:
             self._raw.seek(start)
             if container == "plain":
                 self.own = end - start
-                self._chunks = _plain_chunks(self._raw)
+                self._chunks = iter(lambda: self._raw.read(_CHUNK), b"")
             elif container == "bz2":
                 self._blocks = Bzip2Blocks(
                     self._raw, lambda: files.open_input(path), path, start, end, keep_truncated=keep_truncated
                 )
                 self._chunks = iter(self._blocks.read, b"")
-            elif container == "gz":
-                self._chunks = _gzip_chunks(self._raw, path)
             else:
-                self._chunks = _xz_chunks(self._raw, path)
+                self._chunks = _unpacked_chunks(self._raw, path, _PACKINGS[container])
         except BaseException:
             self._raw.close()
             raise
@@ -128,11 +105,6 @@ class Source:
         self.close()
 
 
-def _plain_chunks(raw: _Raw) -> Iterator[bytes]:
-    while chunk := raw.read(_CHUNK):
-        yield chunk
-
-
 def check_end(path: str, container: str, size: int) -> None:
     """Checks the last bytes of a file of `size` bytes, where they tell a file that is cut off before it is read.
 
@@ -149,56 +121,61 @@ def check_end(path: str, container: str, size: int) -> None:
         )
 
 
-def _damaged(path: str, raw: _Raw, packing: str, problem: Exception | str) -> UnusableInputError:
-    return UnusableInputError(
-        f"{path}: the {packing} data is damaged in front of byte {raw.position} ({problem}); "
-        "fetch the file again, or compare its checksum with the publisher's."
-    )
+class _Packing(NamedTuple):
+    """A container that can only be read from its beginning: streams one after another.
+
+    name, stream: what messages call it, and one of its streams. start: the first byte of a stream. new: makes what
+    unpacks one. error: what that raises for damaged data.
+    """
+
+    name: str
+    stream: str
+    start: bytes
+    new: Callable[[], Any]
+    error: type[Exception]
 
 
-def _gzip_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
+_PACKINGS = {
+    "gz": _Packing("gzip", "member", b"\x1f", lambda: zlib.decompressobj(wbits=_GZIP_WINDOW_BITS), zlib.error),
+    "xz": _Packing(
+        "xz",
+        "stream",
+        b"\xfd",
+        lambda: lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY),
+        lzma.LZMAError,
+    ),
+}
+
+
+def _unpacked_chunks(raw: BinaryIO, path: str, packing: _Packing) -> Iterator[bytes]:
+    def damaged(problem: Exception | str) -> UnusableInputError:
+        return UnusableInputError(
+            f"{path}: the {packing.name} data is damaged in front of byte {raw.tell()} ({problem}); "
+            "fetch the file again, or compare its checksum with the publisher's."
+        )
+
     packed = raw.read(_CHUNK)
     while packed:
-        member = zlib.decompressobj(wbits=_GZIP_WINDOW_BITS)
-        while not member.eof:
-            if not packed:
-                raise cut_off(path, raw.position, "gzip")
-            try:
-                chunk = member.decompress(packed, _CHUNK)
-            except zlib.error as error:
-                raise _damaged(path, raw, "gzip", error) from error
-            if chunk:
-                yield chunk
-            packed = member.unconsumed_tail
-            if not packed and not member.eof:
-                packed = raw.read(_CHUNK)
-        packed = _skip_zeros(raw, member.unused_data)
-        if packed and packed[:1] != _GZIP_START:
-            raise _damaged(path, raw, "gzip", "something else follows its last member")
-
-
-def _xz_chunks(raw: _Raw, path: str) -> Iterator[bytes]:
-    packed = raw.read(_CHUNK)
-    while packed:
-        stream = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+        stream = packing.new()
         while not stream.eof:
-            if stream.needs_input and not packed:
+            # lzma keeps what it has not unpacked yet, zlib gives it back.
+            if not packed and getattr(stream, "needs_input", True):
                 packed = raw.read(_CHUNK)
                 if not packed:
-                    raise cut_off(path, raw.position, "xz")
+                    raise cut_off(path, raw.tell(), packing.name)
             try:
                 chunk = stream.decompress(packed, _CHUNK)
-            except lzma.LZMAError as error:
-                raise _damaged(path, raw, "xz", error) from error
-            packed = b""
+            except packing.error as error:
+                raise damaged(error) from error
+            packed = getattr(stream, "unconsumed_tail", b"")
             if chunk:
                 yield chunk
         packed = _skip_zeros(raw, stream.unused_data)
-        if packed and packed[:1] != _XZ_START:
-            raise _damaged(path, raw, "xz", "something else follows its last stream")
+        if packed and packed[:1] != packing.start:
+            raise damaged(f"something else follows its last {packing.stream}")
 
 
-def _skip_zeros(raw: _Raw, packed: bytes) -> bytes:
+def _skip_zeros(raw: BinaryIO, packed: bytes) -> bytes:
     """Skips the zeros that may fill up a file behind a gzip member or an xz stream; b"" at the end of the file."""
     while not packed.strip(b"\0"):
         packed = raw.read(_CHUNK)

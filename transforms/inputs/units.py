@@ -13,9 +13,8 @@ from maskmill.storage import files
 from maskmill.storage.found_files import check_unchanged
 from maskmill.text.file_kinds import InputFormat
 from transforms.inputs import doc_elements, json_lines, mediawiki, parquet, plain_text
-from transforms.inputs.cuts import CutOff
-from transforms.inputs.documents import Document, RejectedPage
 from transforms.inputs.formats import EmptyInputError, detect
+from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, check_end, is_splittable

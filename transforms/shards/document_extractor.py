@@ -20,7 +20,7 @@ from transforms.compat.wikiextractor import WikiExtractorCompat, format_document
 from transforms.extraction.template_library import NAMESPACE, TemplateLibrary
 from transforms.extraction.unknown_templates import UnknownTemplate
 from transforms.extraction.wikitext import WikitextExtractor
-from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.items import Document, RejectedPage
 from transforms.inputs.mediawiki import Page, read_header, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site

@@ -26,8 +26,7 @@ from maskmill.storage import completions, files
 from maskmill.storage.reuse import read_reuse
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
-from transforms.inputs.cuts import CutOff
-from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
 from transforms.shards.byte_ranges import merge_ranges, ranges_of

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.storage import files
-from transforms.inputs.cuts import CutOff
-from transforms.inputs.documents import Document, RejectedPage
+from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.sampling import Part, Sample
 from transforms.inputs.site import Site
@@ -74,14 +73,15 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
         reading=dataclasses.replace(options.reading, keep_truncated=True),
         wikitext=dataclasses.replace(options.wikitext, expand_templates=False),
     )
+    header = sample.kind.header
     stamps = [max(_TIMESTAMP.findall(part.content), default=b"") for part in sample.parts]
-    date = dump_date or date_in_name(sample.paths[0]) or max(stamps, default=b"").decode()
+    date = dump_date or date_in_name(sample.kind.files[0].path) or max(stamps, default=b"").decode()
     items = [list(_records(part, sample, options)) for part in sample.parts]
     choice = _choice(sample, options, items)
     is_untrained = choice.needs_training
     if is_untrained:
         choice = choice.after_training(None, 0)
-    origin = Origin(date=date if sample.header else "", header=sample.header, sentences=choice.to_json())
+    origin = Origin(date=date if header else "", header=header, sentences=choice.to_json())
     extractor = DocumentExtractor(options, origin)
     documents: list[bytes] = []
     sizes: list[tuple[int, int]] = []
@@ -140,11 +140,11 @@ def _records(part: Part, sample: Sample, options: ExtractionOptions) -> Iterator
         if part.unit is not None:
             path, start, end = part.unit
         else:
-            closing = b"</mediawiki>\n" if sample.format == "mediawiki" else b""
+            closing = b"</mediawiki>\n" if sample.kind.format == "mediawiki" else b""
             path, start = os.path.join(folder, "part.xml"), 0
-            files.write_bytes(path, sample.header + part.content + closing)
+            files.write_bytes(path, sample.kind.header + part.content + closing)
             end = files.size(path)
-        unit = Unit(path=path, start=start, end=end, format=sample.format, container="plain")
+        unit = Unit(path=path, start=start, end=end, format=sample.kind.format, container="plain")
         for item in read_unit(unit, options.reading):
             if not isinstance(item, CutOff):
                 yield item
@@ -156,11 +156,11 @@ def _choice(
     """How the sentences are split, decided as `sentence_choice.choose_sentences` does."""
     if options.language != AUTO:
         return named_choice(options.language)
-    if sample.format == "mediawiki":
-        language = Site.parse(sample.header).language
+    if sample.kind.format == "mediawiki":
+        language = Site.parse(sample.kind.header).language
         if known_code(language):
             return choice_of_dump(language)
-    extractor = DocumentExtractor(options, Origin(date="", header=sample.header))
+    extractor = DocumentExtractor(options, Origin(date="", header=sample.kind.header))
     found = (read_or_reject(extractor, item) for of_part in items for item in of_part)
     texts = (document.text for document in found if isinstance(document, PlainDocument))
     return choice_of_text("".join(training.beginning_of(texts, _TEXT_SAMPLE)))

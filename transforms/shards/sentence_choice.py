@@ -14,7 +14,7 @@ import apache_beam as beam
 
 from maskmill.storage import completions, files, progress
 from maskmill.storage.found_files import check_unchanged
-from transforms.inputs.cuts import CutOff
+from transforms.inputs.items import CutOff
 from transforms.inputs.mediawiki import read_header
 from transforms.inputs.site import Site
 from transforms.inputs.units import InputFile, Unit, plan_units, read_unit

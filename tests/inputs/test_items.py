@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up.input_files import READING, document
 
-from transforms.inputs.documents import RejectedPage, document_of_record, rejected, too_large
+from transforms.inputs.items import RejectedPage, document_of_record, rejected, too_large
 from transforms.inputs.options import ReadOptions
 
 WITH_ID = ReadOptions(text_column="body", id_column="key")

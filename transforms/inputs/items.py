@@ -1,4 +1,4 @@
-"""Documents of inputs that are no dump, and what is reported of a page or document that cannot be used."""
+"""What readers of inputs yield beside pages: documents, what cannot be used and why, and the cut of a file."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from maskmill.characters.utf8 import is_utf8
 from maskmill.errors import UnusableInputError
 from transforms.inputs.options import ReadOptions
 
+OR_KEEP = "or take what stands before the cut with --keep_truncated"
 NOT_UTF8 = "it is not valid UTF-8"
 IS_HOLLOW = "it has a hole of zero bytes, as a file has that was not written whole"
 # A hole is a sector of a disk at least. Fewer zeros may be text: a text's author or program has put them there.
@@ -43,6 +44,25 @@ class RejectedPage:
 
     title: str
     reason: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CutOff:
+    """The end of a file that is cut off: the title of the page or document that the cut is in; None if in none."""
+
+    title: str | None
+
+
+class CutOffError(UnusableInputError):
+    """A file ends in the middle of its data."""
+
+
+def cut_off(path: str, byte: int, packing: str) -> CutOffError:
+    """The error of a packed file that ends at a byte in the middle of its data; `packing` is its container's name."""
+    return CutOffError(
+        f"{path}: the file is cut off: it ends at byte {byte} in the middle of its {packing} data; "
+        f"fetch it again, {OR_KEEP}."
+    )
 
 
 def problem_of_text(text: bytes) -> str | None:
