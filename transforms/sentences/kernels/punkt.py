@@ -646,24 +646,6 @@ def _scratch(model):
     return np.empty(model[LONGEST_WORD] + 2, np.int32)
 
 
-@kernel
-def spans_of_line(model, data):
-    """The spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
-    num_marks = 0
-    for byte in data:
-        if _is_end_mark(byte):
-            num_marks += 1
-    marks = np.empty(num_marks, np.int64)
-    number = 0
-    for at in range(data.size):
-        if _is_end_mark(data[at]):
-            marks[number] = at
-            number += 1
-    spans = np.empty((num_marks + 1, 2), np.int64)
-    count = line_sentences(model, data, 0, data.size, marks, spans, _scratch(model))
-    return spans[:count]
-
-
 @lean_kernel
 def write_sentences(model, data, spans, keep_blank, out, written):
     """Writes sentences, stripped, one a line; how many bytes are written then."""
@@ -698,7 +680,9 @@ class Room(NamedTuple):
 @kernel
 def room_for(model, size):
     """Room for a line of so many marks."""
-    return Room(np.empty(size, np.int64), np.empty((size + 1, 2), np.int64), _scratch(model))
+    return Room(
+        np.empty(size, np.int64), np.empty((size + 1, 2), np.int64), np.empty(model[LONGEST_WORD] + 2, np.int32)
+    )
 
 
 @lean_kernel
@@ -708,6 +692,14 @@ def split_line(model, data, begin, room):
     if num_marks > room.marks.size:
         return -1, 0
     return end, line_sentences(model, data, begin, end, room.marks[:num_marks], room.spans, room.scratch)
+
+
+@kernel
+def spans_of_line(model, data):
+    """The spans of the sentences of a text without newline (but for the last byte), int64 [n, 2]."""
+    room = room_for(model, data.size)
+    _end, count = split_line(model, data, 0, room)
+    return room.spans[:count].copy()
 
 
 @kernel

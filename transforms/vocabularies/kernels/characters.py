@@ -7,26 +7,13 @@ column for each code point. Words are UTF-8.
 
 import numpy as np
 
+from maskmill.characters.kernels.characters import code_at
 from maskmill.kernels import kernel
 
 BEGINNING = 0
 INSIDE = 1
 CODE_POINTS = 0x110000
 MISSING = -1  # a character that is not in the alphabet
-
-
-@kernel
-def _character(text, at):
-    """The code point at a byte of valid UTF-8, and how many bytes it has."""
-    lead = np.int64(text[at])
-    if lead < 0x80:
-        return lead, np.int64(1)
-    if lead < 0xE0:
-        return (lead & 0x1F) << 6 | text[at + 1] & 0x3F, np.int64(2)
-    if lead < 0xF0:
-        return (lead & 0xF) << 12 | (text[at + 1] & 0x3F) << 6 | text[at + 2] & 0x3F, np.int64(3)
-    low = (text[at + 1] & 0x3F) << 12 | (text[at + 2] & 0x3F) << 6 | text[at + 3] & 0x3F
-    return (lead & 0x7) << 18 | low, np.int64(4)
 
 
 @kernel
@@ -37,7 +24,7 @@ def count_characters(text, ends, counts):
     for word in range(len(ends)):
         row = BEGINNING
         while at < ends[word]:
-            character, size = _character(text, at)
+            character, size = code_at(text, at)
             table[row, character] += counts[word]
             row = INSIDE
             at += size
@@ -55,7 +42,7 @@ def words_as_characters(text, ends, ids, symbols, weights):
     for word in range(len(ends)):
         row = BEGINNING
         while at < ends[word]:
-            character, size = _character(text, at)
+            character, size = code_at(text, at)
             symbols[at] = ids[row, character]
             if symbols[at] == MISSING:
                 symbols[at] = 0
