@@ -12,7 +12,7 @@ from pipelines.stages.examples import ExamplesStage
 from pipelines.stages.registry import EVAL_NAME
 from pipelines.stages.stage import Stage
 from pipelines.terminal.progress import ProgressLine
-from transforms.examples import closing, made_shards
+from transforms.examples import close_examples, example_shards
 from transforms.examples.example_steps import PickEvalExamples
 
 
@@ -40,7 +40,7 @@ class EvalStage(Stage[EvalOptions]):
         return (
             pipeline
             | "Examples" >> beam.Create([self.examples.output])
-            | "FindShards" >> beam.FlatMap(made_shards.find_eval_shards, self.examples.setup)
+            | "FindShards" >> beam.FlatMap(example_shards.find_eval_shards, self.examples.setup)
         )
 
     def expand(self, elements: beam.PCollection) -> tuple[beam.PCollection, Sequence[beam.PCollection]]:
@@ -55,7 +55,7 @@ class EvalStage(Stage[EvalOptions]):
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
         (picked,) = elements
-        closing.close_picked(picked, self.parameters, self.output)
+        close_examples.close_picked(picked, self.parameters, self.output)
 
     def progress(self) -> list[ProgressLine]:
         """Picking takes a moment: it has no line."""

@@ -13,7 +13,7 @@ from pipelines.settings.stage_options import ExamplesOptions, decided_masking
 from pipelines.stages.stage import Stage
 from pipelines.stages.text_source import announce_texts, describe_texts
 from pipelines.terminal.progress import ProgressLine
-from transforms.examples import closing, example_shards
+from transforms.examples import close_examples, example_shards
 from transforms.examples.example_shards import ExamplesSetup
 from transforms.examples.example_steps import WriteExamples
 from transforms.grouping import GroupAll
@@ -83,7 +83,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the manifest, and sweeps."""
-        closing.close_examples(
+        close_examples.close_examples(
             elements, self.setup, parameters=self.parameters, decided=self.decided, output=self.output
         )
 

@@ -17,7 +17,7 @@ from pipelines.terminal.progress import ProgressLine
 from transforms.extraction import template_library
 from transforms.extraction.template_library import CollectTemplates
 from transforms.inputs.batches import CutIntoBatches, FindInputs
-from transforms.shards import closing, sentence_choice
+from transforms.shards import close_text, sentence_choice
 from transforms.shards import fragments as fragment_step
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.fragments import ExtractDocuments
@@ -130,7 +130,7 @@ class ExtractStage(Stage[ExtractOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes eval.md5 and the manifest, and sweeps."""
-        closing.close_text_shards(
+        close_text.close_text_shards(
             elements,
             [Source(extraction=self.options.decided_extraction, max_documents=self.options.split.max_documents)],
             parameters=self.parameters,

@@ -13,7 +13,7 @@ from pipelines.stages import kernels
 from pipelines.stages.extract import extract_documents, find_inputs, has_text, progress_of
 from pipelines.stages.stage import Stage
 from pipelines.terminal.progress import ProgressLine
-from transforms.shards import closing
+from transforms.shards import close_text
 from transforms.shards.assembling import AssembleTextShards
 from transforms.shards.mixing import PlanMix
 
@@ -88,7 +88,7 @@ class MixStage(Stage[MixOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes eval.md5 and the manifest, and sweeps."""
-        closing.close_text_shards(
+        close_text.close_text_shards(
             elements,
             [source.source for source in self.options.sources],
             parameters=self.parameters,

@@ -14,7 +14,7 @@ from pipelines.stages.stage import Stage
 from pipelines.stages.text_source import announce_texts, describe_texts
 from pipelines.terminal.progress import ProgressLine
 from transforms.grouping import GroupAll
-from transforms.vocabularies import closing, counting, learning, making, merging
+from transforms.vocabularies import close_vocabulary, counting, learning, making, merging
 from transforms.vocabularies.counting import CountWords
 from transforms.vocabularies.making import MakeVocabulary, ReportVocabulary, VocabularySetup
 from transforms.vocabularies.merging import MergeCounts
@@ -50,7 +50,7 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
         """Those that count and learn, and the tokenizer's, which the report runs."""
         options = self.setup.options
         return (
-            *counting.kernels_of(options),
+            *counting.KERNELS,
             *learning.KERNELS,
             *making.kernels_of(options, self.options.compare),
         )
@@ -87,7 +87,7 @@ class VocabularyStage(Stage[VocabularyStageOptions]):
 
     def close(self, elements: Sequence[Any]) -> None:
         """Writes the model's directory and the manifest, and sweeps."""
-        closing.close_vocabulary(
+        close_vocabulary.close_vocabulary(
             elements,
             parameters=self.parameters,
             decided=self.decided,

@@ -11,7 +11,7 @@ from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
 from maskmill.records.options import FormatOptions
 from maskmill.text.text_files import describe_text_shard
-from transforms.examples.closing import close_examples, close_picked
+from transforms.examples.close_examples import close_examples, close_picked
 from transforms.examples.example_shards import ExampleShard, ExamplesSetup, pick_eval, write_example_shard
 
 NAMES = ("part-00000-of-00002", "part-00001-of-00002", "eval.txt")

@@ -8,7 +8,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from oracles import pretraining as oracle
 from transforms.vocabularies.counting import WordRules
-from transforms.vocabularies.word_counts import WordCounts
+from transforms.vocabularies.learning import WordCounts
 
 WORDPIECE = WordRules(kind="wordpiece", do_lower_case=True, add_prefix_space=False)
 CASED = WordRules(kind="wordpiece", do_lower_case=False, add_prefix_space=False)

@@ -16,7 +16,6 @@ from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
     Origin,
-    RejectedDocument,
     document_extractor,
     extract_or_reject,
     origin_of,
@@ -170,11 +169,11 @@ def test_mlperfs_chain_takes_no_other_documents(origin: Origin) -> None:
 
 def test_a_page_that_cannot_be_processed_is_rejected_with_the_reason(origin: Origin) -> None:
     extractor = DocumentExtractor(PLAIN, origin)
-    assert extract_or_reject(extractor, RejectedPage(title="T", reason="not UTF-8")) == RejectedDocument(
+    assert extract_or_reject(extractor, RejectedPage(title="T", reason="not UTF-8")) == RejectedPage(
         title="T", reason="not UTF-8"
     )
     rejected = extract_or_reject(extractor, page(text=None, title=b"Bad \xff"))
-    assert isinstance(rejected, RejectedDocument)
+    assert isinstance(rejected, RejectedPage)
     assert rejected.title == "Bad \ufffd"
     assert rejected.reason.startswith("extraction failed: TypeError: ")
 

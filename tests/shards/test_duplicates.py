@@ -107,8 +107,8 @@ def test_looking_at_shared_bands_alone_loses_nothing(starts: list[tuple[int, int
 def test_a_missing_datasketch_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasketch", None)
     with pytest.raises(UnusableInputError, match=r"install it: pip install 'maskmill\[quality\]'\."):
-        duplicates.check_installed(BOTH)
-    duplicates.check_installed(QualityOptions(drop_duplicates=True))
+        ParagraphSigner(BOTH)
+    ParagraphSigner(QualityOptions(drop_duplicates=True))
 
 
 # ---- over the fragments of a build

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transforms.sentences.choice import scripts_of
+from transforms.sentences.rules import scripts_of
 from transforms.shards.text_profile import STEP, TextProfile, add_up
 
 TEXTS = {

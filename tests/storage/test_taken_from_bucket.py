@@ -17,7 +17,7 @@ from transforms.shards.page_store import (
     PageText,
     PageWriter,
     Reading,
-    store_entry,
+    StoreEntry,
     store_name,
     write_index,
 )
@@ -94,7 +94,7 @@ def test_a_store_is_read_where_it_lies(place: str, tmp_path: Path) -> None:
         for number in (3, 1, 2, *range(4, 9)):
             assert exchange.page_text(page(number), lambda p: made[p.page_id]) == (made[number], False)
         stored = writer.finish()
-    write_index(output, [store_entry("key", stored)])
+    write_index(output, [StoreEntry(key="key", **stored)])
     exchange = PageExchange(reading, PageReader(output), None)
     for number in range(8, 0, -1):
         assert exchange.page_text(page(number), fail) == (made[number], True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from transforms.vocabularies.learned import LearnedVocabulary
+from transforms.vocabularies.learning import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyOptions
 
 TEXT = (

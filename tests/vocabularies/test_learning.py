@@ -15,10 +15,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization.byte_level import byte_characters
-from transforms.vocabularies.learned import LearnedVocabulary
-from transforms.vocabularies.learning import learn_vocabulary
+from transforms.vocabularies.learning import LearnedVocabulary, WordCounts, learn_vocabulary
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
-from transforms.vocabularies.word_counts import WordCounts
 
 SPECIAL = 5
 

@@ -15,10 +15,10 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 from maskmill.errors import RunFailedError
+from transforms.vocabularies.learning import WordCounts
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.transform_fn import process
 from transforms.vocabularies.transform_fn.word_vocabulary import write_word_vocabulary
-from transforms.vocabularies.word_counts import WordCounts
 
 pytestmark = pytest.mark.training
 

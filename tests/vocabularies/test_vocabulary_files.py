@@ -11,7 +11,7 @@ from tokenizers.models import BPE
 from maskmill.errors import UnusableInputError
 from maskmill.tokenization.vocabulary import load_vocabulary
 from maskmill.tokenization.wordpiece import Tokenizer
-from transforms.vocabularies.learned import LearnedVocabulary
+from transforms.vocabularies.learning import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.vocabulary_files import MODEL_FILES, VOCABULARY_FILES, model_files, vocabulary_files
 

@@ -72,11 +72,7 @@ def examples_of(
 ) -> SampleExamples:
     """Makes the examples of documents, into temporary files.
 
-    Args:
-      documents: the sentences of each, as in a text shard.
-      loaded: the vocabulary and its tokenizer.
-      plan: how examples are made, and what they become.
-      packed: whether TFRecords are gzipped.
+    documents: the sentences of each, as in a text shard. packed: whether TFRecords are gzipped.
 
     Raises:
       UnusableInputError: there is no sentence in the documents.

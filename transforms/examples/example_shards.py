@@ -20,7 +20,7 @@ from maskmill.records.options import Format, FormatOptions
 from maskmill.records.plan import ExamplesPlan
 from maskmill.records.tfrecord import WrittenFile
 from maskmill.records.tokenizing import load_tokenization
-from maskmill.storage import completions, files
+from maskmill.storage import completions, files, manifest
 from maskmill.text.text_shards import ShardKind, TextShard
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
 from maskmill.tokenization.vocabulary import Vocabulary
@@ -227,6 +227,39 @@ def _counts_of(record: Mapping[str, Any], plan: ExamplesPlan) -> dict[str, int]:
     places = plan.masking.max_seq_length * counts["examples"]
     older = {"special_tokens": special, "padding_tokens": places - special - counts["example_tokens"]}
     return (older if _is_reference(plan) else {}) | counts
+
+
+def find_eval_shards(output: str, setup: ExamplesSetup) -> list[ExampleShard]:
+    """The eval shards in a directory of examples, each one TFRecord, in order.
+
+    Raises:
+      UnusableInputError: there is no manifest.
+    """
+    listed = [entry for entry in manifest.read_manifest(output)["shards"] if entry["kind"] == "eval"]
+    return [_made_shard(number, entry, output, setup) for number, entry in enumerate(listed)]
+
+
+def _made_shard(number: int, entry: Mapping[str, Any], output: str, setup: ExamplesSetup) -> ExampleShard:
+    made = tuple(
+        ExampleFile(
+            path=files.join(output, file["name"]),
+            size=file["bytes"],
+            sha256=file["sha256"],
+            examples=file["examples"],
+            width=setup.masking.max_seq_length,
+        )
+        for file in manifest.files_of_shard(entry)
+    )
+    return ExampleShard(
+        files=made,
+        kind="eval",
+        number=number,
+        name=entry["name"],
+        counts={"examples": entry["examples"]},
+        inputs=entry["inputs"],
+        key="",
+        setup=setup,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

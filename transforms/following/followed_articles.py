@@ -18,7 +18,7 @@ from maskmill.mirrors.dump_names import date_in_name
 from maskmill.storage import files, manifest
 from maskmill.text.text_files import kind_of_text
 from maskmill.tokenization.tokenized_text import LoadedTokenizer
-from transforms.following.found_pages import FoundPage, Wanted, find_page, present_inputs
+from transforms.following.found_pages import Item, Wanted, find_page, present_inputs
 from transforms.inputs.items import RejectedPage
 from transforms.inputs.mediawiki import Page, read_header
 from transforms.inputs.site import Site
@@ -40,7 +40,6 @@ def find_document(
       path: the directory of the build, of its text or of its examples.
       name: the article's title, or its id in the dump.
       vocab_file: the vocabulary of examples that have no copy of it.
-      most_examples: how many rows are decoded.
 
     Raises:
       UnusableInputError: there is no text with a manifest under this path, its inputs are gone, or lack the article.
@@ -54,8 +53,8 @@ def find_document(
                 "of a build or of its text."
             )
         build = files.parent(directory)
-        source, page = _find_in_sources(made, [build, files.parent(build)], name)
-        found = _extracted(page, name, source, made, directory)
+        source, page_path, item = _find_in_sources(made, [build, files.parent(build)], name)
+        found = _extracted(item, page_path, name, source, made, directory)
         if found.outcome in ("train", "eval"):
             found = _placed(found, texts)
         if found.document is None:
@@ -79,8 +78,8 @@ def _texts_of(path: str) -> OpenedTexts:
         raise
 
 
-def _find_in_sources(made: Mapping[str, Any], near: Sequence[str], name: str) -> tuple[str, FoundPage]:
-    """The page, and the name of its source in a build that mixes several, else "".
+def _find_in_sources(made: Mapping[str, Any], near: Sequence[str], name: str) -> tuple[str, str, Item]:
+    """The name of the page's source in a build that mixes several, else ""; the path of its input; and the page.
 
     Raises:
       UnusableInputError: the inputs are gone, or have no such page.
@@ -94,7 +93,7 @@ def _find_in_sources(made: Mapping[str, Any], near: Sequence[str], name: str) ->
         reading = options_of(ExtractionOptions, parameters).reading
         page = find_page(inputs, Wanted(name), input_format=parameters.get("input_format", "auto"), reading=reading)
         if page is not None:
-            return source, page
+            return source, *page
     if present:
         raise UnusableInputError(
             f"{present[0].path}: no page has the title or id {name!r}; check how the wiki writes it, or search the "
@@ -116,18 +115,14 @@ def _parameters(made: Mapping[str, Any], source: str = "") -> dict[str, Any]:
     }
 
 
-def _extracted(page: FoundPage, name: str, source: str, made: Mapping[str, Any], directory: str) -> FoundDocument:
-    """The page, its text, and whether it became a document."""
-    item = page.item
+def _extracted(item: Item, path: str, name: str, source: str, made: Mapping[str, Any], directory: str) -> FoundDocument:
+    """The page of the input at `path`, its text, and whether it became a document."""
     if isinstance(item, RejectedPage):
-        return FoundDocument(
-            name=name, title=item.title, id="", input=page.path, wikitext="", text="", outcome=item.reason
-        )
+        return FoundDocument(name=name, title=item.title, id="", input=path, wikitext="", text="", outcome=item.reason)
     # These import Beam, which the templates of a dump are collected with.
     from transforms.shards.document_extractor import (
         Origin,
         PlainDocument,
-        RejectedDocument,
         document_extractor,
         extract_or_reject,
         read_or_reject,
@@ -135,47 +130,43 @@ def _extracted(page: FoundPage, name: str, source: str, made: Mapping[str, Any],
 
     options = options_of(ExtractionOptions, _parameters(made, source))
     is_page = isinstance(item, Page)
-    header = read_header(page.path) if is_page else b""
-    date = _parameters(made, source).get("dump_date") or date_in_name(page.path)
+    header = read_header(path) if is_page else b""
+    date = _parameters(made, source).get("dump_date") or date_in_name(path)
     skipped = []
     if options.wikitext.expand_templates:
         skipped.append("Templates are not expanded here, so this text may lack what they gave.")
     if options.wikitext.template_rules is not None:
-        rules = _read_rules(options.wikitext.template_rules)
-        if rules is None:
-            skipped.append(f"{options.wikitext.template_rules}: these template rules are not there any more.")
+        rules_path = options.wikitext.template_rules
+        if not files.exists(rules_path):
+            skipped.append(f"{rules_path}: these template rules are not there any more.")
         else:
+            rules = files.read_bytes(rules_path).decode()
             options = dataclasses.replace(options, wikitext=dataclasses.replace(options.wikitext, rules_text=rules))
     origin = Origin(date=date if is_page else "", header=header, sentences=_sentences(made, header, source))
     extractor = document_extractor(options, origin, "", directory)
     read = read_or_reject(extractor, item)
     plain = read if isinstance(read, PlainDocument) else None
     done = extract_or_reject(extractor, item)
-    if isinstance(done, RejectedDocument):
+    expected = None
+    if isinstance(done, RejectedPage):
         outcome = done.reason
-    else:
-        outcome = done if isinstance(done, str) else "train"
+    elif isinstance(done, str):
+        outcome = done
+    else:  # the document as the extraction makes it now, wherever it is
+        outcome = "train"
+        lines = tuple(done.text.decode(errors="replace").removesuffix("\n\n").split("\n"))
+        expected = TextDocument(file="", document=0, line=0, lines=lines)
     return FoundDocument(
         name=name,
         title=item.title.decode(errors="replace"),
         id=str(item.page_id) if isinstance(item, Page) else item.document_id,
-        input=page.path,
+        input=path,
         wikitext=item.text.decode(errors="replace") if isinstance(item, Page) else "",
         text="" if plain is None else plain.text.decode(errors="replace"),
         outcome=outcome,
         skipped=tuple(skipped),
-        document=None if isinstance(done, str | RejectedDocument) else _expected(done.text),
+        document=expected,
     )
-
-
-def _expected(text: bytes) -> TextDocument:
-    """The document as the extraction makes it now, wherever it is."""
-    lines = tuple(text.decode(errors="replace").removesuffix("\n\n").split("\n"))
-    return TextDocument(file="", document=0, line=0, lines=lines)
-
-
-def _read_rules(path: str) -> str | None:
-    return files.read_bytes(path).decode() if files.exists(path) else None
 
 
 def _sentences(made: Mapping[str, Any], header: bytes, source: str) -> str:

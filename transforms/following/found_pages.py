@@ -51,18 +51,10 @@ class Wanted:
         return self.has_title(title)
 
 
-@dataclasses.dataclass(frozen=True)
-class FoundPage:
-    """A page or document, and the path of its input."""
-
-    path: str
-    item: Item
-
-
 def find_page(
     inputs: Sequence[files.FileInfo], wanted: Wanted, *, input_format: str, reading: ReadOptions
-) -> FoundPage | None:
-    """The first page of this id, else of this title; None where there is none.
+) -> tuple[str, Item] | None:
+    """The path of an input, and its first page of this id, else of this title; None if there is none.
 
     Where a multistream dump's index lies beside it, one stream is read. Other inputs are read from their beginning, by
     as many threads as there are processors.
@@ -78,8 +70,8 @@ def find_page(
             units = plan_units([file], input_format=input_format, reading=reading, allow_empty=len(inputs) > 1)
         for item in _matches(units, wanted, reading):
             if wanted.id is None or wanted.has_id(item):
-                return FoundPage(file.path, item)
-            titled = titled or FoundPage(file.path, item)
+                return file.path, item
+            titled = titled or (file.path, item)
     return titled
 
 

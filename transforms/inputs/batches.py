@@ -30,9 +30,7 @@ def _numbered_inputs(
 def digest_input(numbered: tuple[int, files.FileInfo], date: str | None) -> tuple[int, InputFile, DateEvidence | None]:
     """Adds an input's checksum, and what it says of its date, to its number in the order of the inputs.
 
-    Args:
-      numbered: the number, and the file.
-      date: the ISO date that the user names; None: the dump's own.
+    date: the ISO date that the user names; None: the dump's own.
 
     Raises:
       UnusableInputError: the file cannot be read, or the checksum of one of its bzip2 streams is wrong.
@@ -66,10 +64,7 @@ def plan_batches(
     Without a limit each unit is a batch. With a limit each file is one, which stops at so many documents. Small files
     that follow each other share a batch either way: each batch costs some files in the work directory.
 
-    Args:
-      input_format: "auto" or the format of all inputs.
-      reading: names the columns of JSON lines and Parquet inputs.
-      limit: the most documents that a file gives; None: all.
+    input_format: "auto" or the format of all inputs. limit: the most documents that a file gives; None: all.
 
     Raises:
       UnusableInputError: an input is damaged, cut off, or of the wrong format.

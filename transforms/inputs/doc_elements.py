@@ -24,11 +24,6 @@ def read_documents(
 ) -> Iterator[Document | RejectedPage | CutOff]:
     """The <doc> elements that start in a source's range, in order.
 
-    Args:
-      source: the plain bytes.
-      path: the file's name, for messages.
-      is_first: whether the range is the file's first.
-
     Raises:
       UnusableInputError: the file is damaged, or its last element is not closed.
     """

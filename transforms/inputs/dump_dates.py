@@ -69,9 +69,6 @@ def decide_dates(found: Sequence[tuple[str, DateEvidence | None]]) -> list[str]:
     A file whose name has a date is of that date. The other files of a wiki are of the newest date in the names of its
     files, or else of the newest revision among all their first pages.
 
-    Args:
-      found: the path of each input, and what it says of its date.
-
     Raises:
       UnusableInputError: there is no date, or the files of a wiki have two in their names.
     """

@@ -28,10 +28,8 @@ class FoundInputs:
 def find_inputs(patterns: Sequence[str], input_format: str, *, may_be_missing: bool = False) -> FoundInputs:
     """Finds the inputs; skips the indexes and checksums that Wikimedia publishes beside a dump.
 
-    Args:
-      patterns: as `files.match` takes them.
-      input_format: "auto" or the format that the user names; a named format that any text can have skips nothing.
-      may_be_missing: whether there may be none.
+    patterns: as `files.match` takes them. input_format: "auto" or the format that the user names; a named format that
+    any text can have skips nothing. may_be_missing: whether there may be none.
 
     Raises:
       UnusableInputError: there are no inputs.

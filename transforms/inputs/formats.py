@@ -34,14 +34,10 @@ class EmptyInputError(UnusableInputError):
 
 
 def detect(path: str, input_format: str = "auto", *, keep_truncated: bool = False) -> tuple[InputFormat, str]:
-    """The format of a file, by its first bytes (unpacked) and its name, or `input_format` if the file can have it.
+    """The format of a file, and its container ("plain", "bz2", "gz", "xz"), by its first bytes and its name.
 
-    Args:
-      input_format: "auto", or the format that the user names.
-      keep_truncated: whether a file that is cut off in its first bytes is taken, too.
-
-    Returns:
-      The format; and the container ("plain", "bz2", "gz", "xz").
+    The format is told from the bytes unpacked; it is `input_format`, which the user names, if the file can have it.
+    keep_truncated: whether a file that is cut off in its first bytes is taken, too.
 
     Raises:
       UnusableInputError: the file is empty, damaged, UTF-16, of no known format, or of another one than the user names

@@ -86,10 +86,7 @@ def too_large(reading: ReadOptions) -> str:
 def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: ReadOptions) -> None:
     """Refuses a file none of whose first records can be used, for the same cause.
 
-    Args:
-      records: the first records of the file, or all.
-      path: of the file.
-      reading: names the columns of the text and of the id.
+    records: the first ones of the file, or all. reading: names the columns of the text and of the id.
 
     Raises:
       UnusableInputError: a column is missing in all of them, or holds in all of them what it may not.
@@ -123,10 +120,8 @@ def _shown_columns(records: Sequence[Mapping[str, Any]]) -> str:
 def document_of_record(record: Mapping[str, Any], source: bytes, reading: ReadOptions) -> Document | RejectedPage:
     """The document that a record (of JSON lines, of Parquet) holds.
 
-    Args:
-      record: its values by column.
-      source: the record as the file has it; its beginning names the record if it is rejected.
-      reading: names the columns of the text and of the id.
+    record: its values by column. source: the record as the file has it; its beginning names the record if it is
+    rejected. reading: names the columns of the text and of the id.
     """
     text = record.get(reading.text_column)
     if not isinstance(text, str):

@@ -31,9 +31,6 @@ def check_columns(path: str, container: str, size: int, reading: ReadOptions) ->
 
     A single bad line is rejected while the file is read; this finds what is wrong with all lines.
 
-    Args:
-      path, container, size: of the file.
-
     Raises:
       UnusableInputError: no line there is a JSON object, or all lack a column or have something else in it.
     """
@@ -65,11 +62,6 @@ def read_documents(
     source: Source, path: str, is_first: bool, reading: ReadOptions
 ) -> Iterator[Document | RejectedPage | CutOff]:
     """The documents of the lines that start in a source's range, in order.
-
-    Args:
-      source: the plain bytes.
-      path: the file's name (the reader has no message of its own that needs it).
-      is_first: whether the range is the file's first.
 
     Raises:
       UnusableInputError: the file is damaged or cut off.

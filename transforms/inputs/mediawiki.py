@@ -62,10 +62,7 @@ class Page:
 
 
 def check_closed(path: str, container: str, size: int) -> None:
-    """Checks a dump's last bytes, to find a download that was cut off before the run instead of at its end.
-
-    Args:
-      path, container, size: of the dump, which can be entered at any byte.
+    """Checks the last bytes of a dump that can be entered at any byte: a cut is found before the run, not at its end.
 
     Raises:
       UnusableInputError: the dump does not end with </mediawiki>, or its end is damaged.
@@ -130,11 +127,7 @@ def read_pages(
 ) -> Iterator[Page | RejectedPage | CutOff]:
     """The pages that start in a source's range, in order; one that cannot be used is rejected, never left out.
 
-    Args:
-      source: the plain bytes.
-      path: the file's name, for messages and for its header.
-      is_first: whether the range is the file's first.
-      reading: whether a dump that is cut off is taken up to its cut; then the last item is a CutOff.
+    Where `reading.keep_truncated` takes a dump up to its cut, the last item is a CutOff.
 
     Raises:
       UnusableInputError: the file is damaged or cut off; the message names the byte.

@@ -173,11 +173,7 @@ def _typical(sizes: npt.NDArray[np.int64], measures: npt.NDArray[np.float64], wa
 def sample_streams(
     kind: InputKind, streams: Streams, wanted: int, taken: Collection[int], reading: ReadOptions, reader: CountedReader
 ) -> Sample:
-    """Reads some streams of a dump that stand for all of it.
-
-    Args:
-      wanted: how many bytes to read at most.
-    """
+    """Reads some streams of a dump that stand for all of it, `wanted` bytes at most."""
     sizes = streams.sizes
     of_page = page_sizes(sizes.astype(float), streams.pages)
     measures = _measures(sizes, streams.pages, of_page)

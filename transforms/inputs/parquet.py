@@ -18,10 +18,8 @@ _TASKS = "transforms.inputs.parquet_documents"
 def unit_bounds(path: str, size: int, reading: ReadOptions | None, unit_bytes: int) -> list[int]:
     """The byte offsets at which a Parquet file is cut into units: 0, starts of row groups, its size.
 
-    Args:
-      size: of the file, in bytes.
-      reading: names the columns that the file must have; None: they are not checked.
-      unit_bytes: the size that a unit reaches, but for the last one.
+    size: of the file, in bytes. reading: names the columns that the file must have; None: they are not checked.
+    unit_bytes: the size that a unit reaches, but for the last one.
 
     Raises:
       UnusableInputError: the file is damaged, or lacks a column that `reading` names, or has no text in it.

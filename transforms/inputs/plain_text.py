@@ -24,11 +24,6 @@ def read_documents(
 ) -> Iterator[Document | RejectedPage | CutOff]:
     """The documents that start in a source's range, in order; `reading.text_documents` says what a document is.
 
-    Args:
-      source: the plain bytes.
-      path: the file's name, the title of a document that is a whole file.
-      is_first: whether the range is the file's first.
-
     Raises:
       UnusableInputError: the file is damaged or cut off.
     """

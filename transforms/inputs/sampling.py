@@ -71,9 +71,7 @@ class CountedReader:
     def unpack(self, path: str, packed: bytes, container: str, *, at_head: bool = True) -> bytes:
         """Unpacks bytes of a file as far as they are whole.
 
-        Args:
-          path: the file's, for messages.
-          at_head: whether they begin with the head of a stream; bz2 can begin anywhere.
+        at_head: whether they begin with the head of a stream; bz2 can begin anywhere.
 
         Raises:
           UnusableInputError: they are damaged.
@@ -231,11 +229,7 @@ def _read_blocks(file: files.FileInfo, start: int, wanted: int, reader: CountedR
 
 
 def sample_kind(kind: InputKind, wanted: int, reading: ReadOptions, reader: CountedReader) -> Sample:
-    """Reads parts of inputs of a kind that stand for them.
-
-    Args:
-      wanted: how many bytes to read at most, but for the rest of the last block.
-    """
+    """Reads parts of inputs of a kind that stand for them: `wanted` bytes at most, and the rest of the last block."""
     if kind.format == "parquet":
         return _sample_parquet(kind, wanted, reading, reader)
     is_whole = wanted >= kind.size
@@ -315,8 +309,7 @@ def _read_block_windows(kind: InputKind, wanted: int, reader: CountedReader) -> 
 def whole_records(content: bytes, format: InputFormat, reading: ReadOptions, *, is_start: bool) -> bytes:
     """The whole records of a part; of a dump's part, from the first page on, and the last one closed where it is cut.
 
-    Args:
-      is_start: whether a file begins with the part.
+    is_start: whether a file begins with the part.
     """
     if format == "mediawiki":
         return _pages(content)

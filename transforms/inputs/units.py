@@ -27,6 +27,8 @@ _LARGEST_UNIT = 16 << 20
 PLAIN_BYTES_A_PACKED_BYTE = 4
 EMPTY = "empty"  # the format of a file without content, which may lie among many others
 
+# A reader takes the plain bytes of a range, the file's path (for messages, and for a dump's header), whether the range
+# is the file's first, and the options.
 _Reader = Callable[[Source, str, bool, ReadOptions], Iterator[Page | Document | RejectedPage | CutOff]]
 _READERS: Mapping[str, _Reader] = {
     "mediawiki": mediawiki.read_pages,

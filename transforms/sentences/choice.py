@@ -4,13 +4,11 @@ A choice is made for each input file (transforms/shards/sentence_choice.py) and 
 JSON. Names of languages and their scripts are in data/language_names.tsv.
 """
 
-import collections
 import dataclasses
 import difflib
 import functools
 import json
 import os
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
@@ -20,11 +18,13 @@ from maskmill.characters.classes import CharacterRules
 from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from transforms.sentences.punkt import PunktParameters, SentenceSplitter, installed_checksum, is_bundled
-from transforms.sentences.rules import TRAINED, SentenceRules, rules_for, rules_for_script
+from transforms.sentences.rules import TRAINED, SentenceRules, codes_of, rules_for, rules_for_script, scripts_of
 from transforms.sentences.rules import data as rule_data
-from transforms.sentences.training import ParametersFolder, describe_folder, read_parameters
+from transforms.sentences.training import ParametersFolder, beginning_of, describe_folder, read_parameters
 
 AUTO = "auto"  # the value of --language with which the input decides
+
+_SAMPLE_BYTES = 64 << 10  # of an input's text, by which its script is told
 
 Why = Literal["option", "dump", "script"]
 
@@ -150,15 +150,9 @@ def _code_of(rules: SentenceRules) -> str:
     return _codes_by_name().get(rules.punkt or "", "") if rules.is_plain_punkt else ""
 
 
-def _normal_code(code: str) -> str:
-    return code.lower().replace("_", "-")
-
-
 def known_code(code: str) -> str:
     """A code as data/language_names.tsv has it: `zh-hans` counts as `zh`; empty where it is none."""
-    code = _normal_code(code)
-    names = language_names()
-    return next((known for known in (code, code.split("-")[0]) if known in names), "")
+    return next((known for known in codes_of(code) if known in language_names()), "")
 
 
 def named_choice(language: str) -> SentenceChoice:
@@ -170,7 +164,7 @@ def named_choice(language: str) -> SentenceChoice:
     if "/" in language or os.sep in language:
         return _choice_of_folder(language)
     if known_code(language):
-        return SentenceChoice(rules=_rules_of_code(_normal_code(language)), why="option")
+        return SentenceChoice(rules=_rules_of_code(codes_of(language)[0]), why="option")
     if _is_punkt_name(language):
         return SentenceChoice(rules=SentenceRules(language="", punkt=language), why="option")
     by_name = _codes_by_name()
@@ -208,6 +202,18 @@ def _choice_of_folder(folder: str) -> SentenceChoice:
     return SentenceChoice(rules=rules, why="option", parameters=describe_folder(folder))
 
 
+def choice_of_input(language: str, texts: Iterable[bytes]) -> SentenceChoice:
+    """The choice of an input itself: by its language if that is known, else by the script of its beginning.
+
+    Args:
+      language: the code that a dump names; empty for another input.
+      texts: of its documents, UTF-8.
+    """
+    if known_code(language):
+        return choice_of_dump(language)
+    return choice_of_text("".join(beginning_of(texts, _SAMPLE_BYTES)))
+
+
 def choice_of_dump(code: str) -> SentenceChoice:
     """The choice for a dump whose <siteinfo> names a language."""
     return SentenceChoice(rules=_rules_of_code(code), why="dump")
@@ -218,15 +224,6 @@ def choice_of_text(sample: str) -> SentenceChoice:
     scripts = scripts_of(sample)
     script = max(sorted(scripts), key=lambda name: scripts[name], default="LATIN")
     return SentenceChoice(rules=_to_train(rules_for_script(sample), (script,)), why="script", script=script)
-
-
-def scripts_of(text: str) -> dict[str, int]:
-    """How many letters of each script a text has, by the first word of the letters' names in Unicode: `LATIN`."""
-    scripts: collections.Counter[str] = collections.Counter()
-    for character, number in collections.Counter(text).items():
-        if character.isalpha():
-            scripts[unicodedata.name(character, "unknown").split(" ")[0]] += number
-    return dict(scripts)
 
 
 def script_name(script: str) -> str:

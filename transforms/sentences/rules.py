@@ -56,15 +56,25 @@ def data() -> Mapping[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
+def codes_of(language_code: str) -> tuple[str, str]:
+    """A code as data files have it, and that of its language: `zh-hans` and `zh`."""
+    code = language_code.lower().replace("_", _VARIANT_SEPARATOR)
+    return code, code.split(_VARIANT_SEPARATOR)[0]
+
+
+def scripts_of(text: str) -> dict[str, int]:
+    """How many letters of each script a text has, by the first word of the letters' names in Unicode: `LATIN`."""
+    scripts: Counter[str] = Counter()
+    for character, number in Counter(text).items():
+        if character.isalpha():
+            scripts[unicodedata.name(character, "unknown").split(" ")[0]] += number
+    return dict(scripts)
+
+
 def _code(language_code: str) -> str:
     """The code under which a language's entry stands: of its alias, of `zh` for `zh-hans`, or of no known language."""
-    aliases, entries = data()["aliases"], data()["language"]
-    code = language_code.lower().replace("_", _VARIANT_SEPARATOR)
-    for candidate in (code, code.split(_VARIANT_SEPARATOR)[0]):
-        found = aliases.get(candidate, candidate)
-        if found in entries:
-            return str(found)
-    return _UNKNOWN
+    found = (data()["aliases"].get(candidate, candidate) for candidate in codes_of(language_code))
+    return next((str(code) for code in found if code in data()["language"]), _UNKNOWN)
 
 
 def _rules(language: str, codes: Sequence[str], punkt: str | None) -> SentenceRules:
@@ -100,8 +110,7 @@ def rules_for_script(sample: str) -> SentenceRules:
 
     Latin letters, and none, give the rules of English.
     """
-    letters = [character for character in sample[:_SAMPLE] if character.isalpha()]
-    counts = Counter(_LATIN if letter.isascii() else unicodedata.name(letter, "").split(" ")[0] for letter in letters)
+    counts = Counter(scripts_of(sample[:_SAMPLE]))
     entries: Mapping[str, Sequence[str]] = data()["script"]
     script = max(entries, key=lambda name: counts[name])
     if counts[_LATIN] >= counts[script]:

@@ -70,14 +70,6 @@ class ExtractedDocument:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RejectedDocument:
-    """A document that cannot be processed, with the reason."""
-
-    title: str
-    reason: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Origin:
     """What the sentences of an input's pages depend on, besides the pages.
 
@@ -98,11 +90,8 @@ def origin_of(file: InputFile) -> Origin:
 class DocumentExtractor:
     """Turns the pages and documents of inputs of one origin into documents of sentences.
 
-    Args:
-      options: which documents stay, and what decides their text.
-      origin: the dump's date and header, and how sentences are split.
-      library: the templates of the dump, where they are expanded.
-      output: the directory of the build, where Punkt was trained for it.
+    library: the templates of the dump, if they are expanded. output: the directory of the build, which has the Punkt
+    parameters that were trained for it.
     """
 
     def __init__(
@@ -147,12 +136,7 @@ class DocumentExtractor:
         )
 
     def exchange(self, reader: PageReader | None, writer: PageWriter | None) -> PageExchange:
-        """Where the texts of pages are taken from and kept, for `extract`.
-
-        Args:
-          reader: of an earlier build; None: there is none.
-          writer: of the store that is made; None: none is.
-        """
+        """Where `extract` takes the texts of pages from (an earlier build) and keeps them (the store that is made)."""
         if writer is not None:
             self._wikitext.note_templates()
         return PageExchange(self._reading, reader, writer)
@@ -186,9 +170,7 @@ class DocumentExtractor:
     def extract(self, item: Page | Document, pages: PageExchange | None = None) -> ExtractedDocument | str:
         """Returns the document of a page, or the name under which it is counted where it is left out.
 
-        Args:
-          item: the page, or the document of another corpus.
-          pages: where texts of pages are taken from and kept (`exchange`); None: every page is extracted.
+        pages: where texts of pages are taken from and kept (`exchange`); None: every page is extracted.
 
         Raises:
           UnusableInputError: MLPerf's clean-up was asked for, and the item is not the page of a dump.
@@ -308,7 +290,7 @@ class DocumentExtractor:
 
 def extract_or_reject(
     extractor: DocumentExtractor, item: Page | Document | RejectedPage, pages: PageExchange | None = None
-) -> ExtractedDocument | str | RejectedDocument:
+) -> ExtractedDocument | str | RejectedPage:
     """Extracts what a reader yields; one bad page never ends a run, but is rejected with the reason.
 
     pages: as for DocumentExtractor.extract.
@@ -321,14 +303,14 @@ def extract_or_reject(
 
 def read_or_reject(
     extractor: DocumentExtractor, item: Page | Document | RejectedPage
-) -> PlainDocument | str | RejectedDocument:
+) -> PlainDocument | str | RejectedPage:
     """As `extract_or_reject`, but neither filters the text nor splits it."""
     return _or_rejected(extractor.read, item)
 
 
-def _or_rejected(take: Callable[[Page | Document], T], item: Page | Document | RejectedPage) -> T | RejectedDocument:
+def _or_rejected(take: Callable[[Page | Document], T], item: Page | Document | RejectedPage) -> T | RejectedPage:
     if isinstance(item, RejectedPage):
-        return RejectedDocument(title=item.title, reason=item.reason)
+        return item
     try:
         return take(item)
     except (UnusableInputError, RunFailedError, MemoryError):
@@ -340,7 +322,7 @@ def _or_rejected(take: Callable[[Page | Document], T], item: Page | Document | R
         ) from error
     except Exception as error:  # noqa: BLE001 - it is counted and written to rejected.jsonl
         title = item.title.decode(errors="replace")
-        return RejectedDocument(title=title, reason=f"extraction failed: {type(error).__name__}: {error}")
+        return RejectedPage(title=title, reason=f"extraction failed: {type(error).__name__}: {error}")
 
 
 def _language(origin: Origin, site: Site) -> str:
@@ -359,10 +341,7 @@ def _splitter(sentences: str, output: str) -> SentenceSplitter:
 def document_extractor(options: ExtractionOptions, origin: Origin, templates: str, output: str) -> DocumentExtractor:
     """The extractor of inputs of an origin; the process keeps those that it used last.
 
-    Args:
-      options, origin: as for DocumentExtractor.
-      templates: the key of the library of templates, empty where they are not expanded.
-      output: the directory of the build, which has this library and the parameters that Punkt was trained for.
+    templates: the key of the library of templates in the build's `output`; empty if they are not expanded.
     """
     library = TemplateLibrary(output, templates) if templates else None
     return DocumentExtractor(options, origin, library, output)

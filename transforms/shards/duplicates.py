@@ -36,12 +36,6 @@ _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HASH_SHIFT = np.uint64(29)
 
 
-def check_installed(options: QualityOptions) -> None:
-    """Raises UnusableInputError if near duplicates are asked for and datasketch is missing."""
-    if options.near_duplicate_threshold is not None:
-        import_datasketch()
-
-
 def decide(blocks: Callable[[], Iterable[npt.NDArray[Any]]], options: QualityOptions) -> npt.NDArray[np.uint8]:
     """Decides on all paragraphs of a build: STAYS, EXACT or NEAR for each, [paragraphs].
 

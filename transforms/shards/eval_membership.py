@@ -30,12 +30,7 @@ def choose_eval(hashes: npt.NDArray[np.uint64], options: SplitOptions) -> npt.ND
     never changes when the data is rebuilt. With a count, the documents of the smallest hashes are in, the earlier one
     where two are equal.
 
-    Args:
-      hashes: `eval_hash` of each document, [documents].
-      options: the fraction or the count.
-
-    Returns:
-      True for each document of the eval set, [documents].
+    hashes: `eval_hash` of each document, [documents]. Returns True for each document of the eval set, [documents].
 
     Raises:
       UnusableInputError: the count is more than there are documents.

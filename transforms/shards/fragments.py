@@ -33,7 +33,6 @@ from transforms.shards.byte_ranges import merge_ranges, ranges_of
 from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
-    RejectedDocument,
     document_extractor,
     extract_or_reject,
     origin_of,
@@ -43,9 +42,9 @@ from transforms.shards.options import ExtractionOptions
 from transforms.shards.page_store import (
     PageExchange,
     PageWriter,
+    StoreEntry,
     index_seal,
     page_reader,
-    store_entry,
     store_name,
     write_index,
 )
@@ -53,6 +52,7 @@ from transforms.shards.signatures import paragraphs_type
 from transforms.shards.text_profile import TextProfile
 
 KIND = "extract"
+_TEXT, _PARAGRAPHS = "text", "paragraphs"  # the endings of its files
 
 _WRITE_BYTES = 1 << 20
 _TITLES, _TITLE_BYTES = 5, 480  # that are kept of the documents counted under a name
@@ -218,13 +218,13 @@ def _write_fragment(batch: UnitBatch, options: ExtractionOptions, output: str, k
     reuse = read_reuse(output)
     reader = page_reader(reuse.previous, index_seal(reuse.previous)) if reuse.previous else None
     with contextlib.ExitStack() as stack:
-        text = stack.enter_context(files.new_file(_text_path(output, key)))
+        text = stack.enter_context(files.new_file(_path(output, key, _TEXT)))
         paragraphs = None
         if options.quality.finds_duplicates:
-            paragraphs = stack.enter_context(files.new_file(_paragraphs_path(output, key)))
+            paragraphs = stack.enter_context(files.new_file(_path(output, key, _PARAGRAPHS)))
         store, pages = None, None
         if reuse.keeps_pages and _reads_pages(batch):
-            store = stack.enter_context(files.new_file(_pages_path(output, key)))
+            store = stack.enter_context(files.new_file(completions.work_path(output, KIND, store_name(key))))
             pages = PageWriter(store)
         writer = _FragmentWriter(text, paragraphs, options)
         for file, units in batch.parts:
@@ -292,7 +292,7 @@ def _extract_file(
             continue
         counts["read"] += 1
         document = extract_or_reject(extractor, item, pages)
-        if isinstance(document, RejectedDocument):
+        if isinstance(document, RejectedPage):
             counts["rejected"] += 1
             rejected.append({"input": file.path, "title": document.title, "reason": document.reason})
         elif isinstance(document, str):
@@ -316,16 +316,16 @@ def _files_of(record: dict[str, Any]) -> completions.PieceFiles:
     return completions.PieceFiles(cached=[tuple(cache) for cache in record["caches"]], has_table=True)
 
 
-def _text_path(output: str, key: str) -> str:
-    return completions.work_path(output, KIND, f"{key}.text")
+def _path(output: str, key: str, content: str) -> str:
+    return completions.work_path(output, KIND, f"{key}.{content}")
 
 
-def _pages_path(output: str, key: str) -> str:
-    return completions.work_path(output, KIND, store_name(key))
-
-
-def _paragraphs_path(output: str, key: str) -> str:
-    return completions.work_path(output, KIND, f"{key}.paragraphs")
+def _cached(fragment: Fragment, content: str, options: ExtractionOptions, output: str) -> str:
+    """The path of a file of a fragment, which is extracted again if it is gone."""
+    path = _path(output, fragment.key, content)
+    if not files.exists(path):
+        _write_fragment(fragment.batch, options, output, fragment.key)
+    return path
 
 
 def read_tables(ordered: Sequence[Fragment], output: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -376,10 +376,7 @@ def read_ranges(
     fragment: Fragment, ranges: npt.NDArray[np.int64], options: ExtractionOptions, output: str
 ) -> Iterator[bytes]:
     """Yields byte ranges [k, 2] (start, end) of a fragment's text; extracts it again where it is gone."""
-    path = _text_path(output, fragment.key)
-    if not files.exists(path):
-        _write_fragment(fragment.batch, options, output, fragment.key)
-    with files.open_input(path) as file:
+    with files.open_input(_cached(fragment, _TEXT, options, output)) as file:
         for start, end in ranges.tolist():
             file.seek(start)
             yield file.read(end - start)
@@ -387,11 +384,8 @@ def read_ranges(
 
 def read_paragraphs(fragment: Fragment, options: ExtractionOptions, output: str) -> Iterator[npt.NDArray[Any]]:
     """Yields the rows of a fragment's paragraphs in pieces; extracts the fragment again where they are gone."""
-    path = _paragraphs_path(output, fragment.key)
-    if not files.exists(path):
-        _write_fragment(fragment.batch, options, output, fragment.key)
     row_type = paragraphs_type(options.quality)
-    with files.open_input(path) as file:
+    with files.open_input(_cached(fragment, _PARAGRAPHS, options, output)) as file:
         while rows := file.read(_PARAGRAPHS_AT_ONCE * row_type.itemsize):
             yield np.frombuffer(rows, row_type)
 
@@ -410,7 +404,7 @@ def account_pages(fragments: Sequence[Fragment], output: str) -> tuple[int, int]
         pages += record["extracted"]
         reused += record["extracted"] if fragment.key in taken else record["reused"]
         if record["stored"] is not None and store_name(fragment.key) in there:
-            entries.append(store_entry(fragment.key, record["stored"]))
+            entries.append(StoreEntry(key=fragment.key, **record["stored"]))
     if read_reuse(output).keeps_pages:
         write_index(output, entries)
     return pages, reused
@@ -418,7 +412,7 @@ def account_pages(fragments: Sequence[Fragment], output: str) -> tuple[int, int]
 
 def drop_texts(fragments: Iterable[Fragment], output: str) -> None:
     """Deletes the fragments' texts and paragraphs once their shards are written; their tables stay for the next run."""
-    paths = [path_of(output, fragment.key) for fragment in fragments for path_of in (_text_path, _paragraphs_path)]
+    paths = [_path(output, fragment.key, content) for fragment in fragments for content in (_TEXT, _PARAGRAPHS)]
     files.delete([path for path in paths if files.exists(path)])
 
 

@@ -40,9 +40,8 @@ _SHARE_DIGITS = 6
 def decide_epochs(sizes: Sequence[int], sources: Sequence[Source]) -> list[Fraction]:
     """How often each source is taken: as often as its weight and the `max_epochs` of all sources allow.
 
-    Args:
-      sizes: bytes of each source's training text; more than 0 where the source has a weight above 0, or none.
-      sources: their weights, all of them or none, and max_epochs.
+    sizes: bytes of each source's training text; more than 0 if the source has a weight above 0, or none. Either all
+    sources have weights, or none.
     """
     if sources[0].weight is None:
         return [Fraction(source.max_epochs) for source in sources]
@@ -64,11 +63,7 @@ def choose_passes(
     The last, partial pass takes documents by a hash of the seed and of their own hash, as many as come nearest to its
     bytes. A document that the pass repeats never stands next to itself, unless it is the source's only one.
 
-    Args:
-      hashes: `eval_hash` of each document, [documents].
-      sizes: bytes of each document, [documents].
-      epochs: how often the source is taken.
-      seed: of the choice.
+    hashes, sizes: `eval_hash` and bytes of each document, [documents]. epochs: how often the source is taken.
     """
     whole, part = divmod(epochs, 1)
     passes = [np.arange(len(sizes))] * whole
@@ -100,11 +95,7 @@ def plan_mix(
 ) -> list[ShardPlan]:
     """Plans all shards of a mix from its fragments' tables, in whatever order they come: training text, then eval.
 
-    Args:
-      fragments: of all sources.
-      split: which documents are held out, and how large a shard is.
-      sources: in the order of their names.
-      output: the directory of the shards; the record of the mix is written there.
+    sources: in the order of their names. output: the directory of the shards; the record of the mix is written there.
 
     Raises:
       UnusableInputError: a source gives no document, or none for training although it has a weight; two sources have an

@@ -157,8 +157,8 @@ def _write_cleaned(
     )
     caches = []
     for path, text in (
-        (_train_path(output, key), separated.train),
-        (_eval_path(output, key), mlperf_cleanup.join_articles(separated.eval_articles)),
+        (_path(output, key, "train"), separated.train),
+        (_path(output, key, "eval"), mlperf_cleanup.join_articles(separated.eval_articles)),
     ):
         with files.new_file(path) as file:
             file.write(text)
@@ -178,12 +178,8 @@ def _read_raw(raw: RawFile, extraction: ExtractionOptions, output: str) -> bytes
     )
 
 
-def _train_path(output: str, key: str) -> str:
-    return completions.work_path(output, KIND, f"{key}.train")
-
-
-def _eval_path(output: str, key: str) -> str:
-    return completions.work_path(output, KIND, f"{key}.eval")
+def _path(output: str, key: str, kind: ShardKind) -> str:
+    return completions.work_path(output, KIND, f"{key}.{kind}")
 
 
 def plan_parts(cleaned: Iterable[CleanedFile], options: MlperfOptions, output: str) -> list[PartPlan]:
@@ -233,11 +229,10 @@ def _write_part(
     path: str, plan: PartPlan, options: MlperfOptions, extraction: ExtractionOptions, output: str
 ) -> dict[str, Any]:
     """Writes the file of a shard, and returns its completion record."""
-    path_of = _train_path if plan.kind == "train" else _eval_path
     sentences = 0
     with files.new_file(path) as file:
         for cleaned in plan.cleaned:
-            cached = path_of(output, cleaned.key)
+            cached = _path(output, cleaned.key, plan.kind)
             if not files.exists(cached):
                 _write_cleaned(cleaned.raw, options, extraction, output, cleaned.key)
             text = files.read_bytes(cached)
@@ -262,7 +257,8 @@ def _write_part(
 
 def drop_texts(cleaned: Iterable[CleanedFile], output: str) -> None:
     """Deletes the cleaned files' texts once their shards are written."""
-    paths = [path_of(output, file.key) for file in cleaned for path_of in (_train_path, _eval_path)]
+    kinds: tuple[ShardKind, ...] = ("train", "eval")
+    paths = [_path(output, file.key, kind) for file in cleaned for kind in kinds]
     files.delete([path for path in paths if files.exists(path)])
 
 

@@ -25,7 +25,7 @@ import hashlib
 import json
 import logging
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,27 +108,16 @@ class PageText:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StoreEntry:
-    """What the index says of a store: its fragment, its first and last page, its bytes, and who can use it.
+    """What the index says of a store: its fragment (`key`), and what `PageWriter.finish` gave of it.
 
-    contexts: of its pages, see `Reading.context`.
+    first, last: pages. size: bytes. contexts: of its pages, see `Reading.context`.
     """
 
     key: str
     first: int
     last: int
     size: int
-    contexts: tuple[str, ...]
-
-
-def store_entry(key: str, stored: Mapping[str, Any]) -> StoreEntry:
-    """The entry of a fragment's store, whose record says what `PageWriter.finish` gave."""
-    return StoreEntry(
-        key=key,
-        first=stored["first"],
-        last=stored["last"],
-        size=stored["size"],
-        contexts=tuple(stored["contexts"]),
-    )
+    contexts: Sequence[str]
 
 
 def store_name(key: str) -> str:
@@ -239,39 +228,25 @@ class _Store:
         self._titles: list[str] = parts["titles"]
         # Of pages that are there twice the first.
         self._places = dict(zip(self._rows["page"][::-1].tolist(), range(len(self._rows) - 1, -1, -1), strict=True))
-        self._unpacked: collections.OrderedDict[int, bytes] = collections.OrderedDict()
+        self._content = functools.lru_cache(_MOST_BLOCKS)(lambda block: self._read(self._parts[block]))
 
     def rows_of(self, page: int) -> list[tuple[Any, ...]]:
         """The rows of a page: none or one, or several if the input has it several times."""
-        place = self._places.get(page)
-        if place is None:
-            return []
-        rows: list[tuple[Any, ...]] = [self._rows[place].item()]  # type: ignore[list-item]
-        while place + 1 < len(self._rows) and self._rows["page"][place + 1] == page:
-            place += 1
-            rows.append(self._rows[place].item())  # type: ignore[arg-type]
+        first = end = self._places.get(page, len(self._rows))
+        while end < len(self._rows) and self._rows["page"][end] == page:
+            end += 1
+        rows: list[tuple[Any, ...]] = self._rows[first:end].tolist()
         return rows
 
-    def templates_of(self, start: int, end: int) -> list[int]:
-        """The numbers of templates in a part of the list."""
-        numbers: list[int] = self._used[start:end].tolist()
-        return numbers
-
-    def template(self, number: int) -> tuple[str, bytes]:
-        """The title of a template, and the digest of what it gave."""
-        start = number * _TEMPLATE_BYTES
-        return self._titles[number], self._digests[start : start + _TEMPLATE_BYTES]
+    def templates(self, start: int, end: int) -> Iterator[tuple[int, str, bytes]]:
+        """The numbers of templates in a part of the list, their titles, and the digests of what they gave."""
+        for number in self._used[start:end].tolist():
+            at = number * _TEMPLATE_BYTES
+            yield number, self._titles[number], self._digests[at : at + _TEMPLATE_BYTES]
 
     def text(self, block: int, offset: int, size: int) -> bytes:
         """The text at a place."""
-        if not size:
-            return b""
-        content = self._unpacked.get(block)
-        if content is None:
-            content = self._unpacked[block] = self._read(self._parts[block])
-            if len(self._unpacked) > _MOST_BLOCKS:
-                self._unpacked.popitem(last=False)
-        return content[offset : offset + size]
+        return self._content(block)[offset : offset + size] if size else b""
 
     def _read(self, part: Sequence[Any]) -> bytes:
         offset, packed_size, size, checksum = part
@@ -353,12 +328,7 @@ class PageReader:
 
 @functools.lru_cache(maxsize=2)
 def page_reader(output: str, seal: str) -> PageReader:
-    """The reader of a finished build; the process keeps it.
-
-    Args:
-      output: the directory of the build.
-      seal: of its index, as `index_seal` gives it: another index has another reader.
-    """
+    """The reader of a finished build, which the process keeps; another index, with another seal, has another reader."""
     return PageReader(output)
 
 
@@ -372,7 +342,7 @@ def read_index(output: str) -> list[StoreEntry]:
     record = completions.load(output, INDEX, _INDEX_KEY)
     if record is None or record["version"] != VERSION:
         return []
-    return [store_entry(entry.pop("key"), entry) for entry in record["stores"]]
+    return [StoreEntry(**entry) for entry in record["stores"]]
 
 
 def index_seal(output: str) -> str:
@@ -455,10 +425,9 @@ class PageExchange:
         self, reader: PageReader, page: int, digest: tuple[int, int], dated_digest: Callable[[], tuple[int, int]]
     ) -> PageText | None:
         for number in reader.stores_of(page, self._reading.context):
-            if not reader.is_open(number):
-                opened = reader.opened - self._opened_before
-                if opened >= _FREE_OPENINGS + self.reused // _PAGES_AN_OPENING:
-                    return None
+            opened = reader.opened - self._opened_before
+            if not reader.is_open(number) and opened >= _FREE_OPENINGS + self.reused // _PAGES_AN_OPENING:
+                return None
             store = reader.store(number)
             if store is None:
                 continue
@@ -475,8 +444,7 @@ class PageExchange:
         """What a row says became of its page; None where a template that it used has changed."""
         block, offset, size, left_out, flags, *counts, used, used_end = row[_FIRST_OF_TEXT:]
         templates = {}
-        for place in store.templates_of(used, used_end) if used_end > used else ():
-            title, digest = store.template(place)
+        for place, title, digest in store.templates(used, used_end):
             fits = self._fits.get((number, place))
             if fits is None:
                 fits = self._fits[number, place] = self._reading.template_digest(title) == digest

@@ -146,14 +146,7 @@ class Run:
 def read_documents(
     ordered: Sequence[Fragment], max_documents: int | None, extraction: ExtractionOptions, output: str
 ) -> Documents:
-    """Reads the tables of a source's fragments, which are in order, and decides on duplicate paragraphs.
-
-    Args:
-      ordered: the fragments.
-      max_documents: how many documents are taken at most.
-      extraction: what decided their text.
-      output: the directory of the shards.
-    """
+    """Reads the tables of a source's fragments, which are in order, and decides on duplicate paragraphs."""
     table, owner = read_tables(ordered, output)
     if not extraction.quality.finds_duplicates:
         table = table[:max_documents]
@@ -207,13 +200,7 @@ def plan_text_shards(
 
 
 def plan_runs(train: Sequence[Run], held_out: Sequence[Run], options: SplitOptions, output: str) -> list[ShardPlan]:
-    """Plans the shards of training text, then those of the eval set, and announces them.
-
-    Args:
-      train, held_out: what goes into them, a run for each source.
-      options: how large a shard is.
-      output: the directory of the shards.
-    """
+    """Plans the shards of training text, then those of the eval set (a run for each source), and announces them."""
     plans = [*_plan_kind("train", train, options), *_plan_kind("eval", held_out, options)]
     progress.announce(output, KIND, pieces=len(plans), size=sum(plan.size for plan in plans))
     return plans

@@ -56,9 +56,7 @@ def _stub(language: Language) -> re.Pattern[str]:
 class QualityFilter:
     """Decides on documents one at a time.
 
-    Args:
-      options: which filters are on.
-      language: the wiki's language code; its words for lists and stubs count beside the English ones.
+    language: the wiki's language code; its words for lists and stubs count beside the English ones.
     """
 
     def __init__(self, options: QualityOptions, language: str = "en") -> None:
@@ -70,10 +68,7 @@ class QualityFilter:
     def reject(self, title: bytes, text: bytes, wikitext: bytes = b"") -> Reason | None:
         """Returns why a document is left out, or None if it stays.
 
-        Args:
-          title: of the document, UTF-8.
-          text: its plain text, UTF-8, one paragraph or sentence a line.
-          wikitext: the text of its page, UTF-8, for `drop_stubs`.
+        All arguments are UTF-8. text: one paragraph or sentence a line. wikitext: of the page, for `drop_stubs`.
         """
         options = self.options
         if options.min_characters is not None and len(text.decode("utf-8", "replace")) < options.min_characters:

@@ -17,8 +17,7 @@ from transforms.inputs.mediawiki import Page
 from transforms.inputs.sampling import Part, Sample
 from transforms.inputs.site import Site
 from transforms.inputs.units import Unit, read_unit
-from transforms.sentences import training
-from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_dump, choice_of_text, known_code, named_choice
+from transforms.sentences.choice import AUTO, SentenceChoice, choice_of_input, named_choice
 from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
@@ -29,7 +28,6 @@ from transforms.shards.document_extractor import (
 )
 from transforms.shards.options import ExtractionOptions
 
-_TEXT_SAMPLE = 64 << 10  # bytes by which the script of a text is told
 _GROUPS = 10  # of neighbouring pages, whose differences tell the standard error
 # Pages that stand together are alike, so blocks of 900 kB differ by more than groups of pages say: by this factor, the
 # mean of the dumps of docs/estimate.md.
@@ -156,14 +154,11 @@ def _choice(
     """How the sentences are split, decided as `sentence_choice.choose_sentences` does."""
     if options.language != AUTO:
         return named_choice(options.language)
-    if sample.kind.format == "mediawiki":
-        language = Site.parse(sample.kind.header).language
-        if known_code(language):
-            return choice_of_dump(language)
     extractor = DocumentExtractor(options, Origin(date="", header=sample.kind.header))
     found = (read_or_reject(extractor, item) for of_part in items for item in of_part)
     texts = (document.text for document in found if isinstance(document, PlainDocument))
-    return choice_of_text("".join(training.beginning_of(texts, _TEXT_SAMPLE)))
+    language = Site.parse(sample.kind.header).language if sample.kind.format == "mediawiki" else ""
+    return choice_of_input(language, texts)
 
 
 def _size(item: Page | Document | RejectedPage) -> int:

@@ -22,9 +22,7 @@ from transforms.sentences import training
 from transforms.sentences.choice import (
     AUTO,
     SentenceChoice,
-    choice_of_dump,
-    choice_of_text,
-    known_code,
+    choice_of_input,
     known_scripts,
     named_choice,
     script_name,
@@ -40,7 +38,6 @@ FOLDER = "punkt"  # in the output
 
 LONG_LINE = 400  # characters: the median sentence has 60 to 150, whatever the language
 
-_SAMPLE_BYTES = 64 << 10  # of an input's text, by which its script is told
 _FEWEST_LETTERS = 100  # a text of fewer says nothing about its script
 
 Doubt = Literal["long_lines", "other_script", "unknown_script"]
@@ -112,11 +109,9 @@ class _TextReader:
 
     def choice_of(self, file: InputFile) -> SentenceChoice:
         """How the input itself says that its sentences are split."""
-        if self._units(file)[0].format == "mediawiki":
-            language = Site.parse(read_header(file.path)).language
-            if known_code(language):
-                return choice_of_dump(language)
-        return choice_of_text("".join(training.beginning_of(self.texts(file), _SAMPLE_BYTES)))
+        is_dump = self._units(file)[0].format == "mediawiki"
+        language = Site.parse(read_header(file.path)).language if is_dump else ""
+        return choice_of_input(language, self.texts(file))
 
 
 def _train(
@@ -179,10 +174,7 @@ def describe_sentences(
 
     An entry holds the choice, the number of its inputs, and what its lines look like (text_profile.add_up).
 
-    Args:
-      fragments: all of the build, in order; none where MLPerf's chain took WikiExtractor's files.
-      extraction: what decided the documents' text.
-      output: the directory of the build.
+    fragments: all of the build, in order; none where MLPerf's chain took WikiExtractor's files.
     """
     if extraction.doc_blocks:
         return [_choice_entry(named_choice(extraction.language).by_punkt_alone)]
@@ -201,12 +193,7 @@ def describe_sentences(
 def sweep_trainings(entries: Sequence[Mapping[str, Any]], output: str) -> list[str]:
     """Deletes the parameters that earlier builds have trained and this one does not use.
 
-    Args:
-      entries: of this build, as `describe_sentences` gives them.
-      output: the directory of the build.
-
-    Returns:
-      The keys of the trainings that this build uses.
+    entries: of this build, as `describe_sentences` gives them. Returns the keys of the trainings that it uses.
     """
     used = [{"parameters": entry["parameters"], "text_bytes": entry["text_bytes"]} for entry in entries]
     keys = []
@@ -244,9 +231,7 @@ def _choice_entry(choice: SentenceChoice) -> dict[str, Any]:
 def doubts_of(choice: SentenceChoice, lines: Mapping[str, int], scripts: Mapping[str, int]) -> list[Doubt]:
     """What makes one doubt that a choice was right.
 
-    Args:
-      choice: the choice.
-      lines, scripts: of the text that was split by it, as text_profile.add_up gives them.
+    lines, scripts: of the text that was split by it, as text_profile.add_up gives them.
 
     Returns:
       "long_lines": half of the lines have more than LONG_LINE characters. "other_script": most letters are of a script

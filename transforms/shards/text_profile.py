@@ -73,7 +73,7 @@ class TextProfile:
 
 
 def _script_of(beginning: int) -> str:
-    """The script of the letters that begin with two bytes, as choice.scripts_of names it; empty where none does.
+    """The script of the letters that begin with two bytes, as rules.scripts_of names it; empty where none does.
 
     The two bytes of a longer character leave 64 or 4,096 characters open: it counts for the first letter among them if
     most of them are letters. What stands in the plane of the dead scripts counts for none.

@@ -24,6 +24,7 @@ from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.word_tables import WordTable
 
 KIND = "word_counts"
+KERNELS = ("vocabularies.kernels.word_counts",)  # that counting and merging run
 
 UNICODE = "15.1.0"  # by which WordPiece's words are normalised
 
@@ -92,11 +93,6 @@ class CountedShard:
         return {self.path: self.sha256}
 
 
-def kernels_of(options: VocabularyOptions) -> list[str]:
-    """The modules of kernels that counting and merging run."""
-    return ["vocabularies.kernels.word_counts"]
-
-
 def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard:
     """Counts the words of a text shard into runs below `output`, unless that is done already.
 
@@ -111,14 +107,8 @@ def count_shard(shard: TextShard, rules: WordRules, output: str) -> CountedShard
         shard.check_unchanged()
         return record
 
-    record = completions.once(
-        output,
-        KIND,
-        key,
-        count,
-        _files_of,
-        name=f"the counts of {files.base_name(shard.path)}",
-    )
+    name = f"the counts of {files.base_name(shard.path)}"
+    record = completions.once(output, KIND, key, count, _files_of, name=name)
     return CountedShard(
         key=key,
         path=shard.path,

@@ -72,11 +72,7 @@ def make_vocabulary(
     Files of an earlier run are kept where they were made from the same counts with the same options and still have the
     content that they were written with.
 
-    Args:
-      merged: the descriptions of all merged counts, in any order.
-      setup: what decides the vocabulary.
-      texts: what the user called the text, for messages.
-      output: the directory of the vocabulary.
+    merged: all merged counts, in any order. texts: what the user called the text, for messages.
 
     Raises:
       UnusableInputError: the text has no two words, or no such vocabulary can be learnt from its words.
@@ -136,13 +132,7 @@ def _written(contents: Mapping[str, bytes], directory: str) -> list[Listed]:
 
 
 def write_model_directory(options: VocabularyOptions, output: str, model_dir: str) -> list[Listed]:
-    """Writes all that transformers reads of a tokenizer into the directory of a model; returns its files.
-
-    Args:
-      options: what decided the vocabulary.
-      output: its directory.
-      model_dir: the directory to write to.
-    """
+    """Writes all that transformers reads of a tokenizer into the directory of a model; returns its files."""
     vocabulary = {name: files.read_bytes(files.join(output, name)) for name in VOCABULARY_FILES[options.kind]}
     files.make_directory(model_dir)
     return _written(model_files(vocabulary, options), model_dir)
@@ -191,11 +181,8 @@ def report_vocabulary(
 ) -> MadeReport:
     """Measures a vocabulary, and others beside it, on held-out text; writes report.json and report.md.
 
-    Args:
-      elements: the vocabulary and all text shards, in any order.
-      setup: what decided the vocabulary.
-      compare: the files of the others, vocab.txt or tokenizer.json.
-      output: the directory of the vocabulary.
+    elements: the vocabulary and all text shards, in any order. compare: the files of the others, vocab.txt or
+    tokenizer.json.
 
     Raises:
       UnusableInputError: one of the others cannot be read.

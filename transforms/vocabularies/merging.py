@@ -19,7 +19,7 @@ from maskmill.tokenization.text_blocks import PADDING
 from transforms.grouping import GroupAll
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
-from transforms.vocabularies.word_counts import WordCounts
+from transforms.vocabularies.learning import WordCounts
 from transforms.vocabularies.word_tables import WordTable, sorted_words
 
 KIND = "merged_counts"
@@ -200,10 +200,7 @@ def _added_up(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def _padded(content: bytes) -> npt.NDArray[np.uint8]:
     """Records, and PADDING bytes behind them."""
-    padded = np.empty(len(content) + PADDING, np.uint8)
-    padded[: len(content)] = np.frombuffer(content, np.uint8)
-    padded[len(content) :] = 0
-    return padded
+    return np.frombuffer(bytearray().join((content, bytes(PADDING))), np.uint8)
 
 
 def read_words(
@@ -213,11 +210,7 @@ def read_words(
 
     Memory: the words twice, 16 bytes a word twice, and one file.
 
-    Args:
-      merged: all pieces of a text.
-      output: the directory of the working files.
-      most: how many distinct words to read at most.
-      most_bytes: how many bytes they may have together.
+    most, most_bytes: how many distinct words to read at most, and how many bytes they may have together.
 
     Raises:
       RunFailedError: a file was deleted or damaged meanwhile.
@@ -252,21 +245,12 @@ def _read_sorted(merged: Sequence[MergedWords], output: str, threshold: int, *, 
     )
     state = np.zeros(kernels.STATE, np.int64)
     for piece in merged:
-        content = _read_table(piece, output)
+        path = files.join(output, piece.name)
+        if not completions.is_intact(path, piece.size, piece.sha256):
+            raise completions.lost_meanwhile(path)
+        content = files.read_bytes(path)
         kernels.take_records(_padded(content), len(content), threshold, read, state)
     return sorted_words(read.text, read.ends, read.counts)
-
-
-def _read_table(piece: MergedWords, output: str) -> bytes:
-    """The records of a piece.
-
-    Raises:
-      RunFailedError: its file was deleted or damaged meanwhile.
-    """
-    path = files.join(output, piece.name)
-    if not completions.is_intact(path, piece.size, piece.sha256):
-        raise completions.lost_meanwhile(path)
-    return files.read_bytes(path)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

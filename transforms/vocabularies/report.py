@@ -18,8 +18,8 @@ from maskmill.tokenization.tokenized_text import TextTokenizer
 from maskmill.tokenization.vocabulary import Vocabulary, load_vocabulary
 from maskmill.tokenization.wordpiece import Tokenizer
 from transforms.vocabularies.counting import UNICODE, WordCounter, WordRules
+from transforms.vocabularies.learning import WordCounts
 from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.word_counts import WordCounts
 from transforms.vocabularies.word_tables import WordTable
 
 # Every vocabulary is measured on the same text, up to so much of it: enough for all the digits that are shown.
@@ -64,22 +64,6 @@ class _Text:
     all_words: int
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Candidate:
-    """A vocabulary that is measured.
-
-    Attributes:
-      name: what the report calls it.
-      vocabulary, tokenizer: its pieces, and what splits text into them.
-      do_lower_case: whether a vocab.txt is used with lower-cased text; None for a tokenizer.json, which says it itself.
-    """
-
-    name: str
-    vocabulary: Vocabulary
-    tokenizer: TextTokenizer
-    do_lower_case: bool | None
-
-
 def measure(
     path: str, options: VocabularyOptions, compare: Sequence[str], texts: Sequence[str], *, kind: str
 ) -> dict[str, Any]:
@@ -116,8 +100,8 @@ def measure(
             "all": text.is_all,
         },
         "vocabularies": [
-            _figures(_load(OURS, path, options.decided.do_lower_case), text),
-            *(_figures(_load(other, other, None), text) for other in compare),
+            _figures(OURS, path, options.decided.do_lower_case, text),
+            *(_figures(other, other, None, text) for other in compare),
         ],
     }
 
@@ -173,8 +157,8 @@ def _count_words(blocks: Sequence[TextBlock]) -> tuple[WordCounts, int]:
     return tables[0] if tables else WordTable().word_counts(), counter.counts["words"]
 
 
-def _load(name: str, path: str, do_lower_case: bool | None) -> _Candidate:
-    """A vocabulary that is to be measured.
+def _load(path: str, do_lower_case: bool | None) -> tuple[Vocabulary, TextTokenizer, bool | None]:
+    """A vocabulary, its tokenizer, and whether its text is lower-cased; None: its tokenizer.json says it itself.
 
     Raises:
       UnusableInputError: there is none.
@@ -184,11 +168,10 @@ def _load(name: str, path: str, do_lower_case: bool | None) -> _Candidate:
         from maskmill.tokenization.tokenizers import load_tokenizer
 
         loaded = load_tokenizer(path, files.read_bytes(path))
-        return _Candidate(name=name, vocabulary=loaded.vocabulary, tokenizer=loaded.tokenizer(), do_lower_case=None)
+        return loaded.vocabulary, loaded.tokenizer(), None
     vocabulary = load_vocabulary(path)
     lower = _lower_cases(path, vocabulary) if do_lower_case is None else do_lower_case
-    tokenizer = Tokenizer(vocabulary, do_lower_case=lower, unicode=UNICODE)
-    return _Candidate(name=name, vocabulary=vocabulary, tokenizer=tokenizer, do_lower_case=lower)
+    return vocabulary, Tokenizer(vocabulary, do_lower_case=lower, unicode=UNICODE), lower
 
 
 def _lower_cases(path: str, vocabulary: Vocabulary) -> bool:
@@ -202,13 +185,13 @@ def _lower_cases(path: str, vocabulary: Vocabulary) -> bool:
     return vocabulary.capital_share == 0
 
 
-def _figures(candidate: _Candidate, text: _Text) -> dict[str, Any]:
-    """What the report says of a vocabulary."""
-    tokenizer = candidate.tokenizer
+def _figures(name: str, path: str, do_lower_case: bool | None, text: _Text) -> dict[str, Any]:
+    """What the report says, under this name, of a vocabulary."""
+    vocabulary, tokenizer, do_lower_case = _load(path, do_lower_case)
     tokens = sum(len(tokenizer.tokenize_bytes(bytes(block.content), block.path).ids) for block in text.blocks)
     words = whole = unknown = characters = covered = 0
     for some, counts in _batches(text.words):
-        pieces, is_unknown = _pieces_of(tokenizer, some, candidate.vocabulary.unknown_id)
+        pieces, is_unknown = _pieces_of(tokenizer, some, vocabulary.unknown_id)
         lengths = np.array([len(word.decode()) for word in some], np.int64)
         words += int(counts.sum())
         whole += int(counts[(pieces == 1) & ~is_unknown].sum())
@@ -216,9 +199,9 @@ def _figures(candidate: _Candidate, text: _Text) -> dict[str, Any]:
         characters += int((counts * lengths).sum())
         covered += int((counts * lengths)[~is_unknown].sum())
     return {
-        "name": candidate.name,
-        "pieces": len(candidate.vocabulary.pieces),
-        "do_lower_case": candidate.do_lower_case,
+        "name": name,
+        "pieces": len(vocabulary.pieces),
+        "do_lower_case": do_lower_case,
         "tokens": tokens,
         "pieces_per_word": _ratio(tokens, text.all_words),
         "bytes_per_token": _ratio(text.bytes, tokens),

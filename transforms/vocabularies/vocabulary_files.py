@@ -6,7 +6,7 @@ from typing import Any
 
 from maskmill.tokenization import tokenizer_json
 from maskmill.tokenization.special_tokens import roles_of
-from transforms.vocabularies.learned import LearnedVocabulary
+from transforms.vocabularies.learning import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 
 VOCABULARY = "vocab.txt"
@@ -35,10 +35,6 @@ def vocabulary_files(learned: LearnedVocabulary, options: VocabularyOptions) -> 
     `tokenizers` gives the ids that our tokenizers give. With wordpiece there are two exceptions: it lower-cases a
     capital sigma at the end of a word to σ and drops private characters (Unicode's category Co), where Python, and
     with it BERT's own code and ours, gives ς and keeps them.
-
-    Args:
-      learned: the vocabulary.
-      options: the options that it was learnt with.
     """
     options = options.decided
     ids = {piece: number for number, piece in enumerate(learned.pieces)}
@@ -65,9 +61,7 @@ def model_files(vocabulary: Mapping[str, bytes], options: VocabularyOptions) -> 
     These are the vocabulary's own and MODEL_FILES. config.json is for a model of BERT's (wordpiece) or RoBERTa's (bpe)
     base size with this vocabulary.
 
-    Args:
-      vocabulary: what `vocabulary_files` gave, or the files that were written from it.
-      options: the options that the vocabulary was learnt with.
+    vocabulary: what `vocabulary_files` gave, or the files that were written from it.
     """
     tokenizer = json.loads(vocabulary[TOKENIZER])
     ids = tokenizer_json.token_ids(tokenizer)

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from maskmill.tokenization.text_blocks import PADDING
 from transforms.vocabularies.kernels import word_counts as kernels
-from transforms.vocabularies.word_counts import WordCounts
+from transforms.vocabularies.learning import WordCounts
 
 _FIRST_WORDS = 1 << 15
 _FIRST_BYTES = 1 << 19

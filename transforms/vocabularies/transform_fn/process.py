@@ -16,9 +16,8 @@ import threading
 from typing import Any, BinaryIO, cast
 
 from maskmill.errors import RunFailedError
-from transforms.vocabularies.learned import LearnedVocabulary
+from transforms.vocabularies.learning import LearnedVocabulary, WordCounts
 from transforms.vocabularies.options import VocabularyOptions
-from transforms.vocabularies.word_counts import WordCounts
 
 # The folder of all files, which tft.TFTransformOutput reads, and the folders below it.
 FOLDER = "tft"
@@ -45,11 +44,7 @@ def transform_fn_files(
     They are a SavedModel that makes ids of text, with the vocabulary (VOCABULARY) and tft.vocabulary's table of the
     words (WORDS) among its assets; see saved_model.py and word_vocabulary.py.
 
-    Args:
-      words: what the vocabulary was learnt from.
-      threshold: how often a word occurs at least.
-      learned: the vocabulary.
-      options: the options that it was learnt with.
+    words, threshold: what the vocabulary was learnt from, and how often a word occurs at least.
 
     Raises:
       RunFailedError: TensorFlow failed, or something killed the process.

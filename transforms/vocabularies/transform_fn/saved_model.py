@@ -12,7 +12,7 @@ from tensorflow_transform.tf_metadata import metadata_io
 
 from maskmill.tokenization.byte_level import byte_characters
 from transforms.vocabularies.counting import UNICODE
-from transforms.vocabularies.learned import LearnedVocabulary
+from transforms.vocabularies.learning import LearnedVocabulary
 from transforms.vocabularies.options import VocabularyOptions
 from transforms.vocabularies.transform_fn.byte_level import ByteLevel
 from transforms.vocabularies.transform_fn.wordpiece import WordPiece
@@ -23,12 +23,7 @@ _FINGERPRINT = "fingerprint.pb"
 
 
 def splitter(learned: LearnedVocabulary, options: VocabularyOptions) -> Callable[[Any], Any]:
-    """What makes ids of texts: string[texts] to a RaggedTensor int64 [texts, ids].
-
-    Args:
-      learned: the vocabulary.
-      options: the options that it was learnt with.
-    """
+    """What makes ids of texts: string[texts] to a RaggedTensor int64 [texts, ids]."""
     if learned.kind == "wordpiece":
         return WordPiece(learned.pieces, do_lower_case=bool(options.decided.do_lower_case), unicode=UNICODE)
     # A special token never is a byte or a merge, though it may look like one.
@@ -49,11 +44,7 @@ def save_transform_fn(learned: LearnedVocabulary, options: VocabularyOptions, vo
     [texts, ids]}. `tf.saved_model.load(folder + "/transform_fn")` has the same as its attribute `transform_fn`, and a
     signature `serving_default` with `ids` int64[all ids] and `row_splits` int64[texts + 1].
 
-    Args:
-      learned: the vocabulary.
-      options: the options that it was learnt with.
-      vocabulary: the name under which TFTransformOutput finds the pieces.
-      folder: a folder that is there.
+    vocabulary: the name under which TFTransformOutput finds the pieces. folder: a folder that is there.
     """
     split = splitter(learned, options)
 

@@ -20,7 +20,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx_bsl.public import tfxio
 
 from maskmill.errors import RunFailedError
-from transforms.vocabularies.word_counts import WordCounts
+from transforms.vocabularies.learning import WordCounts
 
 _WORD, _COUNT = "word", "count"
 _ROWS = 50_000  # of a batch
@@ -30,11 +30,7 @@ _SCHEMA = pa.schema([(_WORD, pa.large_list(pa.large_binary())), (_COUNT, pa.larg
 def write_word_vocabulary(words: WordCounts, threshold: int, name: str, folder: str) -> str:
     """Writes the words that occur at least `threshold` times, a line "COUNT WORD" each; returns the file's path.
 
-    Args:
-      words: each word once.
-      threshold: how often a word occurs at least.
-      name: of the vocabulary and of its file.
-      folder: an empty folder for working files; the file is below it.
+    name: of the vocabulary and of its file. folder: an empty folder for working files; the file is below it.
 
     Raises:
       RunFailedError: the file does not have the words that it must have.

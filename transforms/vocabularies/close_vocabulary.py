@@ -34,11 +34,8 @@ def close_vocabulary(
 
     Args:
       elements: everything that the steps gave, in any order.
-      parameters: all options of the stage, for the manifest.
-      decided: what was decided where they leave it open, for the manifest.
-      setup: what decided the vocabulary.
-      model_dir: the directory of a model; None where there is none to write.
-      output: the directory of the vocabulary.
+      parameters, decided: all options, and what was decided where they leave it open, for the manifest.
+      model_dir: the directory of a model; None: there is none to write.
     """
     counted = sorted((e for e in elements if isinstance(e, CountedShard)), key=lambda shard: shard.path)
     merged = [e for e in elements if isinstance(e, MergedWords)]

@@ -44,9 +44,7 @@ def close_text_shards(
     Args:
       elements: everything that the steps gave, in any order.
       sources: what decided the documents: the sources of a mix, in order, or the one source of a build without a mix.
-      parameters: all options of the stage, for the manifest.
-      decided: what was decided where they leave it open, for the manifest; the inputs' date is added to it.
-      output: the directory of the shards.
+      parameters, decided: all options, and what was decided where they leave it open, for the manifest.
     """
     shards = sorted(
         (element for element in elements if isinstance(element, TextShard)),

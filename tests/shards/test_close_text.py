@@ -24,7 +24,7 @@ from maskmill.text.text_shards import TextShard
 from transforms.extraction.options import WikitextOptions
 from transforms.extraction.template_library import bind_library, collect_templates
 from transforms.shards.assembling import assemble_text_shard
-from transforms.shards.closing import close_text_shards
+from transforms.shards.close_text import close_text_shards
 from transforms.shards.fragments import Fragment, extract_batch
 from transforms.shards.mlperf_shards import CleanedFile, clean_raw_file, gather_part, plan_parts, raw_files_of_inputs
 from transforms.shards.options import ExtractionOptions, MlperfOptions, QualityOptions, Source, SplitOptions

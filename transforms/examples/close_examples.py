@@ -36,12 +36,8 @@ def close_examples(
 
     Deletes what older builds left over.
 
-    Args:
-      shards: all shards, in any order.
-      setup: what decided their examples.
-      parameters: all options of the stage, for the manifest.
-      decided: what was decided where they leave it open, for the manifest.
-      output: the directory of the shards.
+    shards: all, in any order. parameters, decided: all options, and what was decided where they leave it open, for the
+    manifest.
 
     Raises:
       RunFailedError: the vocabulary has changed since the examples were made.
