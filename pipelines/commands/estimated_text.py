@@ -14,7 +14,7 @@ from pipelines.settings.source_options import MixOptions
 from pipelines.settings.stage_options import ExtractOptions
 from pipelines.stages.checks import check_extraction
 from transforms.inputs import multistream
-from transforms.inputs.finding import find_inputs
+from transforms.inputs.found_inputs import find_inputs
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sampling import CountedReader, InputKind, Sample, inputs_by_kind, sample_kind
 from transforms.shards.options import SplitOptions

@@ -160,7 +160,7 @@ def _checksums_path(root: str) -> str:
 def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
     """The input files of a build, each with the name of its source in a mix."""
     from maskmill.text.text_files import find_texts
-    from transforms.inputs import finding
+    from transforms.inputs import found_inputs
 
     if options.texts is not None:
         return [("", text) for text in find_texts(options.texts)]
@@ -169,9 +169,9 @@ def _files_of(options: BuildOptions) -> list[tuple[str, files.FileInfo]]:
         return [
             (source.name, file)
             for source in extract.sources
-            for file in finding.find_inputs(source.extract.input, source.extract.input_format).files
+            for file in found_inputs.find_inputs(source.extract.input, source.extract.input_format).files
         ]
-    return [("", file) for file in finding.find_inputs(extract.input, extract.input_format).files]
+    return [("", file) for file in found_inputs.find_inputs(extract.input, extract.input_format).files]
 
 
 class _Checksums:
@@ -242,13 +242,13 @@ def _paths_that_tell(options: BuildOptions) -> list[str]:
 def _date_of(paths: Sequence[str]) -> str:
     named = {date for path in paths if (date := date_in_name(path))}
     if not named:
-        from transforms.inputs import dump_dates
+        from transforms.inputs import found_inputs
 
         # Text that was extracted elsewhere tells no more than its names.
         there = [path for path in paths if files.exists(path)]
-        evidence = [(path, dump_dates.date_evidence(path)) for path in there]
+        evidence = [(path, found_inputs.date_evidence(path)) for path in there]
         with contextlib.suppress(UnusableInputError):
-            named = {date for date in dump_dates.decide_dates(evidence) if date}
+            named = {date for date in found_inputs.decide_dates(evidence) if date}
     return _only(named, "date", paths)
 
 

@@ -179,8 +179,7 @@ def _check_inputs(options: ExtractOptions) -> _Inputs:
     Raises:
       UnusableInputError: they cannot.
     """
-    from transforms.inputs.dump_dates import refuse_two_dates
-    from transforms.inputs.finding import find_inputs
+    from transforms.inputs.found_inputs import find_inputs, refuse_two_dates
     from transforms.inputs.units import plan_units
 
     reading = options.extraction.reading

@@ -18,7 +18,7 @@ from maskmill.storage import files, progress
 from transforms.inputs import batches as batches_module
 from transforms.inputs import units
 from transforms.inputs.batches import CutIntoBatches, FindInputs, digest_input, inputs_in_order, plan_batches
-from transforms.inputs.dump_dates import DateEvidence
+from transforms.inputs.found_inputs import DateEvidence
 from transforms.inputs.units import InputFile, Unit, UnitBatch
 
 TEXTS = {"b.txt": b"Second.\n", "a.txt": b"First.\n\nOne more.\n", "c.txt": b"Third.\n"}

@@ -85,7 +85,7 @@ class ExampleShard:
     """The description of the examples of a text shard.
 
     Attributes:
-      files: one, or one for each bin with examples, or MDS shards of limited size; none where there is no example.
+      files: one, or one for each bin with examples, or MDS shards of limited size; none if there is no example.
       kind, number, name: those of the text shard.
       counts: the fields of ExampleCounts that apply.
       inputs: the text shard's path, and its sha256.

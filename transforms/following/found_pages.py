@@ -31,7 +31,7 @@ class Wanted:
 
     @property
     def id(self) -> str | None:
-        """The id of a page; None: the name is no number, so that it is a title, or a document's id."""
+        """The id of a page; None: the name is not a number, so it is a title, or a document's id."""
         return self.name if self.name.isdecimal() else None
 
     def has_title(self, title: str) -> bool:

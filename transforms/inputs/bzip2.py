@@ -5,8 +5,8 @@ decodes each block, and no block is missed unnoticed: a reader checks the bits b
 the mark of another block (which the next range's reader finds) or the end of a stream.
 
 Each block is compared with its checksum. A stream has one more, of its blocks' checksums: a reader compares it where it
-has read the stream from its head to its end. A stream that ranges cut is read by several readers, none of which
-compares it; transforms/inputs/bzip2_streams.py does.
+has read the stream from its head to its end. A stream that ranges cut is read by several readers, which do
+not compare it; transforms/inputs/bzip2_streams.py does.
 """
 
 from collections.abc import Callable

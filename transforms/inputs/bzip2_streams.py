@@ -49,7 +49,7 @@ class MarkFinder:
 
 
 class Bzip2Streams:
-    """Compares the checksum of each stream of a file that is given part by part. It takes files that are no bzip2, too.
+    """Compares the checksum of each stream of a file that is given part by part. It takes other files, too.
 
     48 bits inside a block can look like a mark by chance. So a stream whose checksum seems to be wrong is unpacked, and
     its reader decides.

@@ -84,7 +84,7 @@ def too_large(reading: ReadOptions) -> str:
 
 
 def check_records(records: Sequence[Mapping[str, Any]], path: str, reading: ReadOptions) -> None:
-    """Refuses a file none of whose first records can be used, for the same cause.
+    """Refuses a file if none of its first records can be used, all for the same cause.
 
     records: the first ones of the file, or all. reading: names the columns of the text and of the id.
 

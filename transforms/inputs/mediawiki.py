@@ -328,7 +328,7 @@ def _title_for_people(data: bytes, marks: list[int]) -> str:
 
 
 def _element(data: bytes, name: bytes) -> bytes:
-    """The content of the first element of a name, still escaped; b"" where there is none."""
+    """The content of the first element of a name, still escaped; b"" if there is none."""
     begin = data.find(b"<" + name + b">")
     end = data.find(b"</" + name + b">", begin)
     return data[begin + len(name) + 2 : end].strip() if 0 <= begin < end else b""

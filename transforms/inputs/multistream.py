@@ -60,7 +60,7 @@ def index_of(file: files.FileInfo) -> str | None:
 def read_streams(
     file: files.FileInfo, wanted: int, header: bytes, taken: Collection[int], reader: CountedReader
 ) -> Streams | None:
-    """The streams of a dump by its index; None where there is no index, or where it would take too much of `wanted`.
+    """The streams of a dump by its index; None if there is no index, or if it would take too much of `wanted`.
 
     Raises:
       UnusableInputError: the index is not of this dump.

@@ -131,7 +131,7 @@ class InputKind:
 
     @property
     def header(self) -> bytes:
-        """The XML in front of the first page of the first file; b"" for inputs that are no dump."""
+        """The XML in front of the first page of the first file; b"" for inputs that are not a dump."""
         return self.head.partition(_PAGE)[0] if self.format == "mediawiki" else b""
 
 
@@ -175,7 +175,7 @@ def inputs_by_kind(inputs: Sequence[files.FileInfo], input_format: str, reader: 
             except EmptyInputError as error:
                 empty = empty or error
                 continue
-            # What stands for the group is read at its beginning: empty files in front of that are no loss.
+            # What stands for the group is read at its beginning: empty files in front of it do not matter.
             rest = tuple(members[first:])
             kinds.append(InputKind(files=rest, format=found_format, container=container, head=head))
             break
@@ -287,7 +287,7 @@ def _read_plain_windows(kind: InputKind, wanted: int, reader: CountedReader) -> 
 
 
 def _read_block_windows(kind: InputKind, wanted: int, reader: CountedReader) -> list[_Window]:
-    """Blocks at even distance; the files' first ones where there is no budget for others."""
+    """Blocks at even distance; the files' first ones if there is no budget for others."""
     before = reader.bytes_read
     windows: list[_Window] = []
     count = max(1, wanted // _BLOCK_PART)

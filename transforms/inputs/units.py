@@ -72,7 +72,7 @@ class UnitBatch:
 
     file: the file of the units, or the first one. more: the other files, in order. limit: the batch takes so many
     documents of each file at most. templates: the key of the library that expands the templates of its pages; empty
-    where none does. source: the name of the source, in a build that mixes several.
+    if none does. source: the name of the source, in a build that mixes several.
     """
 
     number: int

@@ -151,7 +151,7 @@ def _code_of(rules: SentenceRules) -> str:
 
 
 def known_code(code: str) -> str:
-    """A code as data/language_names.tsv has it: `zh-hans` counts as `zh`; empty where it is none."""
+    """A code as data/language_names.tsv has it: `zh-hans` counts as `zh`; empty if it is not there."""
     return next((known for known in codes_of(code) if known in language_names()), "")
 
 

@@ -148,7 +148,7 @@ def read_parameters(folder: str) -> PunktParameters:
     """The parameters in a folder.
 
     Raises:
-      UnusableInputError: a file is missing, or is none of Punkt's.
+      UnusableInputError: a file is missing, or is not one of Punkt's.
     """
     return _parse(folder, _read_files(folder))
 
@@ -157,7 +157,7 @@ def describe_folder(folder: str) -> ParametersFolder:
     """The description of a folder that the user names.
 
     Raises:
-      UnusableInputError: a file is missing, or is none of Punkt's.
+      UnusableInputError: a file is missing, or is not one of Punkt's.
     """
     contents = _read_files(folder)
     return ParametersFolder(

@@ -142,7 +142,7 @@ def _move_template_counts(counts: Counts) -> None:
 
 
 def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[str]]:
-    """The languages of dumps for whose templates there is no rule file, where maskmill's rules are used."""
+    """The languages of dumps for whose templates there is no rule file, if maskmill's rules are used."""
     missing: set[str] = set()
     for source, fragments in of_sources:
         extraction = source.extraction
@@ -155,7 +155,7 @@ def _languages_without_rules(of_sources: Sequence[OfSource]) -> dict[str, list[s
 
 
 def _other_projects(fragments: Sequence[Fragment]) -> dict[str, list[str]]:
-    """The projects of dumps that are of no Wikipedia, whose rules are used."""
+    """The projects of dumps that are not of a Wikipedia; its rules are used for them."""
     named = {other_project(read_header(file.path)) for file in _inputs(fragments, ()) if file.date} - {""}
     return {"other_projects": sorted(named)} if named else {}
 

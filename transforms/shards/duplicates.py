@@ -93,7 +93,7 @@ def _find_candidates(
 
     Args:
       band_hashes: of all paragraphs, [bands, paragraphs], in pieces.
-      stays: the paragraphs that are no exact duplicates, [paragraphs]; the others are not looked at.
+      stays: the paragraphs that are not exact duplicates, [paragraphs]; the others are not looked at.
     """
     rows = np.flatnonzero(stays)
     is_candidate = np.zeros(len(stays), bool)

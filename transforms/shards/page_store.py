@@ -346,7 +346,7 @@ def read_index(output: str) -> list[StoreEntry]:
 
 
 def index_seal(output: str) -> str:
-    """The checksum of a build's index; empty where there is none."""
+    """The checksum of a build's index; empty if there is none."""
     path = completions.work_path(output, INDEX, f"{_INDEX_KEY}.json")
     return files.sha256_of(path) if files.exists(path) else ""
 

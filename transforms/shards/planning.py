@@ -158,7 +158,7 @@ def read_documents(
     np.subtract.at(reduced["sentences"], document, dropped["sentences"])
     dropped_sentences = table["sentences"] - reduced["sentences"]
     is_left = np.ones(len(table), bool)
-    # `body` leaves the title out: a title alone is no document.
+    # `body` leaves the title out: a title alone is not a document.
     is_left[document] = dropped_sentences[document] < dropped["body"]
     if max_documents is not None:
         is_left[max_documents:] = False

@@ -32,7 +32,7 @@ _GROUPS = 10  # of neighbouring pages, whose differences tell the standard error
 # Pages that stand together are alike, so blocks of 900 kB differ by more than groups of pages say: by this factor, the
 # mean of the dumps of docs/estimate.md.
 _ALIKE = 1.4
-# What other dumps say of the share of articles' titles that are no redirects: their mean, and the number of titles at
+# What other dumps say of the share of articles' titles that are not redirects: their mean, and the number of titles at
 # which a dump's own share counts for as much. From the seven dumps of docs/estimate.md and enwik8, whose shares have a
 # standard deviation of 0.10, and those of 50 neighbouring titles of a dump one of 0.03 to 0.15.
 _NO_REDIRECTS, _PRIOR_TITLES = 0.87, 50

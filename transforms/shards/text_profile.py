@@ -73,7 +73,7 @@ class TextProfile:
 
 
 def _script_of(beginning: int) -> str:
-    """The script of the letters that begin with two bytes, as rules.scripts_of names it; empty where none does.
+    """The script of the letters that begin with two bytes, as rules.scripts_of names it; empty if none does.
 
     The two bytes of a longer character leave 64 or 4,096 characters open: it counts for the first letter among them if
     most of them are letters. What stands in the plane of the dead scripts counts for none.
@@ -100,7 +100,7 @@ def add_up(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, int], dict[s
 
     Returns:
       The counts of lines: how many, the characters of the median line (rounded down to STEP) and of the longest; empty
-      where there is no line. And how many letters of the text belong to each script, the commonest first,
+      if there is no line. And how many letters of the text belong to each script, the commonest first,
       those of few letters left out.
     """
     lengths = np.zeros(_STEPS, np.int64)

@@ -49,7 +49,7 @@ class _Text:
 
     Attributes:
       blocks: whole lines.
-      is_all: whether there is no more of it.
+      is_all: whether this is all of it.
       bytes: without the ends of lines.
       lines: how many.
       words: distinct words, with their counts; those of more than 100 characters are left out.
@@ -75,7 +75,7 @@ def measure(
       path: the vocabulary: vocab.txt or, with bpe, tokenizer.json.
       options: the options that it was learnt with.
       compare: the files of the others. With a vocab.txt text is lower-cased if the tokenizer.json beside it says so;
-        where there is none, if no piece has a capital letter.
+        if there is none, if no piece has a capital letter.
       texts: paths of text shards.
       kind: of the shards: "eval" for held-out text, "train" for text that the vocabulary was learnt from.
 
@@ -87,7 +87,7 @@ def measure(
       [UNK] (coverage).
 
     Raises:
-      UnusableInputError: a file is missing, or is no vocabulary; or a text is not UTF-8.
+      UnusableInputError: a file is missing, or is not a vocabulary; or a text is not UTF-8.
     """
     text = _read(texts)
     return {
@@ -236,7 +236,7 @@ def _pieces_of(
         return ends - starts, unknown[ends] > unknown[starts]
     if len(words) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.bool_)
-    # A line without pieces is no segment: the words that have none are found by halves.
+    # A line without pieces is not a segment: the words without pieces are found by halves.
     middle = len(words) // 2
     first, second = (_pieces_of(tokenizer, part, unknown_id) for part in (words[:middle], words[middle:]))
     return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])

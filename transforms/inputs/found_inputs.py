@@ -1,4 +1,7 @@
-"""The date of a dump, which {{CURRENTDAY}} and the like give in its pages: one date for all parts of a dump."""
+"""Which files the inputs are, and the date of a dump; told before Beam is imported.
+
+{{CURRENTDAY}} and the like give this date in a dump's pages: there is one date for all parts of a dump.
+"""
 
 import dataclasses
 import itertools
@@ -8,7 +11,7 @@ from collections.abc import Sequence
 from maskmill.errors import UnusableInputError
 from maskmill.mirrors.dump_names import date_in_name
 from maskmill.storage import files
-from transforms.inputs.formats import container_of_dump
+from transforms.inputs.formats import container_of_dump, lies_beside_dump
 from transforms.inputs.mediawiki import Page, read_header, read_pages, site_base
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source
@@ -17,11 +20,48 @@ _DATE_PAGES = 200
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class FoundInputs:
+    """The inputs that patterns name, in order, and what was skipped beside them: the path and what it is."""
+
+    files: tuple[files.FileInfo, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def skipped_text(self) -> str:
+        """The sentence that names what was skipped."""
+        path, kind = self.skipped[0]
+        more = f", and {len(self.skipped) - 1} more of its kind" if len(self.skipped) > 1 else ""
+        return (
+            f"{path}: skipped, because it looks like {kind}{more}; name it alone with --input_format text to take it "
+            "as text."
+        )
+
+
+def find_inputs(patterns: Sequence[str], input_format: str, *, may_be_missing: bool = False) -> FoundInputs:
+    """Finds the inputs; skips the indexes and checksums that Wikimedia publishes beside a dump.
+
+    patterns: as `files.match` takes them. input_format: "auto" or the format that the user names; a named format that
+    any text can have skips nothing. may_be_missing: whether there may be none.
+
+    Raises:
+      UnusableInputError: there are no inputs.
+    """
+    matched = files.match(patterns, may_be_missing=may_be_missing)
+    if input_format in ("text", "jsonl"):
+        return FoundInputs(files=tuple(matched))
+    kinds = {file.path: lies_beside_dump(file.path) for file in matched}
+    taken = tuple(file for file in matched if kinds[file.path] is None)
+    if not taken:
+        return FoundInputs(files=tuple(matched))  # planning refuses them
+    return FoundInputs(files=taken, skipped=tuple((path, kind) for path, kind in kinds.items() if kind is not None))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class DateEvidence:
     """What a file of a dump says of the dump's date.
 
     wiki: the address of its wiki, empty where its header has none. named: the ISO date in its name. newest: where there
-    is none, that of the newest revision among its first 200 pages. An empty text stands for a date that is not there.
+    is none, that of the newest revision among its first 200 pages. Empty: there is no such date.
     """
 
     wiki: str
@@ -30,7 +70,7 @@ class DateEvidence:
 
 
 def date_evidence(path: str) -> DateEvidence | None:
-    """What a file says of its dump's date; None for inputs that are no dump.
+    """What a file says of its dump's date; None for inputs that are not a dump.
 
     Raises:
       UnusableInputError: the file cannot be read.
@@ -64,7 +104,7 @@ def refuse_two_dates(paths: Sequence[str]) -> None:
 
 
 def decide_dates(found: Sequence[tuple[str, DateEvidence | None]]) -> list[str]:
-    """The ISO date of each input, empty for one that is no dump.
+    """The ISO date of each input, empty for one that is not a dump.
 
     A file whose name has a date is of that date. The other files of a wiki are of the newest date in the names of its
     files, or else of the newest revision among all their first pages.

@@ -7,7 +7,7 @@ from made_up.dump_files import dump, page
 from made_up.input_files import write_file
 
 from maskmill.errors import UnusableInputError
-from transforms.inputs.dump_dates import (
+from transforms.inputs.found_inputs import (
     DateEvidence,
     date_evidence,
     date_in_name,
