@@ -66,6 +66,18 @@ def check_fields(options: Any) -> None:
         _check(type(options).__name__, field.name, getattr(options, field.name), hints[field.name])
 
 
+def check_at_least(least: int, options: Any, *names: str) -> None:
+    """Checks these fields, but for those that are None.
+
+    Raises:
+      UnusableInputError: a value is less than `least`.
+    """
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise UnusableInputError(f"--{name} must be {least} or more, not {value}.")
+
+
 def _check(where: str, name: str, value: Any, hint: Any) -> None:
     if _fits(value, hint):
         return

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from maskmill.arguments import check_fields
+from maskmill.arguments import check_at_least, check_fields
 from maskmill.errors import UnusableInputError
 from maskmill.masking.objective_options import MaskUnit, Objective
 from maskmill.options import option
@@ -71,14 +71,8 @@ class VerifyOptions:
             raise UnusableInputError("--any_order goes with --against; name the other data set, or leave it out.")
         if self.shards is not None:
             shard_numbers(self.shards)
-        for name in ("remake", "most_findings"):
-            value = getattr(self, name)
-            if value is not None and value < 0:
-                raise UnusableInputError(f"--{name} must be 0 or more, not {value}.")
-        for name in ("max_seq_length", "max_predictions_per_seq", "dupe_factor"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
+        check_at_least(0, self, "remake", "most_findings")
+        check_at_least(1, self, "max_seq_length", "max_predictions_per_seq", "dupe_factor")
         if self.masked_lm_prob is not None and not 0 < self.masked_lm_prob <= 1:
             raise UnusableInputError(f"--masked_lm_prob must be above 0 and at most 1, not {self.masked_lm_prob}.")
         for name in ("mask_share", "random_share", "keep_share"):

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from maskmill.arguments import check_at_least
 from maskmill.errors import UnusableInputError
 from maskmill.masking.objective_options import ObjectiveOptions
 from maskmill.masking.options import MaskingOptions
@@ -111,14 +112,6 @@ def decided_masking(masking: MaskingOptions, compat: str) -> MaskingOptions:
         unicode="15.1.0" if compat == "none" else "11.0.0",
         duplicate_pieces="last" if compat == "google" else "first",
     )
-
-
-def _check_at_least_one(options: object, *names: str) -> None:
-    """Raises UnusableInputError if one of these options is given and is not 1 or more."""
-    for name in names:
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -233,7 +226,7 @@ class EvalOptions:
     )
 
     def __post_init__(self) -> None:
-        _check_at_least_one(self, "num_examples_to_pick")
+        check_at_least(1, self, "num_examples_to_pick")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -258,4 +251,4 @@ class PickEvalOptions:
     max_predictions_per_seq: int | None = option(None, help="where given, another number of positions is an error")
 
     def __post_init__(self) -> None:
-        _check_at_least_one(self, "num_examples_to_pick", "max_seq_length", "max_predictions_per_seq")
+        check_at_least(1, self, "num_examples_to_pick", "max_seq_length", "max_predictions_per_seq")

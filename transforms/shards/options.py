@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from maskmill.arguments import check_at_least
 from maskmill.errors import UnusableInputError
 from maskmill.options import nested, option
 from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB
@@ -56,8 +57,7 @@ class QualityOptions:
     GROUPS: ClassVar[Mapping[str, str]] = {"min_characters": "what is left out"}
 
     def __post_init__(self) -> None:
-        if self.min_characters is not None and self.min_characters < 1:
-            raise UnusableInputError(f"--min_characters must be 1 or more, not {self.min_characters}.")
+        check_at_least(1, self, "min_characters")
         for name in ("min_letter_share", "max_repeated_share", "max_list_share"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
@@ -65,8 +65,7 @@ class QualityOptions:
         threshold = self.near_duplicate_threshold
         if threshold is not None and not 0 < threshold <= 1:
             raise UnusableInputError(f"--near_duplicate_threshold must be above 0 and at most 1, not {threshold}.")
-        if self.min_duplicate_words < 1:
-            raise UnusableInputError(f"--min_duplicate_words must be 1 or more, not {self.min_duplicate_words}.")
+        check_at_least(1, self, "min_duplicate_words")
 
     @property
     def filters_documents(self) -> bool:
@@ -155,12 +154,10 @@ class SplitOptions:
             _check_shard_size(self.shard_size_mb)
         if self.num_eval_articles is not None and self.eval_fraction is not None:
             raise UnusableInputError("--num_eval_articles and --eval_fraction exclude each other; give one of them.")
-        if self.num_eval_articles is not None and self.num_eval_articles < 0:
-            raise UnusableInputError(f"--num_eval_articles must be 0 or more, not {self.num_eval_articles}.")
+        check_at_least(0, self, "num_eval_articles")
         if self.eval_fraction is not None and not 0 <= self.eval_fraction < 1:
             raise UnusableInputError(f"--eval_fraction must be at least 0 and below 1, not {self.eval_fraction}.")
-        if self.max_documents is not None and self.max_documents < 1:
-            raise UnusableInputError(f"--max_documents must be 1 or more, not {self.max_documents}.")
+        check_at_least(1, self, "max_documents")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -196,6 +193,5 @@ class MlperfOptions:
     language: str = "english"
 
     def __post_init__(self) -> None:
-        if self.num_eval_articles < 0:
-            raise UnusableInputError(f"--num_eval_articles must be 0 or more, not {self.num_eval_articles}.")
+        check_at_least(0, self, "num_eval_articles")
         _check_shard_size(self.shard_size_mb)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from maskmill.arguments import check_fields
+from maskmill.arguments import check_at_least, check_fields
 from maskmill.errors import UnusableInputError
 from maskmill.options import option
 from maskmill.tokenization.special_tokens import ROLES
@@ -48,12 +48,8 @@ class VocabularyOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name in ("size", "min_frequency", "limit_alphabet"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UnusableInputError(f"--{name} must be 1 or more, not {value}.")
-        if self.reserved_tokens < 0:
-            raise UnusableInputError(f"--reserved_tokens must be 0 or more, not {self.reserved_tokens}.")
+        check_at_least(1, self, "size", "min_frequency", "limit_alphabet")
+        check_at_least(0, self, "reserved_tokens")
         self._check_kind()
         self._check_special_tokens()
         self._check_size()
