@@ -73,8 +73,8 @@ class ExtractedDocument:
 class Origin:
     """What the sentences of an input's pages depend on, besides the pages.
 
-    date, header: of the dump; both are empty for other inputs. sentences: the JSON of the SentenceChoice; empty: Punkt's
-    English parameters.
+    date, header: of the dump; both are empty for other inputs. sentences: the JSON of the SentenceChoice; empty:
+    Punkt's English parameters.
     """
 
     date: str
