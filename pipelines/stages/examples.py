@@ -65,7 +65,7 @@ class ExamplesStage(Stage[ExamplesOptions]):
     @property
     def folders(self) -> Sequence[str]:
         """Those of MDS."""
-        return self.setup.folders
+        return self.setup.plan.folders
 
     def source(self, pipeline: beam.Pipeline) -> beam.PCollection:
         """The text shards that `input` names."""

@@ -117,12 +117,12 @@ def test_what_older_builds_left_is_swept_and_nothing_else(setup: ExamplesSetup, 
     build(tmp_path, setup)
     before = digests(tmp_path / "out")
     out = tmp_path / "out"
-    for name in ("train", "eval", *setup.folders):
+    for name in ("train", "eval", *setup.plan.folders):
         (out / name).mkdir(parents=True, exist_ok=True)
     stale = ["old.tfrecord", "old.bin-7.tfrecord.idx", "old.tfrecord.gz", "old.parquet"]
-    stale += [f"{folder}/old.00000.mds" for folder in setup.folders]
+    stale += [f"{folder}/old.00000.mds" for folder in setup.plan.folders]
     kept = ["README.md", "old.mds", "index.json", "train/notes.txt", "eval/data.parquet"]
-    kept += [] if setup.folders else ["train/theirs.00000.mds", "train/index.json"]
+    kept += [] if setup.plan.folders else ["train/theirs.00000.mds", "train/index.json"]
     for name in (*stale, *kept):
         (out / name).write_text("another build's, or a user's")
     build(tmp_path, setup)

@@ -23,7 +23,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from pipelines.commands import cli
 from transforms.inputs.batches import digest_input
-from transforms.inputs.bzip2_streams import Bzip2Streams, Mark, MarkFinder
+from transforms.inputs.bzip2 import Bzip2Streams, Mark, MarkFinder
 from transforms.inputs.units import plan_units
 
 WRONG = "the checksum of the stream that ends there is wrong"

@@ -17,7 +17,7 @@ from transforms.shards.document_extractor import (
     ExtractedDocument,
     Origin,
     document_extractor,
-    extract_or_reject,
+    or_rejected,
     origin_of,
 )
 from transforms.shards.options import ExtractionOptions, QualityOptions
@@ -164,15 +164,15 @@ def test_mlperfs_chain_takes_no_other_documents(origin: Origin) -> None:
         extractor.extract(document)
     # It ends the run, and is no bad page.
     with pytest.raises(UnusableInputError):
-        extract_or_reject(extractor, document)
+        or_rejected(extractor.extract, document)
 
 
 def test_a_page_that_cannot_be_processed_is_rejected_with_the_reason(origin: Origin) -> None:
     extractor = DocumentExtractor(PLAIN, origin)
-    assert extract_or_reject(extractor, RejectedPage(title="T", reason="not UTF-8")) == RejectedPage(
+    assert or_rejected(extractor.extract, RejectedPage(title="T", reason="not UTF-8")) == RejectedPage(
         title="T", reason="not UTF-8"
     )
-    rejected = extract_or_reject(extractor, page(text=None, title=b"Bad \xff"))
+    rejected = or_rejected(extractor.extract, page(text=None, title=b"Bad \xff"))
     assert isinstance(rejected, RejectedPage)
     assert rejected.title == "Bad \ufffd"
     assert rejected.reason.startswith("extraction failed: TypeError: ")
@@ -187,7 +187,7 @@ def test_a_machine_that_fails_ends_the_run_and_rejects_no_page(error: Exception,
             raise error
 
     with pytest.raises(RunFailedError, match=r"Too many open files|no memory|no disk"):
-        extract_or_reject(Failing(PLAIN, origin), page())
+        or_rejected(Failing(PLAIN, origin).extract, page())
 
 
 def test_an_extractor_is_kept_for_its_origin_and_options(origin: Origin) -> None:

@@ -66,7 +66,7 @@ def close_examples(
         _write_dataset_card(ordered, output)
     written = [part for s in ordered for file in s.files for part in (file, file.index) if part is not None]
     names = [name_below(output, part.path) for part in written] + _write_mds_indexes(ordered, setup, output)
-    in_folders = [f"{folder}/{name}" for folder in setup.folders for name in ("*.mds", MDS_INDEX)]
+    in_folders = [f"{folder}/{name}" for folder in setup.plan.folders for name in ("*.mds", MDS_INDEX)]
     manifest.sweep(
         output,
         keep=names,

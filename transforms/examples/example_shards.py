@@ -66,11 +66,6 @@ class ExamplesSetup:
         seed = shard_seed(self.masking.random_seed, kind, number)
         return dataclasses.replace(self.plan, masking=dataclasses.replace(self.masking, random_seed=seed))
 
-    @property
-    def folders(self) -> list[str]:
-        """The folders below the output that have files, beside the output itself."""
-        return self.plan.folders
-
     def loaded(self) -> LoadedTokenizer:
         """The vocabulary and its tokenizer, loaded once in a process."""
         return _loaded(self.vocab_file, self.vocab_sha256, self.masking, self.is_tokenizer)

@@ -124,8 +124,7 @@ def _extracted(item: Item, path: str, name: str, source: str, made: Mapping[str,
         Origin,
         PlainDocument,
         document_extractor,
-        extract_or_reject,
-        read_or_reject,
+        or_rejected,
     )
 
     options = options_of(ExtractionOptions, _parameters(made, source))
@@ -144,9 +143,9 @@ def _extracted(item: Item, path: str, name: str, source: str, made: Mapping[str,
             options = dataclasses.replace(options, wikitext=dataclasses.replace(options.wikitext, rules_text=rules))
     origin = Origin(date=date if is_page else "", header=header, sentences=_sentences(made, header, source))
     extractor = document_extractor(options, origin, "", directory)
-    read = read_or_reject(extractor, item)
+    read = or_rejected(extractor.read, item)
     plain = read if isinstance(read, PlainDocument) else None
-    done = extract_or_reject(extractor, item)
+    done = or_rejected(extractor.extract, item)
     expected = None
     if isinstance(done, RejectedPage):
         outcome = done.reason
@@ -206,12 +205,10 @@ def _with_rows(
     document = found.document
     if document is None:
         return found
-    try:
-        opened = _examples_of(path, build, "eval" if found.outcome == "eval" else "train", vocab_file)
-    except (UnusableInputError, RunFailedError) as error:
-        return dataclasses.replace(found, skipped=(*found.skipped, str(error)))
-    with contextlib.closing(opened):
+    split: Split = "eval" if found.outcome == "eval" else "train"
+    with contextlib.ExitStack() as stack:
         try:
+            opened = stack.enter_context(contextlib.closing(_examples_of(path, build, split, vocab_file)))
             tokenizer = tokenizer_of(opened)
         except (UnusableInputError, RunFailedError) as error:
             return dataclasses.replace(found, skipped=(*found.skipped, str(error)))

@@ -8,7 +8,7 @@ import apache_beam as beam
 from maskmill.storage import files, progress
 from maskmill.storage.found_files import check_same, check_unchanged
 from transforms.grouping import GroupAll
-from transforms.inputs.bzip2_streams import Bzip2Streams
+from transforms.inputs.bzip2 import Bzip2Streams
 from transforms.inputs.found_inputs import DateEvidence, date_evidence, decide_dates, find_inputs
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.units import PLAIN_BYTES_A_PACKED_BYTE, InputFile, Unit, UnitBatch, plan_units

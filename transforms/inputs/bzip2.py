@@ -5,31 +5,35 @@ decodes each block, and no block is missed unnoticed: a reader checks the bits b
 the mark of another block (which the next range's reader finds) or the end of a stream.
 
 Each block is compared with its checksum. A stream has one more, of its blocks' checksums: a reader compares it where it
-has read the stream from its head to its end. A stream that ranges cut is read by several readers, which do
-not compare it; transforms/inputs/bzip2_streams.py does.
+has read the stream from its head to its end. A stream that ranges cut is read by several readers, which do not compare
+it. `Bzip2Streams` compares the checksums of all streams of a file while the file's own is computed: a block's checksum
+stands behind its mark, so that it is enough to find the marks, and nothing is unpacked.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import BinaryIO, TypeVar
 
 import numpy as np
 
 from maskmill.errors import UnusableInputError
+from maskmill.storage import files
+from maskmill.text.file_kinds import container_of
 from transforms.inputs.items import CutOffError, cut_off
 from transforms.inputs.kernels import bzip2 as kernels
 
 # A block of ordinary text takes about 300 kB, the largest possible one 2.3 MB.
 _READ_BYTES = 512 << 10
 _LARGEST_BLOCK = 2_400_000
-MARK_BITS = 48
-END_OF_STREAM_BITS = MARK_BITS + 32  # the end mark and the stream's checksum; padding to a whole byte follows
+_MARK_BITS = 48
+_END_OF_STREAM_BITS = _MARK_BITS + 32  # the end mark and the stream's checksum; padding to a whole byte follows
 _HEAD_BYTES = 4  # "BZh" and a digit
-_MARK_BYTES = MARK_BITS // 8
-CHECKSUM_BITS = 32
+_MARK_BYTES = _MARK_BITS // 8
+_CHECKSUM_BITS = 32
 _LEVEL_BYTES = 100_000  # of a block, for each level of compression
-_EMPTY_STREAM_BYTES = _HEAD_BYTES + END_OF_STREAM_BITS // 8
+_EMPTY_STREAM_BYTES = _HEAD_BYTES + _END_OF_STREAM_BITS // 8
 # End mark, checksum, padding, "BZh9" and the next mark.
-_BETWEEN_BLOCKS = END_OF_STREAM_BITS // 8 + 1 + _HEAD_BYTES + _MARK_BYTES
+_BETWEEN_BLOCKS = _END_OF_STREAM_BITS // 8 + 1 + _HEAD_BYTES + _MARK_BYTES
 
 _Step = TypeVar("_Step")
 
@@ -126,7 +130,7 @@ class Bzip2Blocks:
             raise self._damaged(self._next_bit, "its checksum or its coding is wrong")
         self._is_certain = True
         if self._checksum is not None:
-            self._checksum = combined_checksum(self._checksum, int(self._result[kernels.CHECKSUM]))
+            self._checksum = _combined_checksum(self._checksum, int(self._result[kernels.CHECKSUM]))
         self._next_bit = self._unless_cut(self._behind_block, self._block_end())
         return block
 
@@ -238,25 +242,25 @@ class Bzip2Blocks:
         """The mark of the block that follows the one that ends at `bit`; None at the end of the file."""
         self._ensure(bit // 8, _BETWEEN_BLOCKS)
         last_bit = (self._window_start + self._window_size()) * 8
-        if bit + MARK_BITS > last_bit:
+        if bit + _MARK_BITS > last_bit:
             raise self._cut_off()
-        mark = kernels.bits_at(self._words, bit - self._window_start * 8, MARK_BITS)
+        mark = kernels.bits_at(self._words, bit - self._window_start * 8, _MARK_BITS)
         if mark == kernels.BLOCK_MAGIC:
             return bit
         if mark != kernels.END_MAGIC:
             raise self._damaged(bit, "neither a block nor the end of the stream follows there")
-        if bit + END_OF_STREAM_BITS > last_bit:
+        if bit + _END_OF_STREAM_BITS > last_bit:
             raise self._cut_off()
-        self._check_stream(bit + MARK_BITS)
-        return self._behind_stream((bit + END_OF_STREAM_BITS + 7) // 8)
+        self._check_stream(bit + _MARK_BITS)
+        return self._behind_stream((bit + _END_OF_STREAM_BITS + 7) // 8)
 
     def _check_stream(self, bit: int) -> None:
         """Compares the checksum of the stream that ends, which is at `bit`, with that of its blocks, where known."""
-        stored = kernels.bits_at(self._words, bit - self._window_start * 8, CHECKSUM_BITS)
+        stored = kernels.bits_at(self._words, bit - self._window_start * 8, _CHECKSUM_BITS)
         if self._checksum is not None and stored != self._checksum:
             raise self._damaged(bit, "the checksum of the stream that ends there is wrong")
         self._checksum = None
-        self.stream_end = (bit + CHECKSUM_BITS + 7) // 8
+        self.stream_end = (bit + _CHECKSUM_BITS + 7) // 8
 
     def _behind_stream(self, byte: int) -> int | None:
         """The mark of the first block of the stream whose head is at `byte`; None at the end of the file."""
@@ -280,7 +284,7 @@ class Bzip2Blocks:
                 raise self._damaged(mark_bit, "the stream starts with neither a block nor its end")
             if len(rest) < _EMPTY_STREAM_BYTES:
                 raise self._cut_off()
-            self._check_stream(mark_bit + MARK_BITS)
+            self._check_stream(mark_bit + _MARK_BITS)
             byte += _EMPTY_STREAM_BYTES
 
     def _true_first_mark(self, candidate: int) -> int | None:
@@ -308,6 +312,105 @@ class Bzip2Blocks:
         return candidate
 
 
-def combined_checksum(checksum: int, of_block: int) -> int:
+def _combined_checksum(checksum: int, of_block: int) -> int:
     """The checksum of a stream's blocks, from that of the blocks before and that of the next one."""
-    return ((checksum << 1) | (checksum >> (CHECKSUM_BITS - 1))) & 0xFFFFFFFF ^ of_block
+    return ((checksum << 1) | (checksum >> (_CHECKSUM_BITS - 1))) & 0xFFFFFFFF ^ of_block
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, order=True)
+class Mark:
+    """What looks like a mark: its bit in the file, whether it ends a stream, and the 32 bits that follow it."""
+
+    bit: int
+    is_end: bool
+    checksum: int
+
+
+class MarkFinder:
+    """Finds the marks in a file that is given part by part."""
+
+    def __init__(self) -> None:
+        self._rest = b""  # the last bytes so far: a mark may start there, but not all of its checksum has come
+        self._rest_start = 0  # offset of these in the file
+        self._first_bit = 0  # of these, the first one that has not been looked at
+
+    def add(self, part: bytes) -> list[Mark]:
+        """Takes the next part of the file; returns the marks, in order, whose checksum ends in it."""
+        data = self._rest + part
+        end_bit = len(data) * 8 - _END_OF_STREAM_BITS + 1  # a block's mark and checksum have as many bits
+        if end_bit <= self._first_bit:
+            self._rest = data
+            return []
+        marks = _find_marks(data, self._first_bit, end_bit, self._rest_start)
+        self._first_bit = end_bit % 8
+        self._rest = data[end_bit // 8 :]
+        self._rest_start += end_bit // 8
+        return marks
+
+
+class Bzip2Streams:
+    """Compares the checksum of each stream of a file that is given part by part. It takes other files, too.
+
+    48 bits inside a block can look like a mark by chance. So a stream whose checksum seems to be wrong is unpacked, and
+    its reader decides.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._finder = MarkFinder()
+        self._is_bzip2: bool | None = None  # None as long as no part has come
+        self._head = 0  # the byte at which the present stream starts
+        self._checksum = 0  # of its blocks so far
+
+    def add(self, part: bytes) -> None:
+        """Takes the next part of the file; the first one must be long enough to tell the container.
+
+        Raises:
+          UnusableInputError: the checksum of a stream is wrong, or the stream is damaged otherwise.
+        """
+        if self._is_bzip2 is None:
+            self._is_bzip2 = container_of(part) == "bz2"
+        if not self._is_bzip2:
+            return
+        for mark in self._finder.add(part):
+            if mark.bit < self._head * 8:
+                continue  # in a stream that has been unpacked
+            if not mark.is_end:
+                self._checksum = _combined_checksum(self._checksum, mark.checksum)
+                continue
+            if mark.checksum == self._checksum:
+                self._head = (mark.bit + _END_OF_STREAM_BITS + 7) // 8
+            else:
+                self._head = _end_of_unpacked_stream(self._path, self._head)
+            self._checksum = 0
+
+
+def _find_marks(data: bytes, first_bit: int, end_bit: int, offset: int) -> list[Mark]:
+    """The marks that start at bits [first_bit, end_bit) of `data`, in order; `offset` is that of `data` in the file."""
+    padded = np.frombuffer(bytearray().join((data, bytes(kernels.PADDING))), np.uint8)
+    marks = []
+    for magic in (kernels.BLOCK_MAGIC, kernels.END_MAGIC):
+        bit = int(kernels.find_mark(padded, first_bit, end_bit, magic))
+        while bit >= 0:
+            behind = bit + _END_OF_STREAM_BITS
+            bits = int.from_bytes(data[bit // 8 : (behind + 7) // 8], "big") >> (-behind % 8)
+            checksum = bits & ((1 << _CHECKSUM_BITS) - 1)
+            marks.append(Mark(bit=offset * 8 + bit, is_end=magic == kernels.END_MAGIC, checksum=checksum))
+            bit = int(kernels.find_mark(padded, bit + 1, end_bit, magic))
+    return sorted(marks)
+
+
+def _end_of_unpacked_stream(path: str, head: int) -> int:
+    """Unpacks the stream whose head is at byte `head`, and empty ones behind it; returns the byte behind them.
+
+    Raises:
+      UnusableInputError: the stream is damaged.
+    """
+    file = files.open_input(path)
+    try:
+        blocks = Bzip2Blocks(file, lambda: files.open_input(path), path, head, files.size(path), starts_at_head=True)
+        while blocks.stream_end is None:
+            blocks.read()
+        return blocks.stream_end
+    finally:
+        file.close()

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from maskmill.errors import UnusableInputError
 from transforms.inputs.items import OR_KEEP, CutOff, Document, RejectedPage, problem_of_text, rejected, too_large
 from transforms.inputs.options import ReadOptions
-from transforms.inputs.sources import Source
-from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window
+from transforms.inputs.sources import END_OF_FILE, TOO_LARGE, Source, Window
 
 _START = b"\n<doc "
 _CLOSING = b"\n</doc>"

@@ -20,8 +20,7 @@ from transforms.inputs.items import (
     too_large,
 )
 from transforms.inputs.options import ReadOptions
-from transforms.inputs.sources import Source
-from transforms.inputs.windows import END_OF_FILE, TOO_LARGE, Window
+from transforms.inputs.sources import END_OF_FILE, TOO_LARGE, Source, Window
 
 _LINE_END = re.compile(rb"\n")
 

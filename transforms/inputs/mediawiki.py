@@ -24,8 +24,7 @@ from transforms.inputs.items import HOLE, IS_HOLLOW, NOT_UTF8, OR_KEEP, CutOff, 
 from transforms.inputs.kernels import xml as kernels
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.site import Site
-from transforms.inputs.sources import Source, is_splittable
-from transforms.inputs.windows import Window
+from transforms.inputs.sources import Source, Window, is_splittable
 
 _LARGEST_HEADER = 4 << 20
 _TAIL_BYTES = 4096  # more than the closing tag and the comments that may follow it

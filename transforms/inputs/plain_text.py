@@ -11,8 +11,7 @@ from maskmill.storage import files
 from maskmill.text.file_kinds import BYTE_ORDER_MARK
 from transforms.inputs.items import CutOff, Document, RejectedPage, problem_of_text, rejected, too_large
 from transforms.inputs.options import ReadOptions
-from transforms.inputs.sources import Source
-from transforms.inputs.windows import TOO_LARGE, Window
+from transforms.inputs.sources import TOO_LARGE, Source, Window
 
 _WHITE_SPACE = b" \t\r\f\v\n"
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")

@@ -18,7 +18,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import files
 from maskmill.text.file_kinds import InputFormat, container_of
 from transforms.inputs import parquet
-from transforms.inputs.bzip2_streams import MarkFinder
+from transforms.inputs.bzip2 import MarkFinder
 from transforms.inputs.formats import EmptyInputError, detect
 from transforms.inputs.options import ReadOptions
 from transforms.inputs.sources import Source, is_splittable

@@ -20,9 +20,8 @@ from maskmill.characters.kernels.characters import first_invalid
 from maskmill.errors import UnusableInputError
 from transforms.sentences.kernels import boundaries, confirmed, punkt
 from transforms.sentences.kernels import words as words_kernels
-from transforms.sentences.marks import character_classes
+from transforms.sentences.rule_tables import Words, character_classes, words_of
 from transforms.sentences.rules import TRAINED, SentenceRules
-from transforms.sentences.words import Words, words_of
 
 # The files of NLTK's `punkt_tab` for a language; bundles have them in this order.
 PARAMETER_FILES = ("collocations.tab", "ortho_context.tab", "abbrev_types.txt", "sent_starters.txt")
@@ -239,7 +238,9 @@ class SentenceSplitter:
         self._model = (
             _model(language, rules) if parameters is None else _build_model(parameters, words_of(language), rules)
         )
-        self._classes = character_classes(language) if language.stops else None
+        # The kernels that split, and the tables that they take.
+        self._kernels = punkt if language.is_plain_punkt else boundaries if language.stops else confirmed
+        self._tables = (self._model, character_classes(language)) if language.stops else (self._model,)
 
     def __reduce__(self) -> "tuple[functools.partial[SentenceSplitter], tuple[()]]":
         language = (
@@ -259,12 +260,7 @@ class SentenceSplitter:
         if b"\n" in line[:-1]:
             raise ValueError("split() takes one line; split_lines() takes several")
         data = _as_array(line, "a line")
-        if self.language.is_plain_punkt:
-            spans = punkt.spans_of_line(self._model, data)
-        elif self._classes is None:
-            spans = confirmed.spans_of_line(self._model, data)
-        else:
-            spans = boundaries.spans_of_line(self._model, self._classes, data)
+        spans = self._kernels.spans_of_line(*self._tables, data)
         return [line[start:end] for start, end in spans.tolist()]
 
     def split_lines(self, text: bytes) -> bytes:
@@ -273,13 +269,7 @@ class SentenceSplitter:
         Sentences are stripped as `str.strip` does, and empty ones dropped. Lines end with `\\n` alone.
         Raises UnusableInputError for text that is not UTF-8.
         """
-        if self.language.is_plain_punkt:
-            return self._split_lines(text, keep_blank=False)
-        data = _as_array(text, "the text")
-        out = np.empty(2 * data.size + 2, np.uint8)
-        if self._classes is None:
-            return out[: confirmed.split_lines(self._model, data, out)].tobytes()
-        return out[: boundaries.split_lines(self._model, self._classes, data, out)].tobytes()
+        return self._split_lines(text, keep_blank=False)
 
     def split_lines_keeping_blank(self, text: bytes) -> bytes:
         """As `split_lines`, but keeps empty sentences, and writes a blank line for each line of one character.
@@ -295,4 +285,8 @@ class SentenceSplitter:
     def _split_lines(self, text: bytes, *, keep_blank: bool) -> bytes:
         data = _as_array(text, "the text")
         out = np.empty(2 * data.size + 2, np.uint8)
-        return out[: punkt.split_lines(self._model, data, keep_blank, out)].tobytes()
+        if self._kernels is punkt:
+            written = punkt.split_lines(self._model, data, keep_blank, out)
+        else:
+            written = self._kernels.split_lines(*self._tables, data, out)
+        return out[:written].tobytes()

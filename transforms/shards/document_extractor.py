@@ -288,27 +288,14 @@ class DocumentExtractor:
         return body, rows
 
 
-def extract_or_reject(
-    extractor: DocumentExtractor, item: Page | Document | RejectedPage, pages: PageExchange | None = None
-) -> ExtractedDocument | str | RejectedPage:
-    """Extracts what a reader yields; one bad page never ends a run, but is rejected with the reason.
+def or_rejected(take: Callable[[Page | Document], T], item: Page | Document | RejectedPage) -> T | RejectedPage:
+    """Gives what a reader yields to `take`; one bad page never ends a run, but is rejected with the reason.
 
-    pages: as for DocumentExtractor.extract.
+    take: DocumentExtractor.extract or DocumentExtractor.read.
 
     Raises:
-      UnusableInputError, MemoryError: the run cannot go on.
+      UnusableInputError, RunFailedError, MemoryError: the run cannot go on.
     """
-    return _or_rejected(lambda given: extractor.extract(given, pages), item)
-
-
-def read_or_reject(
-    extractor: DocumentExtractor, item: Page | Document | RejectedPage
-) -> PlainDocument | str | RejectedPage:
-    """As `extract_or_reject`, but neither filters the text nor splits it."""
-    return _or_rejected(extractor.read, item)
-
-
-def _or_rejected(take: Callable[[Page | Document], T], item: Page | Document | RejectedPage) -> T | RejectedPage:
     if isinstance(item, RejectedPage):
         return item
     try:

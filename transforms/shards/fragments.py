@@ -13,6 +13,7 @@ build of releases `<key>.pages` keeps the texts of a dump's pages for the next r
 import collections
 import contextlib
 import dataclasses
+import functools
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ from transforms.shards.document_extractor import (
     DocumentExtractor,
     ExtractedDocument,
     document_extractor,
-    extract_or_reject,
+    or_rejected,
     origin_of,
 )
 from transforms.shards.eval_membership import eval_hash
@@ -282,6 +283,7 @@ def _extract_file(
     # What the extractor counted before is not of this file.
     extractor.take_template_counts()
     extractor.take_unknown_templates()
+    extract = functools.partial(extractor.extract, pages=pages)
     most_rows = None if batch.limit is None else len(writer.rows) + batch.limit
     for item in itertools.chain.from_iterable(read_unit(unit, extractor.reading) for unit in units):
         if isinstance(item, CutOff):
@@ -291,7 +293,7 @@ def _extract_file(
                 rejected.append({"input": file.path, "title": item.title, "reason": "the file is cut off in it"})
             continue
         counts["read"] += 1
-        document = extract_or_reject(extractor, item, pages)
+        document = or_rejected(extract, item)
         if isinstance(document, RejectedPage):
             counts["rejected"] += 1
             rejected.append({"input": file.path, "title": document.title, "reason": document.reason})

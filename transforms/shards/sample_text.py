@@ -23,8 +23,7 @@ from transforms.shards.document_extractor import (
     ExtractedDocument,
     Origin,
     PlainDocument,
-    extract_or_reject,
-    read_or_reject,
+    or_rejected,
 )
 from transforms.shards.options import ExtractionOptions
 
@@ -86,7 +85,7 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
     redirects = 0
     for of_part in items:
         for item in of_part:
-            done = extract_or_reject(extractor, item)
+            done = or_rejected(extractor.extract, item)
             text = done.text if isinstance(done, ExtractedDocument) else b""
             sizes.append((_size(item), len(text)))
             redirects += done == "redirects"
@@ -95,7 +94,7 @@ def extract_sample(sample: Sample, options: ExtractionOptions, dump_date: str | 
     started = time.process_time()  # once more, now that what is loaded once has been loaded
     for part in sample.parts:
         for item in _records(part, sample, options):
-            extract_or_reject(extractor, item)
+            or_rejected(extractor.extract, item)
     seconds = time.process_time() - started
     measure = sum(part.text_measure for part in sample.parts)
     left = np.sqrt(1 - min(1.0, measure / max(1e-9, sample.text_total)))
@@ -155,7 +154,7 @@ def _choice(
     if options.language != AUTO:
         return named_choice(options.language)
     extractor = DocumentExtractor(options, Origin(date="", header=sample.kind.header))
-    found = (read_or_reject(extractor, item) for of_part in items for item in of_part)
+    found = (or_rejected(extractor.read, item) for of_part in items for item in of_part)
     texts = (document.text for document in found if isinstance(document, PlainDocument))
     language = Site.parse(sample.kind.header).language if sample.kind.format == "mediawiki" else ""
     return choice_of_input(language, texts)

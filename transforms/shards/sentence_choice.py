@@ -29,7 +29,7 @@ from transforms.sentences.choice import (
 )
 from transforms.sentences.training import ParametersFolder
 from transforms.shards import text_profile
-from transforms.shards.document_extractor import PlainDocument, document_extractor, origin_of, read_or_reject
+from transforms.shards.document_extractor import PlainDocument, document_extractor, or_rejected, origin_of
 from transforms.shards.fragments import Fragment, read_profiles
 from transforms.shards.options import ExtractionOptions, QualityOptions
 
@@ -98,7 +98,7 @@ class _TextReader:
         extractor = document_extractor(self.extraction, origin_of(file), "", self.output)
         for unit in self._units(file):
             for item in read_unit(unit, self.extraction.reading):
-                document = None if isinstance(item, CutOff) else read_or_reject(extractor, item)
+                document = None if isinstance(item, CutOff) else or_rejected(extractor.read, item)
                 if isinstance(document, PlainDocument):
                     yield document.text
 
