@@ -41,7 +41,7 @@ def cut_batches(path: Path, unit_bytes: int = MANY_UNITS, date: str = DATE) -> l
     """The batches of a file, a unit each; a unit takes `unit_bytes` of bz2 and four times so many of plain bytes."""
     file = input_file(path, date)
     units = plan_units([files.FileInfo(path=file.path, size=file.size)], unit_bytes=unit_bytes)
-    return [UnitBatch(number=number, file=file, units=(unit,)) for number, unit in enumerate(units)]
+    return [UnitBatch(number=number, files=(file,), units=(unit,)) for number, unit in enumerate(units)]
 
 
 def write_dump(folder: Path, pages: Sequence[str]) -> Path:

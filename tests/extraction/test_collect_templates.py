@@ -53,7 +53,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory) -> list[UnitBatch]:
     info = files.FileInfo(path=str(path), size=path.stat().st_size)
     file = InputFile(path=info.path, size=info.size, sha256=files.sha256_of(info.path), date="2020-01-01")
     units = plan_units([info], unit_bytes=UNIT_BYTES)
-    return [UnitBatch(number=i // 2, file=file, units=tuple(units[i : i + 2])) for i in range(0, len(units), 2)]
+    return [UnitBatch(number=i // 2, files=(file,), units=tuple(units[i : i + 2])) for i in range(0, len(units), 2)]
 
 
 def found(output: Path, library: str) -> dict[bytes, bytes | None]:
@@ -116,7 +116,7 @@ def test_a_dump_without_templates_has_an_empty_library(tmp_path: Path) -> None:
     path.write_bytes(dump_files.dump(PAGES[:1]))
     info = files.FileInfo(path=str(path), size=path.stat().st_size)
     file = InputFile(path=info.path, size=info.size, sha256=files.sha256_of(info.path))
-    batch = UnitBatch(number=0, file=file, units=tuple(plan_units([info])))
+    batch = UnitBatch(number=0, files=(file,), units=tuple(plan_units([info])))
     [bound] = bind_library([collect_templates(batch, ReadOptions(), str(tmp_path))], str(tmp_path))
     assert TemplateLibrary(str(tmp_path), bound.templates).find(WIKI, b"First") is None
 

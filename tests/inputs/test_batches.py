@@ -69,8 +69,8 @@ def test_a_batch_is_a_unit(inputs: list[InputFile], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(batches_module, "_SMALL_FILE", 0)
     batches = plan_batches(inputs, input_format="auto", reading=READING, limit=None)
     assert [batch.number for batch in batches] == list(range(len(batches)))
-    assert [(batch.file, batch.limit) for batch in batches if len(batch.units) != 1] == []
-    cuts = {file.path: [b.units[0] for b in batches if b.file == file] for file in inputs}
+    assert [(batch.files, batch.limit) for batch in batches if len(batch.units) != 1] == []
+    cuts = {file.path: [b.units[0] for b in batches if b.files == (file,)] for file in inputs}
     assert {path: len(cut) for path, cut in cuts.items()} == {inputs[0].path: 1, inputs[1].path: 3, inputs[2].path: 1}
     for file in inputs:
         assert [u.start for u in cuts[file.path]] == [0, *(u.end for u in cuts[file.path][:-1])]
@@ -82,10 +82,10 @@ def test_with_a_limit_a_batch_is_a_file(inputs: list[InputFile], monkeypatch: py
     monkeypatch.setattr(units, "_LARGEST_UNIT", 2)
     monkeypatch.setattr(batches_module, "_SMALL_FILE", 0)
     batches = plan_batches(inputs, input_format="auto", reading=READING, limit=5)
-    assert [(b.number, b.file, len(b.units), b.limit) for b in batches] == [
-        (0, inputs[0], 1, 5),
-        (1, inputs[1], 3, 5),
-        (2, inputs[2], 1, 5),
+    assert [(b.number, b.files, len(b.units), b.limit) for b in batches] == [
+        (0, (inputs[0],), 1, 5),
+        (1, (inputs[1],), 3, 5),
+        (2, (inputs[2],), 1, 5),
     ]
 
 
@@ -149,9 +149,7 @@ def test_cut_into_batches(order: list[int], inputs: list[InputFile], tmp_path: P
                 input_format="auto", reading=READING, limit=None, output=output, kinds=("templates", "extract")
             )
         )
-        together = UnitBatch(
-            number=0, file=ordered[0], more=tuple(ordered[1:]), units=tuple(whole(file) for file in ordered)
-        )
+        together = UnitBatch(number=0, files=tuple(ordered), units=tuple(whole(file) for file in ordered))
         assert_that(batches, equal_to([together]))
     work = progress.Announced(pieces=1, bytes=sum(map(len, TEXTS.values())))
     assert progress.announced(output, "templates") == progress.announced(output, "extract") == work

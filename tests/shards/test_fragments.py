@@ -114,7 +114,7 @@ def test_what_other_content_gave_does_not_bear_the_key(tmp_path: Path) -> None:
     info = files.find(str(path))
     assert info is not None
     (batch,) = cut_batches(path, ONE_UNIT)
-    batch = dataclasses.replace(batch, file=dataclasses.replace(batch.file, changed=info.changed))
+    batch = dataclasses.replace(batch, files=(dataclasses.replace(batch.files[0], changed=info.changed),))
     path.write_bytes(path.read_bytes().replace(b"river", b"RIVER"))
     os.utime(path, ns=(0, info.changed + 1))
     with pytest.raises(RunFailedError, match=r"this input was changed while the command ran; run the same"):
@@ -193,12 +193,12 @@ def test_the_key_is_of_all_that_the_text_depends_on(dump: Path) -> None:
         fragment_key(PLAIN, changed(first, units=first.units + second.units)),
         fragment_key(PLAIN, changed(first, limit=3)),
         fragment_key(PLAIN, changed(first, templates="library")),
-        fragment_key(PLAIN, changed(first, file=dataclasses.replace(first.file, sha256="0" * 64))),
-        fragment_key(PLAIN, changed(first, file=dataclasses.replace(first.file, date="2011-01-01"))),
+        fragment_key(PLAIN, changed(first, files=(dataclasses.replace(first.files[0], sha256="0" * 64),))),
+        fragment_key(PLAIN, changed(first, files=(dataclasses.replace(first.files[0], date="2011-01-01"),))),
     ]
     assert len(set(keys)) == len(keys)
     # Neither the place of the file nor the number of the batch says what is in it.
-    moved = changed(first, number=9, file=dataclasses.replace(first.file, path="elsewhere.xml"))
+    moved = changed(first, number=9, files=(dataclasses.replace(first.files[0], path="elsewhere.xml"),))
     assert fragment_key(PLAIN, moved) == keys[0]
 
 

@@ -47,7 +47,7 @@ def write_fragments(sources: Sequence[MixedSource], output: str, documents_a_fra
             fragments.append(
                 Fragment(
                     key=key,
-                    batch=UnitBatch(number=number, file=file, units=(unit,), source=source.name),
+                    batch=UnitBatch(number=number, files=(file,), units=(unit,), source=source.name),
                     documents=len(rows),
                     size=offsets[-1],
                     counts={"read": len(rows), "documents": len(rows)},
@@ -273,7 +273,7 @@ def test_fragments_of_two_sources_share_no_file(tmp_path: Path) -> None:
     path.write_text("A town.\n")
     file = input_file(path, date="")
     unit = Unit(path=file.path, start=0, end=file.size, format="text", container="plain")
-    batches = [UnitBatch(number=0, file=file, units=(unit,), source=name) for name in ("", "a", "b")]
+    batches = [UnitBatch(number=0, files=(file,), units=(unit,), source=name) for name in ("", "a", "b")]
     assert len({fragment_key(PLAIN, batch) for batch in batches}) == 3
     fragments = [extract_batch(batch, PLAIN, str(tmp_path / "out")) for batch in reversed(batches)]
     assert [f.batch.source for f in in_order(fragments)] == ["", "a", "b"]

@@ -112,7 +112,7 @@ def test_a_dump_gives_the_references_shards(tmp_path: Path, wiki_files: list[Inp
         )
         assert content == Path(file.path).read_bytes()
         assert raw.size == len(content)
-        assert raw.inputs == {str(DUMP): fragments[0].batch.file.sha256}
+        assert raw.inputs == {str(DUMP): fragments[0].batch.files[0].sha256}
     check_against_gold(gather(clean(raw_files, tmp_path), tmp_path), tmp_path)
 
 

@@ -89,7 +89,7 @@ def test_all_documents_stand_in_order_in_even_shards(dump: Path, tmp_path: Path)
         assert (plan.size, plan.documents) == (len(text), text.count("\n\n"))
         assert plan.sentences == text.count("\n") - plan.documents
         assert plan.size <= 300 + 60
-        assert plan.inputs == {str(dump): fragments[0].batch.file.sha256}
+        assert plan.inputs == {str(dump): fragments[0].batch.files[0].sha256}
     assert (evaluation.name, evaluation.kind, evaluation.documents, evaluation.pieces) == ("eval.txt", "eval", 0, ())
 
 

@@ -53,7 +53,8 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Pi
       RunFailedError: the input cannot be read to its end.
     """
     ranges = [(u.format, u.start, u.end) for u in batch.units]
-    source = (batch.file.sha256, ranges, reading, *[file.sha256 for file in batch.more])
+    first, *others = (file.sha256 for file in batch.files)
+    source = (first, ranges, reading, *others)
     key = completions.fingerprint(PIECES, completions.FORMAT_VERSIONS["templates"], *source)
     text = completions.work_name(PIECES, f"{key}.text")
     completions.once(
@@ -62,7 +63,7 @@ def collect_templates(batch: UnitBatch, reading: ReadOptions, output: str) -> Pi
         key,
         lambda: _write_piece(batch, reading, output, key),
         lambda record: completions.PieceFiles(written=[(text, record["size"], record["sha256"])], has_table=True),
-        name=f"templates of unit {batch.number} ({files.base_name(batch.file.path)})",
+        name=f"templates of unit {batch.number} ({files.base_name(batch.files[0].path)})",
     )
     return Piece(batch=batch, key=key)
 

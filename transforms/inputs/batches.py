@@ -86,8 +86,7 @@ def plan_batches(
     return [
         UnitBatch(
             number=number,
-            file=group[0][0],
-            more=tuple(file for file, _ in group[1:]),
+            files=tuple(file for file, _ in group),
             units=tuple(unit for _, units in group for unit in units),
             limit=limit,
         )

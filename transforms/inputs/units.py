@@ -70,23 +70,17 @@ class InputFile:
 class UnitBatch:
     """Units that one call extracts, in order: some of one file, or all of some small files.
 
-    file: the file of the units, or the first one. more: the other files, in order. limit: the batch takes so many
-    documents of each file at most. templates: the key of the library that expands the templates of its pages; empty
-    if none does. source: the name of the source, in a build that mixes several.
+    files: in order. limit: the batch takes so many documents of each file at most. templates: the key of the library
+    that expands the templates of its pages; empty if none does. source: the name of the source, in a build that mixes
+    several.
     """
 
     number: int
-    file: InputFile
+    files: tuple[InputFile, ...]
     units: tuple[Unit, ...]
-    more: tuple[InputFile, ...] = ()
     limit: int | None = None
     templates: str = ""
     source: str = ""
-
-    @property
-    def files(self) -> tuple[InputFile, ...]:
-        """All files, in order."""
-        return (self.file, *self.more)
 
     def check_unchanged(self) -> None:
         """Raises RunFailedError if a file is not as it was when its checksum was computed; call it once it is read."""

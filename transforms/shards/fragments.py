@@ -126,7 +126,7 @@ def extract_batch(batch: UnitBatch, options: ExtractionOptions, output: str) -> 
         key,
         lambda: _write_fragment(batch, options, output, key),
         _files_of,
-        name=f"unit {batch.number} ({files.base_name(batch.file.path)})",
+        name=f"unit {batch.number} ({files.base_name(batch.files[0].path)})",
         fits=lambda record: record.get("inputs") == _paths(batch),
     )
     return Fragment(

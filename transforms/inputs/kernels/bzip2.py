@@ -76,15 +76,11 @@ _NEXT = np.uint32(12)
 def _crc_tables() -> Table:
     """Tables uint32[8, 256] for eight bytes at a time: CRC-32 with the highest bit first, polynomial 0x04C11DB7."""
     tables = np.zeros((8, 256), np.uint32)
-    for byte in range(256):
-        value = byte << 24
-        for _ in range(8):
-            value = ((value << 1) ^ 0x04C11DB7 if value & 0x80000000 else value << 1) & 0xFFFFFFFF
-        tables[0, byte] = value
+    tables[0] = np.arange(256) << 24
+    for _ in range(8):
+        tables[0] = tables[0] << 1 ^ (tables[0] >> 31) * np.uint32(0x04C11DB7)
     for row in range(1, 8):
-        for byte in range(256):
-            before = int(tables[row - 1, byte])
-            tables[row, byte] = ((before << 8) & 0xFFFFFFFF) ^ int(tables[0, before >> 24])
+        tables[row] = tables[row - 1] << 8 ^ tables[0, tables[row - 1] >> 24]
     return tables
 
 
@@ -488,13 +484,8 @@ def walk(table: Table, n: int, first: int, lanes: Bytes, raw: Bytes) -> None:
       lanes: uint8[LANES, MAX_BLOCK], scratch: the bytes that each lane walks, one piece behind the other.
       raw: uint8[MAX_BLOCK], receives the block's bytes.
     """
-    pieces = Pieces(
-        np.zeros(_STARTS, np.int64),
-        np.zeros(_STARTS, np.int64),
-        np.zeros(_STARTS, np.int64),
-        np.zeros(_STARTS, np.int64),
-        np.zeros(_STARTS, np.int64),
-    )
+    parts = np.zeros((5, _STARTS), np.int64)
+    pieces = Pieces(parts[0], parts[1], parts[2], parts[3], parts[4])
     n_pieces = _mark_starts(table, n, first, pieces)
     state = Lanes(np.full(LANES, -1, np.int64), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64))
     n_begun = 0

@@ -150,6 +150,14 @@ def _start_of(ends, word):
 
 
 @kernel
+def _first_pair(words, word):
+    """Where a word begins, where its second piece does, and where it ends; a word of weight 0 has no second piece."""
+    at, end = _start_of(words.ends, word), words.ends[word]
+    after = at + words.lengths[words.symbols[at]] if words.weights[word] and at < end else end
+    return at, after, end
+
+
+@kernel
 def _first_pairs(words):
     """The pairs of all words: the table, its COUNT being a row of the other result, and how many there are.
 
@@ -161,11 +169,7 @@ def _first_pairs(words):
     used = np.int64(0)
     symbols = words.symbols
     for word in range(len(words.ends)):
-        at = _start_of(words.ends, word)
-        end = words.ends[word]
-        after = end
-        if words.weights[word] and at < end:
-            after = at + words.lengths[symbols[at]]
+        at, after, end = _first_pair(words, word)
         while after < end:
             pair = np.int64(symbols[at]) << _HALF | np.int64(symbols[after])
             slot = _slot(pairs, pair)
@@ -195,11 +199,7 @@ def _first_places(words, pairs, found, places):
     found[:, 2] = 0
     symbols = words.symbols
     for word in range(len(words.ends)):
-        at = _start_of(words.ends, word)
-        end = words.ends[word]
-        after = end
-        if words.weights[word] and at < end:
-            after = at + words.lengths[symbols[at]]
+        at, after, end = _first_pair(words, word)
         while after < end:
             pair = np.int64(symbols[at]) << _HALF | np.int64(symbols[after])
             row = pairs[_slot(pairs, pair), COUNT] - 1

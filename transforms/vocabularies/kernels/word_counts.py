@@ -123,6 +123,11 @@ def _copy(target, source, size):
 
 
 @kernel
+def _add_to(array, at, more):
+    put_i64(array, at, get_i64(array, at) + more)
+
+
+@kernel
 def _add(table, source, size, hashed, count):
     """Adds `count` to that of source[:size], whose hash is `hashed`. The table must have room for it."""
     tag = hashed >> _HALF
@@ -135,7 +140,7 @@ def _add(table, source, size, hashed, count):
             k = np.int64(slot & _LOW32) - 1
             start = get_i64(table.ends, k)
             if get_i64(table.ends, k + 1) - start == size and _same(table.text + start, source, size):
-                put_i64(table.counts, k, get_i64(table.counts, k) + count)
+                _add_to(table.counts, k, count)
                 return
         at = (at + 1) & table.slot_mask
     k = get_i64(table.state, WORDS)
@@ -217,8 +222,8 @@ def count_words(text_array, size, start, arrays, word_table, state):
     is_bad = i < size and _has_room(table, SPARE_BYTES)
     put_i64(table.state, BAD_BYTE, i if is_bad else -1)
     put_i64(table.state, AT, i)
-    put_i64(table.state, READ, get_i64(table.state, READ) + read)
-    put_i64(table.state, LONG, get_i64(table.state, LONG) + long)
+    _add_to(table.state, READ, read)
+    _add_to(table.state, LONG, long)
 
 
 @kernel
@@ -250,12 +255,12 @@ def count_pre_tokens(text_array, size, start, classes_array, add_prefix_space, w
             bad = -1 - end
             break
         if end - i > MAX_BYTES:
-            put_i64(table.state, LONG, get_i64(table.state, LONG) + 1)
+            _add_to(table.state, LONG, 1)
         elif _has_room(table, end - i + 8):
             _add(table, text + i, end - i, hash_bytes(text + i, end - i), 1)
         else:
             break
-        put_i64(table.state, READ, get_i64(table.state, READ) + 1)
+        _add_to(table.state, READ, 1)
         i = end
     put_i64(table.state, BAD_BYTE, bad)
     put_i64(table.state, AT, i)
@@ -317,12 +322,8 @@ def write_records(table, order, records_array, starts):
       records_array: uint8, with room for MAX_RECORD and PADDING bytes more for each word than it has.
       starts: int64[BUCKETS + 1], where each bucket starts in the records; the last is where they end.
     """
-    text, ends, counts, records = (
-        address(table.text),
-        address(table.ends),
-        address(table.counts),
-        address(records_array),
-    )
+    text, ends = address(table.text), address(table.ends)
+    counts, records = address(table.counts), address(records_array)
     at = np.int64(0)
     bucket = np.int64(-1)
     for k in order:
@@ -343,12 +344,8 @@ def write_records(table, order, records_array, starts):
 @kernel
 def take_records(records_array, size, threshold, table, state):
     """Appends the words of records[:size] that occur at least `threshold` times to a WordTable, without its slots."""
-    records, text, ends, counts = (
-        address(records_array),
-        address(table.text),
-        address(table.ends),
-        address(table.counts),
-    )
+    text, ends = address(table.text), address(table.ends)
+    counts, records = address(table.counts), address(records_array)
     words = state[WORDS]
     at = np.int64(0)
     while at < size:
