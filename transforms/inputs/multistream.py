@@ -176,7 +176,8 @@ def sample_streams(
     """Reads some streams of a dump that stand for all of it, `wanted` bytes at most."""
     sizes = streams.sizes
     of_page = page_sizes(sizes.astype(float), streams.pages)
-    measures = _measures(sizes, streams.pages, of_page)
+    # The packed bytes of the taken pages of each stream, as far as the averages tell, [streams].
+    measures = sizes * streams.pages[:, 0] * of_page[0] / np.maximum(streams.pages @ of_page, 1e-9)
     chosen = choose_streams(sizes, measures, wanted)
     told = measures[chosen]
     parts = []
@@ -199,14 +200,6 @@ def sample_streams(
         counts_pages=True,
         error=_error(sizes[unread], streams.pages[unread], of_page),
     )
-
-
-def _measures(
-    sizes: npt.NDArray[np.int64], pages: npt.NDArray[np.float64], of_page: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """The packed bytes of the taken pages of each stream, as far as the averages tell, [streams]."""
-    measures: npt.NDArray[np.float64] = sizes * pages[:, 0] * of_page[0] / np.maximum(pages @ of_page, 1e-9)
-    return measures
 
 
 def _corrected(
@@ -232,7 +225,7 @@ def _corrected(
 
 
 def _error(sizes: npt.NDArray[np.int64], pages: npt.NDArray[np.float64], of_page: npt.NDArray[np.float64]) -> float:
-    """The standard error of the sum of `_measures`: how far single pages are from their class's average.
+    """The standard error of the sum of the measures: how far single pages are from their class's average.
 
     A page's spread is taken to be in proportion to its class's average. Of what a stream's size differs from its
     expectation, the taken pages and the others have a share each that is known only up to their spreads.
