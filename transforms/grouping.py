@@ -1,4 +1,7 @@
-"""Where a step needs all descriptions before it can go on."""
+"""The two ways of steps with descriptions: each goes to some worker, or all of them come together."""
+
+from collections.abc import Callable
+from typing import Any
 
 import apache_beam as beam
 
@@ -13,3 +16,13 @@ class GroupAll(beam.PTransform):
             | "Group" >> beam.GroupByKey()
             | "List" >> beam.Map(lambda keyed: list(keyed[1]))
         )
+
+
+def spread(elements: beam.PCollection, label: str, work: Callable[..., Any], *arguments: Any) -> beam.PCollection:
+    """What `work` makes of each description, on any worker."""
+    return elements | "Spread" >> beam.Reshuffle() | label >> beam.Map(work, *arguments)
+
+
+def together(elements: beam.PCollection, label: str, work: Callable[..., Any], *arguments: Any) -> beam.PCollection:
+    """All that `work` makes of the list of all descriptions."""
+    return elements | "Together" >> GroupAll() | label >> beam.FlatMap(work, *arguments)

@@ -8,7 +8,7 @@ import dataclasses
 import apache_beam as beam
 
 from transforms.examples.example_shards import ExamplesSetup, pick_eval, write_example_shard
-from transforms.grouping import GroupAll
+from transforms.grouping import GroupAll, spread
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -24,11 +24,7 @@ class WriteExamples(beam.PTransform):
     output: str
 
     def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        return (
-            shards
-            | "Spread" >> beam.Reshuffle()
-            | "MaskAndWrite" >> beam.Map(write_example_shard, self.setup, self.output)  # ExampleShard
-        )
+        return spread(shards, "MaskAndWrite", write_example_shard, self.setup, self.output)  # ExampleShard
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

@@ -8,6 +8,7 @@ import apache_beam as beam
 
 from maskmill.storage import files
 from maskmill.text.text_shards import TextShard, article_md5, write_once
+from transforms.grouping import spread
 from transforms.shards.fragments import read_ranges
 from transforms.shards.options import ExtractionOptions
 from transforms.shards.planning import ShardPlan
@@ -57,8 +58,4 @@ class AssembleTextShards(beam.PTransform):
     output: str
 
     def expand(self, plans: beam.PCollection) -> beam.PCollection:
-        return (
-            plans
-            | "Spread" >> beam.Reshuffle()
-            | "Assemble" >> beam.Map(assemble_text_shard, self.extractions, self.output)  # TextShard
-        )
+        return spread(plans, "Assemble", assemble_text_shard, self.extractions, self.output)  # TextShard

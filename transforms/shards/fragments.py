@@ -27,6 +27,7 @@ from maskmill.storage import completions, files
 from maskmill.storage.reuse import read_reuse
 from transforms.extraction import unknown_templates
 from transforms.extraction.unknown_templates import UnknownTemplate
+from transforms.grouping import spread
 from transforms.inputs.items import CutOff, Document, RejectedPage
 from transforms.inputs.mediawiki import Page
 from transforms.inputs.units import InputFile, Unit, UnitBatch, read_unit
@@ -429,8 +430,4 @@ class ExtractDocuments(beam.PTransform):
     output: str
 
     def expand(self, batches: beam.PCollection) -> beam.PCollection:
-        return (
-            batches
-            | "Spread" >> beam.Reshuffle()
-            | "ExtractBatch" >> beam.Map(extract_batch, self.options, self.output)  # Fragment
-        )
+        return spread(batches, "ExtractBatch", extract_batch, self.options, self.output)  # Fragment

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from maskmill.errors import UnusableInputError
 from maskmill.storage import completions
-from transforms.grouping import GroupAll
+from transforms.grouping import together
 from transforms.shards.eval_membership import choose_eval
 from transforms.shards.fragments import Fragment, in_order
 from transforms.shards.options import Source, SplitOptions
@@ -198,8 +198,4 @@ class PlanMix(beam.PTransform):
     output: str
 
     def expand(self, fragments: beam.PCollection) -> beam.PCollection:
-        return (
-            fragments
-            | "Together" >> GroupAll()
-            | "Plan" >> beam.FlatMap(plan_mix, self.split, self.sources, self.output)  # ShardPlan
-        )
+        return together(fragments, "Plan", plan_mix, self.split, self.sources, self.output)  # ShardPlan

@@ -23,7 +23,7 @@ from maskmill.text.text_shards import KIND as TEXT
 from maskmill.text.text_shards import ShardKind, TextShard, article_md5, shard_name, write_once
 from transforms.compat import mlperf_cleanup
 from transforms.compat.wikiextractor import pack_files
-from transforms.grouping import GroupAll
+from transforms.grouping import spread, together
 from transforms.inputs.units import InputFile
 from transforms.sentences.choice import named_choice
 from transforms.shards.fragments import Fragment, in_order, ranges_by_fragment, read_ranges, read_tables
@@ -283,11 +283,7 @@ class PackRawFiles(beam.PTransform):
     output: str
 
     def expand(self, fragments: beam.PCollection) -> beam.PCollection:
-        return (
-            fragments
-            | "Together" >> GroupAll()
-            | "Pack" >> beam.FlatMap(raw_files_of_fragments, self.output)  # RawFile
-        )
+        return together(fragments, "Pack", raw_files_of_fragments, self.output)  # RawFile
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -302,11 +298,7 @@ class CleanRawFiles(beam.PTransform):
     output: str
 
     def expand(self, raw_files: beam.PCollection) -> beam.PCollection:
-        return (
-            raw_files
-            | "Spread" >> beam.Reshuffle()
-            | "Clean" >> beam.Map(clean_raw_file, self.options, self.extraction, self.output)  # CleanedFile
-        )
+        return spread(raw_files, "Clean", clean_raw_file, self.options, self.extraction, self.output)  # CleanedFile
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -321,10 +313,5 @@ class GatherParts(beam.PTransform):
     output: str
 
     def expand(self, cleaned: beam.PCollection) -> beam.PCollection:
-        return (
-            cleaned
-            | "Together" >> GroupAll()
-            | "Plan" >> beam.FlatMap(plan_parts, self.options, self.output)  # PartPlan
-            | "Spread" >> beam.Reshuffle()
-            | "Gather" >> beam.Map(gather_part, self.options, self.extraction, self.output)  # TextShard
-        )
+        plans = together(cleaned, "Plan", plan_parts, self.options, self.output)  # PartPlan
+        return spread(plans, "Gather", gather_part, self.options, self.extraction, self.output)  # TextShard

@@ -18,7 +18,7 @@ from maskmill.errors import UnusableInputError
 from maskmill.storage import progress
 from maskmill.storage.counts import sum_counts
 from maskmill.text.text_shards import DEFAULT_SHARD_SIZE_MB, KIND, ShardKind, shard_name
-from transforms.grouping import GroupAll
+from transforms.grouping import together
 from transforms.shards.byte_ranges import cut_out, ranges_of
 from transforms.shards.duplicates import DROPPED, find_duplicates
 from transforms.shards.eval_membership import choose_eval
@@ -269,8 +269,4 @@ class PlanTextShards(beam.PTransform):
     output: str
 
     def expand(self, fragments: beam.PCollection) -> beam.PCollection:
-        return (
-            fragments
-            | "Together" >> GroupAll()
-            | "Plan" >> beam.FlatMap(plan_text_shards, self.split, self.extraction, self.output)  # ShardPlan
-        )
+        return together(fragments, "Plan", plan_text_shards, self.split, self.extraction, self.output)  # ShardPlan

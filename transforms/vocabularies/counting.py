@@ -19,6 +19,7 @@ from maskmill.tokenization import pre_token_classes, unicode_tables
 from maskmill.tokenization.kernels import wordpiece as wordpiece_kernels
 from maskmill.tokenization.kernels.word_hashes import CodePointArrays
 from maskmill.tokenization.text_blocks import PaddedText, TextBlock, not_utf8, read_blocks
+from transforms.grouping import spread
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.options import VocabularyKind, VocabularyOptions
 from transforms.vocabularies.word_tables import WordTable
@@ -233,8 +234,4 @@ class CountWords(beam.PTransform):
     output: str
 
     def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        return (
-            shards
-            | "Spread" >> beam.Reshuffle()
-            | "CountShard" >> beam.Map(count_shard, WordRules.of(self.options), self.output)  # CountedShard
-        )
+        return spread(shards, "CountShard", count_shard, WordRules.of(self.options), self.output)  # CountedShard

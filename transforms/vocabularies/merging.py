@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from maskmill.storage import completions, files, progress
 from maskmill.tokenization.text_blocks import PADDING
-from transforms.grouping import GroupAll
+from transforms.grouping import spread, together
 from transforms.vocabularies.counting import CountedShard, WordRules, read_run, write_table
 from transforms.vocabularies.kernels import word_counts as kernels
 from transforms.vocabularies.learning import WordCounts
@@ -263,10 +263,5 @@ class MergeCounts(beam.PTransform):
     output: str
 
     def expand(self, shards: beam.PCollection) -> beam.PCollection:
-        return (
-            shards
-            | "All" >> GroupAll()
-            | "Plan" >> beam.FlatMap(announce_merges, self.output)  # MergePlan
-            | "Spread" >> beam.Reshuffle()
-            | "MergeRuns" >> beam.Map(merge_runs, self.output)  # MergedWords
-        )
+        plans = together(shards, "Plan", announce_merges, self.output)  # MergePlan
+        return spread(plans, "MergeRuns", merge_runs, self.output)  # MergedWords
